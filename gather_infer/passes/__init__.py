@@ -1,4 +1,4 @@
-"""Passes over a model: exact evaluation of known nodes, and rewrites that keep what the model computes."""
+"""Passes over a model that preserve its results: constant folding, rewriting and freezing."""
 
 from gather_infer.passes.engine import Done
 from gather_infer.passes.freezing import FreezeResult, freeze

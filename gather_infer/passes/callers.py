@@ -1,4 +1,4 @@
-"""Rewrite sets of the caller: what their rules raise, and what they must return."""
+"""Checks around user rewrite rules: the exceptions that they may raise and the results that they may return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gather_infer.symbolic import DimTooLarge
 
 
 def guarded(rules: RewriteSet) -> RewriteSet:
-    """The same rules, which raise UsageError where they raise what a rule does not, or return what is no rewrite."""
+    """The same rules, wrapped to raise UsageError for an unexpected exception or a malformed result."""
     made = RewriteSet(rules.domain)
     for listed in rules.listed():
         if isinstance(listed, Step):
@@ -52,7 +52,7 @@ def _guarded_step(step: Step) -> Arranging:
 
 
 def _fault(found: object) -> str:
-    """What is wrong with the result of a rule; empty for none."""
+    """The error in the result of a rule; empty if it is well-formed."""
     if found is None:
         return ""
     if not isinstance(found, Rewrite):

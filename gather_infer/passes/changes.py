@@ -1,4 +1,4 @@
-"""Rewrites made: a draft changed as they say, and rid of what nobody reads any more."""
+"""The rewriter: applies rewrites to the mutable model and eliminates the code that they leave dead."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ UNREAD: Final = "nothing reads it any more"
 
 
 class Changes:
-    """What is done to a draft. Nodes that see something new join the worklist.
+    """The rewriter of a mutable model: applies rewrites, and enqueues the nodes that each change affects.
 
-    infer     what is known of the outputs of a new node of a graph, once what it reads is there
-    learning  is told what is known of values beside that
+    infer       returns the facts about the outputs of a new node, once its inputs are in the graph
+    refinement  receives the facts that hold for a value besides those already known
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Changes:
         self.learning = learning
 
     def replace(self, node: Node, rewrite: Rewrite, facts: dict[str, Value]) -> None:
-        """Put new values, of which these facts are known, in the place of those that the node writes."""
+        """Replace the outputs of the node by new values; `facts` are those about the new values."""
         graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
         replaced = replaced_by(node, rewrite)
         outputs = [name for gone in replaced for name in gone.outputs if name]
@@ -56,14 +56,14 @@ class Changes:
         for old, new in rewrite.values.items():
             writer, at = graph.producers[old]
             if new in made and new not in names:
-                names[new] = old  # so that those who read the old value stay as they are
+                names[new] = old  # so that the readers of the old value need no change
                 draft.detach(writer, at, self.fresh(f"{old}_unused"), why)
                 draft.rename(graph, new, old, why)
                 self.learning.compare(graph, old, before[old])
             else:
                 self._take_over(writer, old, names.get(new, new), why)
                 if old in graph.ends:
-                    names[new] = old  # what it is called now, for other outputs whose place it takes
+                    names[new] = old  # its name from now on, for the other outputs that it replaces
             for reader in graph.readers.get(old, ()):
                 self._see(reader)
         for gone in replaced:
@@ -72,12 +72,12 @@ class Changes:
         self.sweep([(graph, name) for name in (*outputs, *rewrite.constants)])
 
     def merge(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """Let whoever reads a constant of the graph that is no node read another one."""
+        """Replace all uses of an initializer of the graph by another constant."""
         self._redirect(graph, old, new, why)
         self.sweep([(graph, old)])
 
     def inline(self, node: Node, rewrite: Rewrite, inlining: Inlining) -> None:
-        """Put a graph of the node in its place."""
+        """Replace the node by the nodes of one of its subgraphs."""
         graph, draft, why = node.graph, self.draft, f"{rewrite.law} ({self.draft.label(node)})"
         for name, constant in rewrite.constants.items():
             draft.add_constant(graph, name, constant, fact_of(constant), why)
@@ -89,6 +89,7 @@ class Changes:
             new = inlining.name(inner)
             new = names.get(new, new)
             found = graph.producers.get(new)
+            # An Identity is needed if the output keeps its name, or another value shadows a name where it is read.
             if (
                 (old in graph.ends and (found is None or graph.is_fixed(new)))
                 or any(reader.graph.home(new) is not graph.home(new) for reader in draft.readers(graph, old))
@@ -107,7 +108,7 @@ class Changes:
         self.sweep([(graph, name) for name in (*inlining.names.values(), *sorted(rewrite.made))])
 
     def arrange(self, graph: Graph, arrangement: Arrangement) -> None:
-        """Let nodes of a graph read other values, all at once."""
+        """Apply a graph-level rewrite: all of its changes at once."""
         draft, why = self.draft, arrangement.law
         count = len(graph.nodes)
         for name, constant in arrangement.constants.items():
@@ -126,10 +127,10 @@ class Changes:
             draft.rename(graph, new, old, why)
             lost.append((graph, unused))
         self.sweep(lost)
-        assert len(graph.nodes) <= count, "what is arranged anew has no more nodes"
+        assert len(graph.nodes) <= count, "a graph-level rewrite adds no nodes"
 
     def sweep(self, candidates: Iterable[tuple[Graph, str]]) -> None:
-        """Take out what nobody needs any more, and what only that needed."""
+        """Remove those of the candidates that are dead, then all that this leaves dead (dead code elimination)."""
         pending = list(candidates)
         while pending:
             graph, name = pending.pop()
@@ -144,7 +145,7 @@ class Changes:
             if found is not None:
                 self.waiting.wake(found[0])
             if readers or home.is_fixed(name):
-                continue  # somebody needs it
+                continue  # it is live
             if found is None:
                 if self.draft.is_droppable(home, name):
                     self.draft.drop(home, name, UNREAD)
@@ -154,7 +155,7 @@ class Changes:
                 pending += [(found[0].graph, read) for read in self._take_out(found[0], UNREAD)]
 
     def sweep_all(self) -> None:
-        """Take out what nobody needs."""
+        """Remove all dead code of the model."""
         for node in list(self.draft.nodes)[::-1]:
             if node.is_gone or not node.outputs:
                 continue
@@ -164,22 +165,22 @@ class Changes:
                 continue
             if len(readers) == 1:
                 self.waiting.wake(next(iter(readers)))
-            self.waiting.wake(node)  # as for all that `sweep` comes by, and which stays
+            self.waiting.wake(node)  # as `eliminate_dead_code` does for each live value
         for graph in list(self.draft.graphs.values()):
             self.sweep([(graph, name) for name in graph.initializers])
 
     def fresh(self, base: str) -> str:
-        """A name that is new to the model."""
+        """A name that the model does not use yet."""
         return self.draft.subject.index.fresh(base)
 
     def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
-        """A new node that reads these, right before another one."""
+        """Insert a new node with these inputs right before another node."""
         del proto.input[:]
         proto.input.extend(inputs)
         return self.draft.add(before.graph, proto, before, why, self.infer(proto, before.graph))
 
     def _take_over(self, node: Node, old: str, new: str, why: str) -> None:
-        """Let a value of the model stand wherever `old` is read, and have its name where that has to stay."""
+        """Replace all uses of `old` by another value of the model, which takes over a name that has to stay."""
         graph, draft = node.graph, self.draft
         known = graph.fact(old)
         self._redirect(graph, old, new, why)
@@ -190,32 +191,33 @@ class Changes:
             draft.rename(graph, new, old, why)
             self.waiting.wake(graph.producers[old][0])
             new = old
-        if graph.home(new) is graph:  # what is known in a branch need not hold around it
+        if graph.home(new) is graph:  # a fact about a value of a branch need not hold outside of the branch
             self.learning.tell(graph, new, known)
             self.learning.compare(graph, new, known)
 
     def _see(self, node: Node) -> None:
-        """A node reads something new."""
+        """Enqueue a node whose inputs have changed, and mark it for inference."""
         self.waiting.wake(node)
         self.waiting.mark(node)
 
     def _redirect(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """Let whoever reads a value of the graph read another one."""
+        """Replace all uses of a value of the graph by another one, and enqueue its users."""
         for reader in self.draft.redirect(graph, old, new, why):
             self._see(reader)
         self.waiting.wake(new)
 
     def _come(self, node: Node) -> None:
-        """A node has come: it is asked about, as is who looks at what it reads."""
+        """Enqueue a new node, and the nodes that depend on the uses of its inputs."""
         self.waiting.wake(node)
         for name in node.inputs:
             self.waiting.wake(name)
 
     def _take_out(self, node: Node, why: str) -> list[str]:
-        """Take a node out, and have those asked about that look at it; the names that it had read."""
+        """Erase a node and enqueue its dependents. Returns the names of the values that it read."""
         lost = self.draft.remove(node, why)
         self.waiting.wake(node)
         return lost
 
     def _remove(self, node: Node, why: str) -> None:
+        """Erase a node, and eliminate the code that only this node used."""
         self.sweep([(node.graph, name) for name in self._take_out(node, why)])

@@ -1,4 +1,4 @@
-"""The constants of a draft: their bits, and one name for small ones that are the same."""
+"""The constants of a mutable model: their elements, and a pool in which equal small constants share one name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gather_infer.passes.rewrite import Unavailable
 from gather_infer.tensor import DType, SymbolicTensor
 
 SMALL: Final = 64
-"""Elements of a constant that costs nothing to read in a run."""
+"""Elements up to which reading a constant counts as free, and equal constants are shared."""
 
 
 class Constants:
-    """What graphs hold as constants, read when it is asked for, and where a new one gets its name."""
+    """The constants of all graphs: loads their elements on demand, and names new constants."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
@@ -27,7 +27,7 @@ class Constants:
         self._pools: dict[Graph, dict[tuple[object, ...], list[str]]] = {}
 
     def load(self, graph: Graph, name: str) -> Constant | None:
-        """The bits of a constant; None when the name stands for none."""
+        """The elements of a constant; None if `name` is not a constant."""
         held = graph.held(name)
         if held is None or isinstance(held, Constant):
             return held
@@ -37,9 +37,9 @@ class Constants:
         return found[1]
 
     def shared(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
-        """The name of a constant of the graph that is the same bit for bit, or of a new one, added to `made`.
+        """The name of a constant of the graph with the same bits, or of a new one, which is added to `made`.
 
-        Raises Unavailable where the graph may get none of its type.
+        Raises Unavailable if the graph cannot hold a new constant of its type.
         """
         key = key_of(constant)
         if key is not None:
@@ -52,7 +52,7 @@ class Constants:
         return self.own(graph, constant, base, made)
 
     def own(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
-        """The name of a new constant, added to `made`. Raises Unavailable as `shared`."""
+        """The name of a new constant, which is added to `made`. Raises Unavailable as `get_or_add`."""
         if not self.draft.may_add_constant(graph, constant):
             raise Unavailable
         name = self.draft.subject.index.fresh(f"{base}_constant")
@@ -60,7 +60,7 @@ class Constants:
         return name
 
     def share(self, graph: Graph, name: str) -> Hashable:
-        """Let a constant of a graph be found that is no node; what tells it apart, None for a large one."""
+        """Add an initializer to the pool. Returns its key, None if it is too large to be shared."""
         held = graph.constants.get(name)
         if not isinstance(held, Constant) or name in graph.producers:
             return None
@@ -70,13 +70,13 @@ class Constants:
         return key
 
     def _pool(self, graph: Graph) -> dict[tuple[object, ...], list[str]]:
-        """The small initializers of a graph, and those that were there once, by what tells them apart."""
+        """The names of the small initializers of a graph, present and removed ones, by key."""
         pool = self._pools.get(graph)
         if pool is None:
             pool = self._pools[graph] = {}
             for name, held in graph.initializers.items():
                 if _elements(held) <= SMALL:
-                    found = self.load(graph, name)  # of one that can be overridden, none
+                    found = self.load(graph, name)  # None for one that a caller may override
                     key = None if found is None else key_of(found)
                     if key is not None:
                         pool.setdefault(key, []).append(name)
@@ -84,7 +84,7 @@ class Constants:
 
 
 def fact_of(constant: Constant) -> SymbolicTensor:
-    """What is known of a constant."""
+    """The type, shape and elements of a constant as a fact."""
 
     def read() -> npt.NDArray[Any]:
         numbers = constant.to_indices()
@@ -103,7 +103,7 @@ def _elements(held: object) -> int:
 
 
 def key_of(constant: Constant) -> tuple[object, ...] | None:
-    """What tells small constants apart: type, shape and bits."""
+    """The type, shape and bits of a small constant, as a key; None for a larger one."""
     if constant.bits.size > SMALL:
         return None
     bits = tuple(constant.bits.ravel().tolist()) if constant.bits.dtype.hasobject else constant.bits.tobytes()

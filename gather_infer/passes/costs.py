@@ -1,4 +1,4 @@
-"""What a rewrite adds to a model and what it takes away, counted before it is made."""
+"""Profitability: the nodes, bytes and constants that a rewrite adds and removes, counted before it is applied."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gather_infer.tensor import SymbolicTensor, Value, element_bytes
 def cost_of(
     draft: Draft, node: Node, rewrite: Rewrite, facts: Mapping[str, Value], looked: list[Hashable] | None = None
 ) -> Cost:
-    """The cost of a rewrite of a node; `facts` are what is known of the new values.
+    """The cost of a rewrite of a node; `facts` are those about the new values.
 
-    looked   gets the names of the values on which it depends
+    dependencies   receives the names of the values on which the result depends
     """
     dying, constants = dying_by(draft, node, rewrite)
     if looked is not None:
@@ -39,12 +39,12 @@ def cost_of(
 
 
 def replaced_by(node: Node, rewrite: Rewrite) -> list[Node]:
-    """The nodes whose outputs others take the place of."""
+    """The nodes of which the rewrite replaces outputs."""
     return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
 
 
 def held_bytes(graph: Graph, name: str) -> int:
-    """The bytes of a constant that the graph defines; 0 where they are not known."""
+    """The bytes of a constant that the graph defines; 0 if they are unknown."""
     held = graph.constants.get(name)
     if isinstance(held, Constant):
         return held.nbytes
@@ -54,7 +54,7 @@ def held_bytes(graph: Graph, name: str) -> int:
 
 
 def count_nodes(nodes: Iterable[Node]) -> int:
-    """Nodes without Constants, those in their graphs too."""
+    """The number of nodes, those of subgraphs included and Constants excluded."""
     count = 0
     pending = list(nodes)
     while pending:
@@ -65,7 +65,7 @@ def count_nodes(nodes: Iterable[Node]) -> int:
 
 
 def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
-    """The nodes and constants that nobody needs once the rewrite is made."""
+    """The nodes and constants that are dead after the rewrite: liveness analysis without applying it."""
     replaced = replaced_by(node, rewrite)
     if any(
         draft.is_needed(node.graph, name) and name not in rewrite.values
@@ -93,7 +93,7 @@ def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], li
             found = home.producers.get(name)
             if found is None:
                 if draft.is_droppable(home, name):
-                    constants[home, name] = None  # once, however many of the nodes read it
+                    constants[home, name] = None  # counted once, even if several dead nodes read it
             elif (
                 found[0] not in nodes
                 and draft.is_removable(found[0])
@@ -107,9 +107,9 @@ def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], li
 def _run_bytes(
     draft: Draft, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: Mapping[str, Value]
 ) -> Dim | None:
-    """Bytes that the new nodes read and write beyond those that the dying ones do; None when not known."""
-    counts: dict[str, int] = {}  # value -> how often it is read or written more
-    tells_dims = draft.subject.tells_dims  # such a node does not read its input
+    """The bytes that the new nodes read and write in a run beyond those of the dead ones; None if unknown."""
+    counts: dict[str, int] = {}  # value -> additional reads and writes
+    tells_dims = draft.subject.tells_dims  # Shape and Size read no elements
     for proto in rewrite.nodes:
         for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
             counts[name] = counts.get(name, 0) + 1
@@ -136,7 +136,7 @@ def _run_bytes(
 
 
 def _bytes(fact: SymbolicTensor) -> Dim | None:
-    """Bytes of a tensor; of strings, one for each."""
+    """The bytes of a tensor, a byte for each string; None if unknown."""
     if fact.shape is None or fact.dtype is None:
         return None
     total: Dim = element_bytes(fact.dtype)

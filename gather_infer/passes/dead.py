@@ -1,4 +1,4 @@
-"""What nobody reads any more once a pass has taken reads away."""
+"""Dead code elimination for passes that edit the file directly, without a mutable model."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ UNREAD: Final = "nothing reads it any more"
 
 @dataclass(slots=True)
 class Dead:
-    """Positions of nodes, each with the reason, and names of initializers that go, by graph."""
+    """The dead nodes, by position and with the reason, and the dead initializers, for each graph."""
 
     nodes: dict[GraphPath, dict[int, str]] = field(default_factory=dict)
     initializers: dict[GraphPath, set[str]] = field(default_factory=dict)
 
     def edits(self, by: str) -> Iterator[Edit]:
-        """Their removal."""
+        """The edits that remove them."""
         for path, reasons in self.nodes.items():
             for position, reason in sorted(reasons.items()):
                 yield RemoveNode(by=by, reason=reason, path=path, node=position)
@@ -36,10 +36,10 @@ class Dead:
 def find_dead(
     subject: Subject, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
 ) -> Dead:
-    """The constants, and questions about shapes, that are read by nobody but reads that are gone.
+    """The constants, Shapes and Sizes that only removed reads used, found backwards from the candidates.
 
-    candidates   (graph that reads, name) of the values that may have lost their last reader
-    is_gone      whether a pass takes a read of a graph away
+    candidates   (reading graph, name) of the values that may have lost their last use
+    is_gone      whether the pass removes a use in a graph
     """
     dead = Dead()
 
@@ -68,5 +68,5 @@ def find_dead(
 
 
 def _is_only_read(subject: Subject, node: NodeProto) -> bool:
-    """Whether a node cannot fail and does nothing but to be read."""
+    """Whether a node cannot fail and has no effect but its outputs."""
     return is_constant(node) or subject.traits(node).tells_dims

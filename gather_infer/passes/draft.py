@@ -1,4 +1,4 @@
-"""A model while it is being rewritten: nodes, who makes and who reads each value, facts and constants, kept in step."""
+"""The mutable model (the IR of the rewrites): nodes, def-use chains, facts and constants, kept consistent."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from gather_infer.places import GraphPath, NodePath, Root, Source
 from gather_infer.tensor import UNKNOWN, Value
 
 _PLENTY: Final = 1 << 40
-"""More than there are new nodes: they stand before the node of the file at their position, in their order."""
+"""More than the number of new nodes: they sort before the node of the file at their position, in insertion order."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node of a draft.
+    """A node of a mutable model.
 
-    proto     as it stands in the file, or as a rewrite has made it; `inputs` and `outputs` say what it reads by now
-    op_type   as the message has it, which takes long to ask; `is_constant` is True for a Constant of ai.onnx
-    place     where it goes among the nodes of its graph: the position of a node of the file, and a count of new ones
-    origin    its position in the file, None for a new node
-    bodies    the graphs that it holds
-    why       the law of the rewrite that has made or changed it
+    proto      the message of the file, or that of a rewrite; `inputs` and `outputs` are the current ones
+    op_type    a copy of `proto.op_type`, which is slow to read; `is_constant` is True for a Constant of ai.onnx
+    order_key  its place in the graph: the position of a node of the file, and a counter of new nodes
+    origin     its position in the file, None for a new node
+    bodies     its subgraphs
+    why        the law of the rewrite that has added or changed it
     """
 
     proto: NodeProto
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def source(self) -> tuple[GraphPath, int] | None:
-        """The graph and the position that it has in the file; None for a new node."""
+        """Its graph and position in the file; None for a new node."""
         return self.came_from if self.origin is None else (self.graph.path, self.origin)
 
 
@@ -70,18 +70,18 @@ class Node:
 class Graph:
     """The main graph, a subgraph or the body of a function.
 
-    outer       the graph whose values it sees; `owner` is the node there that holds it
-    given, ends  the inputs and the outputs as sets; `is_in_function` tells what it belongs to
-    holds       whether one of its nodes has held a graph
-    nodes       in the order in which they were added
-    producers   value -> the node that writes it, and which of its outputs
-    readers     value defined here -> the nodes that read it, in subgraphs too
-    constants   value -> what holds its elements, the same in every run
-    initializers  those of the file; `sparse` are not among the constants
-    added       new constants
-    dropped     initializers that go
-    facts       what is known of the values that are visible by name here
-    fixed       values that keep their name and are never removed
+    outer          the enclosing graph, whose values are visible; `owner` is the node there that holds this graph
+    input_set, output_set  the inputs and outputs as sets
+    has_subgraphs  whether one of its nodes has ever held a subgraph
+    nodes          in the order in which they were added
+    producers      value -> the node that writes it, and which of its outputs it is
+    readers        value defined here -> the nodes that read it, those of subgraphs included
+    constants      value -> the payload that holds its elements, the same in every run
+    initializers   those of the file; `sparse` ones are not among the constants
+    added          new constants
+    dropped        removed initializers
+    facts          the facts about the values that this graph defines
+    fixed          values that keep their name and are never removed
     """
 
     path: GraphPath
@@ -119,15 +119,15 @@ class Graph:
         )
 
     def around(self) -> Iterator[Graph]:
-        """The graph, the one that it stands in, and so on outwards."""
+        """This graph, the one that encloses it, and so on outwards."""
         graph: Graph | None = self
         while graph is not None:
             yield graph
             graph = graph.outer
 
     def home(self, name: str) -> Graph | None:
-        """The graph that defines what `name` means here; None when none does."""
-        if name in self.producers:  # as most do
+        """The graph that defines the value which `name` refers to here; None if there is none."""
+        if name in self.producers:  # the most frequent case
             return self
         graph: Graph | None = self
         while graph is not None and not graph.defines(name):
@@ -135,29 +135,29 @@ class Graph:
         return graph
 
     def fact(self, name: str) -> Value:
-        """What is known of the value that `name` means here."""
+        """The fact about the value that `name` refers to here."""
         home = self if name in self.producers else self.home(name)
         return UNKNOWN if home is None else home.facts.get(name, UNKNOWN)
 
     def producer(self, name: str) -> tuple[Node, int] | None:
-        """The node that writes what `name` means here, and which of its outputs that is."""
+        """The node that writes the value which `name` refers to here, and which of its outputs that is."""
         home = self.home(name)
         return None if home is None else home.producers.get(name)
 
     def held(self, name: str) -> Held | None:
-        """What holds the elements of a constant; None when `name` is none here."""
+        """The payload of the constant that `name` refers to here; None if it is not a constant."""
         home = self.home(name) if name else None
         return None if home is None else home.constants.get(name)
 
     def is_fixed(self, name: str) -> bool:
-        """Whether the value that is called so here has to be there under this name, whoever reads it."""
+        """Whether the graph has to define a value of this name, even if no node reads it."""
         return name in self.fixed or name in self.ends
 
 
 class Draft:
-    """A model with the changes that rewrites make to it. The messages of the file are only read.
+    """A model with the changes of the rewrites. The messages of the file are never modified.
 
-    Raises ModelStructureError as `Subject`.
+    Raises ModelStructureError as `PassInput`.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -166,12 +166,12 @@ class Draft:
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
         self.gone: list[Source] = []
-        """Nodes of the file that were taken out since somebody has emptied it."""
+        """Nodes of the file removed since the list was last cleared."""
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []
-        """Constants that have come, or are called otherwise, since it was emptied."""
+        """Constants added or renamed since the list was last cleared."""
         self.lacking: set[Node] = set()
-        """Nodes that read a name which nothing defines."""
+        """Nodes that read a name which no graph defines."""
         proto = subject.model.proto
         for path, scope in subject.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
@@ -200,12 +200,12 @@ class Draft:
             for name in graph.outputs:
                 home = graph.home(name)
                 if home is not None and home is not graph:
-                    home.fixed.add(name)  # a subgraph passes it on under this name
+                    home.fixed.add(name)  # the subgraph returns it under this name
             for node in graph.nodes:
                 self._read(node)
 
     def _own(self) -> None:
-        """Note which node holds each subgraph."""
+        """Link each subgraph with the node that holds it."""
         at: dict[Graph, dict[int | None, Node]] = {}
         for path, graph in self.graphs.items():
             if path.steps and graph.outer is not None:
@@ -234,54 +234,57 @@ class Draft:
             elif name:
                 self.lacking.add(node)
 
-    # questions
+    # queries
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """Every node, outer graphs first, producers before readers as far as the file goes."""
+        """All nodes, outer graphs first, producers before readers in the order of the file."""
         for graph in self.graphs.values():
             yield from list(graph.nodes)
 
     def readers(self, graph: Graph, name: str) -> Sequence[Node]:
-        """The nodes that read what `name` means in a graph, those in subgraphs too."""
+        """The nodes that read the value which `name` refers to in a graph, those of subgraphs included."""
         home = graph.home(name)
         return () if home is None else tuple(home.readers.get(name, ()))
 
     def is_needed(self, graph: Graph, name: str) -> bool:
-        """Whether somebody needs a value that the graph defines."""
+        """Whether a value that the graph defines is live: a node reads it, or it has to stay."""
         return bool(graph.readers.get(name)) or name in graph.fixed or name in graph.ends
 
     def is_removable(self, node: Node) -> bool:
-        """Whether a node may go when nobody reads it: it is known to do nothing else."""
+        """Whether a node can be removed once its outputs are dead: it is known to have no other effect."""
         return self.subject.is_pure(node.proto, node.version) and all(
             self.subject.is_pure(inner.proto, inner.version) for inner in _inside(node)
         )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
-        """Whether a constant that is no node may go when nobody reads it. What a caller may override is none."""
+        """Whether an initializer can be removed once it is dead; one that a caller may override cannot."""
         return name in graph.constants and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
-        """Whether a graph can get a constant of this type: where it has to be a Constant node, that must allow it."""
+        """Whether the graph can hold a new constant of this type.
+
+        A Constant node is needed where an initializer would have to be an input; not every version allows every type.
+        """
         return (graph.path.root is Root.GRAPH and self.subject.has_free_initializers) or self.subject.is_constant_type(
             constant.data_type, graph.versions.get("", 0)
         )
 
     def label(self, node: Node) -> NodePath:
-        """What a node is called; a new one by what it writes."""
+        """The path of a node; for a new node, the name of its first output."""
         if node.source is not None:
             return self.subject.node(*node.source)
         return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
 
     @property
     def spare_gathers(self) -> int:
-        """Gathers that may be added before there are more than in the file."""
+        """The number of Gathers that can be added before the model has more of them than its file."""
         return self._gathers_of_file - self._gathers
 
     # changes
 
     def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
-        """A new node, right before another one."""
+        """Insert a new node right before another one."""
         self._serial += 1
         node = self._enter(graph, proto, (before.place[0], self._serial - _PLENTY), None, why)
         for name, fact in zip(node.outputs, facts, strict=False):
@@ -294,7 +297,7 @@ class Draft:
         return node
 
     def move(self, node: Node, graph: Graph, before: Node, why: str) -> None:
-        """Let a node of a subgraph stand in the graph around, right before another one; its values are not renamed."""
+        """Move a node of a subgraph to the enclosing graph, right before another node; its values keep their names."""
         self._serial += 1
         node.came_from = node.source
         node.origin = None
@@ -304,14 +307,14 @@ class Draft:
         graph.nodes[node] = None
 
     def add_constant(self, graph: Graph, name: str, constant: Constant, fact: Value, why: str) -> None:
-        """A new constant of a graph."""
+        """Add a new constant to a graph."""
         graph.added[name] = constant, why
         graph.constants[name] = constant
         graph.facts[name] = fact
         self.new_constants.append((graph, name))
 
     def redirect(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
-        """Whoever reads `old`, which the graph defines, reads `new` instead; the nodes that do."""
+        """Replace all uses of `old`, which the graph defines, by `new`. Returns the readers."""
         readers = list(graph.readers.pop(old, ()))
         for node in readers:
             node.inputs = [new if name == old else name for name in node.inputs]
@@ -322,7 +325,7 @@ class Draft:
         return readers
 
     def reread(self, node: Node, at: int, name: str, why: str) -> str:
-        """Input `at` of a node reads another value; the name of the one that it had read."""
+        """Set input `at` of a node. Returns the name of the value that it read before."""
         old = node.inputs[at]
         node.inputs[at] = name
         node.why = node.why or why
@@ -334,9 +337,9 @@ class Draft:
         return old
 
     def detach(self, node: Node, at: int, name: str, why: str) -> None:
-        """Output `at` of a node is called `name`: another value takes its name, and its readers, over.
+        """Rename output `at` of a node, so that another value can take over its old name and its readers.
 
-        The node goes, or stays for another output.
+        The node is then removed, or stays for another output.
         """
         del node.graph.producers[node.outputs[at]]
         node.graph.constants.pop(node.outputs[at], None)
@@ -345,7 +348,7 @@ class Draft:
         node.graph.producers[name] = node, at
 
     def rename(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """A value that a node of the graph writes, or a new constant, is called `new`, also where it is read."""
+        """Rename the output of a node, or a new constant, in all nodes that read it."""
         if old in graph.added:
             graph.added[new] = graph.added.pop(old)
         else:
@@ -363,7 +366,7 @@ class Draft:
             graph.readers.setdefault(new, {})[reader] = None
 
     def remove(self, node: Node, why: str) -> list[str]:
-        """Take a node out, with the graphs that it holds; the names that it had read."""
+        """Remove a node with its subgraphs. Returns the names of the values that they read."""
         lost = []
         for gone in [node, *_inside(node)]:
             gone.is_gone = True
@@ -395,21 +398,21 @@ class Draft:
         return lost
 
     def drop(self, graph: Graph, name: str, why: str) -> None:
-        """Take out a constant that is no node."""
+        """Remove a constant that no node produces."""
         if name in graph.added:
             del graph.added[name]
         else:
             graph.dropped[name] = why
-            graph.given -= {name}  # before IR version 4 each initializer is an input, too
+            graph.given -= {name}  # before IR version 4 each initializer is an input as well
         graph.constants.pop(name, None)
 
-    # what has changed
+    # the edits
 
     def journal(self, by: str) -> Journal:
-        """The edits that make the file what the draft is."""
+        """The edits that turn the file into this model."""
         journal = Journal()
         changed = {around for graph in self.graphs.values() if self._is_changed(graph) for around in graph.around()}
-        within: set[Graph] = set()  # those of nodes that are inserted, as they are now
+        within: set[Graph] = set()  # graphs of inserted nodes, which are written out with them
         for graph in self.graphs.values():  # outer ones first
             if graph.outer in within:
                 within.add(graph)
@@ -418,13 +421,13 @@ class Draft:
         return journal
 
     def _is_changed(self, graph: Graph) -> bool:
-        """Whether a graph differs from that of the file, those in it not looked at."""
+        """Whether a graph differs from that of the file, apart from its subgraphs."""
         return bool(
             graph.added or graph.dropped or graph.path in self._removed or any(node.is_edited for node in graph.nodes)
         )
 
     def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
-        """The edits of one graph; `within` None for one whose subgraphs are all to be written out."""
+        """The edits of one graph. If `within` is None, its subgraphs are written out with their nodes."""
         path, body = graph.path, self.subject.bodies[graph.path]
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
@@ -432,13 +435,13 @@ class Draft:
         for name, why in graph.dropped.items():
             yield RemoveInitializer(by=by, reason=why, path=path, name=name)
         sequence = self.sequence(graph)
-        # A node of the file that stands after a later one has to move, as does one that has changed.
+        # A changed node is removed and inserted again, as is one that now comes after a later node of the file.
         stays: dict[int, Node] = {}
         for node in sequence:
             is_as_it_was = node.origin is not None and not node.is_edited and not (node.bodies and within is None)
             if is_as_it_was and node.origin is not None and node.origin > next(reversed(stays), -1):
                 stays[node.origin] = node
-        reasons = {node.origin: node.why or "it moves" for node in sequence if node.origin is not None}
+        reasons = {node.origin: node.why or "moved after its inputs" for node in sequence if node.origin is not None}
         reasons |= self._removed.get(path, {})
         for position in range(len(body.node)):
             if position not in stays:
@@ -461,11 +464,11 @@ class Draft:
     ) -> Iterator[Edit]:
         for node in group:
             message = self._message(node, names[node], by)
-            why = node.why or "it moves"
+            why = node.why or "moved after its inputs"
             yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
 
     def _message(self, node: Node, name: str, by: str) -> NodeProto:
-        """The node as it is now, with its subgraphs; the message of the file itself where nothing has changed."""
+        """The current node with its subgraphs; the message of the file itself if nothing has changed."""
         if not node.why and not node.bodies and name == node.proto.name:
             return node.proto
         copy = NodeProto()
@@ -481,7 +484,7 @@ class Draft:
         return copy
 
     def sequence(self, graph: Graph) -> list[Node]:
-        """The nodes of a graph, producers first, else in their places."""
+        """The nodes of a graph in topological order, otherwise in the order of their keys."""
         nodes = sorted(graph.nodes, key=lambda node: node.place)
         at = {node: position for position, node in enumerate(nodes)}
         reads: list[set[int]] = [set() for _ in nodes]
@@ -489,7 +492,7 @@ class Draft:
             for reader in graph.readers.get(name, ()):
                 inner = reader
                 while inner.graph is not graph:
-                    assert inner.graph.owner is not None, "a value is read in its graph or below"
+                    assert inner.graph.owner is not None, "a value is read in its graph or in a subgraph"
                     inner = inner.graph.owner
                 reads[at[inner]].add(at[producer])
         for node in nodes:
@@ -497,13 +500,13 @@ class Draft:
             while below:
                 body = below.pop()
                 below += [inner for each in body.nodes for inner in each.bodies]
-                for name in body.outputs:  # a subgraph may pass a value on without a node
+                for name in body.outputs:  # a subgraph may return an outer value without a node of its own
                     if name in graph.producers and body.home(name) is graph:
                         reads[at[node]].add(at[graph.producers[name][0]])
         order, cyclic = topological_order(reads)
         if cyclic:
             laws = sorted({nodes[position].why for position in cyclic} - {""})
-            raise UsageError(f"nodes wait for each other after the rewrites: {'; '.join(laws)}")
+            raise UsageError(f"the rewrites lead to a cycle of nodes: {'; '.join(laws)}")
         return [nodes[position] for position in order]
 
 
@@ -512,7 +515,7 @@ def _is_gather(node: Node) -> bool:
 
 
 def _inside(node: Node) -> Iterator[Node]:
-    """The nodes in the graphs that a node holds, at any depth."""
+    """The nodes of the subgraphs of a node, at any depth."""
     pending = list(node.bodies)
     while pending:
         body = pending.pop()
@@ -522,7 +525,7 @@ def _inside(node: Node) -> Iterator[Node]:
 
 
 def _node_names(nodes: Sequence[Node]) -> dict[Node, str]:
-    """What nodes of a graph are called: runtimes refuse a name that is there twice, and subgraphs have names again."""
+    """Unique names for the nodes of a graph, where runtimes refuse duplicates; a subgraph has names of its own."""
     found = {node: node.proto.name for node in nodes if node.origin is not None}
     taken = set(found.values()) - {""}
     for node in nodes:

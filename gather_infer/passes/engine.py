@@ -1,4 +1,4 @@
-"""The worklist that rewrites a draft until no rule has anything to say."""
+"""The greedy worklist driver: applies rewrite rules to a mutable model until they reach a fixed point."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_l
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_REWRITES_PER_NODE: Final = 8
-"""Rewrites for each node of the file, past which the engine stops: two rules that undo each other would never end."""
+"""Rewrites per node of the file after which the driver stops: two rules that undo each other never terminate."""
 
 MAX_ARRANGEMENTS: Final = 16
-"""Times that a step arranges a graph anew; each is cheaper than the one before, and three are rarely seen."""
+"""Runs of a graph-level pass on one graph; each result is cheaper than the last, and three are rarely needed."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A rewrite that was made.
+    """A rewrite that was applied.
 
-    node    where, as the file has it
+    node    its path in the file
     rule    the name of the rule
     law     the equation behind it
-    name    the first value that another one has taken the place of
-    nbytes  of the constants that it has added
+    name    the first value that was replaced
+    nbytes  bytes of the constants that were added
     """
 
     node: NodePath
@@ -59,20 +59,24 @@ class Done:
 
 
 _FOR_NODES: Final = 16 << 20
-"""Bytes of a message that are kept for what rewrites add beside constants."""
+"""Bytes of a message that are reserved for the nodes that rewrites add."""
 
 
 @dataclass(slots=True, eq=False)
 class Engine:
-    """Rules at work on a draft.
+    """The driver: takes nodes from the worklist and applies the first rule that matches and is profitable.
 
-    max_growth  bytes by which one rewrite may let the constants grow, what it makes dead taken off
-    sweeps  whether what nobody has read from the start goes as well
-    faulty  nodes of the file at which the inference has found an error
-    kept    values whose nodes stay as they are; see `keeping`
-    done   in the order in which it was done
-    left   findings about nodes that a rule has left alone, each once
-    looked  nodes, and values by name, that were looked at for the node that rules are asked about
+    A rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is empty.
+    Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the rules
+    examine.
+
+    max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
+    removes_dead_code  whether code that is dead in the file is removed as well
+    faulty             nodes of the file at which the inference has found an error
+    protected          values whose nodes stay as they are; see `loadability`
+    applied            the rewrites, in order
+    diagnostics        notes about nodes that a rule has left alone, each once
+    dependencies       nodes and names of values that the rules have examined for the current node
     """
 
     draft: Draft
@@ -111,7 +115,7 @@ class Engine:
         self._changes = Changes(self.draft, self.constants, self._waiting, self._infer, self._learning)
 
     def run(self) -> None:
-        """Rewrite until nothing is left to do. Raises UsageError when that does not come to an end."""
+        """Rewrite to a fixed point. Raises UsageError if the rewrites do not reach one."""
         if self.sweeps:
             self._changes.sweep_all()
         for node in self.draft.nodes:
@@ -133,16 +137,16 @@ class Engine:
                 budget -= 1
                 if budget <= 0:
                     rules = sorted({done.rule for done in self.done[-MAX_REWRITES_PER_NODE:]})
-                    raise UsageError(f"rewrites do not come to an end: {', '.join(rules)}")
+                    raise UsageError(f"the rewrites do not reach a fixed point: {', '.join(rules)}")
 
     def _arranges(self) -> bool:
-        """Arrange a graph anew, the first for which that is cheaper; False when there is none."""
+        """Apply the first graph-level pass with a cheaper result; False if there is none."""
         for step in self.table.steps:
             for graph in list(self.draft.graphs.values()):
                 seen = (step, graph)
                 times, last = self._arranged.get(seen, (0, -1))
                 if last == len(self.done) or times == MAX_ARRANGEMENTS:
-                    continue  # it is as it was left
+                    continue  # nothing has changed since it last ran
                 found = step.arranging(self, graph)
                 self._arranged[seen] = times + (found is not None), len(self.done)
                 if found is not None:
@@ -159,7 +163,7 @@ class Engine:
         if not site.is_as_named or site.is_left:
             return False
         for listed in self.table.find(node.domain, node.op_type, node.version):
-            if site.has_built:  # what another rule has made
+            if site.has_built:  # discard the nodes that another rule has built
                 site = Site(self, node)
             try:
                 rewrite = listed.rule(site)
@@ -170,7 +174,7 @@ class Engine:
         return False
 
     def _asked_without(self, lost: frozenset[Fact], node: Node, listed: Listed) -> Rewrite | None:
-        """What a rule says of a node where these facts are not known."""
+        """The rewrite of a rule for a node if these facts are not known."""
         self._narrow, memo = self._grounds.without(lost), self._memo
         self._memo = len(self.done), {}
         try:
@@ -181,13 +185,16 @@ class Engine:
             self._narrow, self._memo = None, memo
 
     def _look_around(self, node: Node) -> None:
-        """Ask about nodes again that have not changed, nor those that they look at, once one has been rewritten."""
+        """Enqueue nodes that a rewrite affects although neither they nor their dependencies have changed.
+
+        These are the duplicates of new constants, candidates for a spare Gather, and the nodes that enclose this one.
+        """
         for graph, name in self.draft.new_constants:
             if name in graph.constants:
                 self._waiting.wake(self.constants.share(graph, name))
                 for inner, other in self.twins.enter(graph, name):
                     writer = inner.producers.get(other)
-                    # all of the readers: about the call of a function no rule is asked
+                    # all of the readers: no rule examines the call of a function
                     for asked in (writer[0],) if writer else inner.readers.get(other, ()):
                         self._waiting.add(asked)
         self.draft.new_constants.clear()
@@ -200,7 +207,7 @@ class Engine:
 
     @property
     def is_open(self) -> bool:
-        """Whether another inference may tell something on which rules have more to say."""
+        """Whether another inference may find facts that let more rules match."""
         return (
             self._learning.is_open
             or self._knowledge.rests_on_demands
@@ -208,17 +215,17 @@ class Engine:
             or any(done.node.graph.steps or done.node.graph.root is Root.FUNCTION for done in self.done)
         )
 
-    # what sites ask for
+    # services for matches
 
     @property
     def scope(self) -> Scope:
-        """What is known of dims."""
+        """The facts about dims."""
         if self._narrow is not None:
             return self._narrow
         return self._resumed.scope if self._resumed is not None else self._knowledge.scope
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` finds about the draft, until something is rewritten."""
+        """The result of `compute`, cached until the next rewrite."""
         if self._memo[0] != len(self.done):
             self._memo = len(self.done), {}
         if key not in self._memo[1]:
@@ -227,26 +234,26 @@ class Engine:
         return found
 
     def fresh(self, base: str) -> str:
-        """A name that is new to the model."""
+        """A name that the model does not use yet."""
         return self._changes.fresh(base)
 
     def note(self, view: View, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
-        """Say once why a node was left alone."""
+        """Report once why a node was left alone."""
         if (view.node, code) not in self._noted:
             self._noted.add((view.node, code))
             where = Location(self.draft.label(view.node), view.op_type, view.domain)
             self.left.append(diagnostic(code, text, where, detail=detail))
 
     def ask(self, node: Node) -> None:
-        """Have the rules asked about a node once more."""
+        """Have the rules examine a node again."""
         self._waiting.add(node)
 
-    # making a rewrite
+    # applying a rewrite
 
     def _make(self, node: Node, listed: Listed, rewrite: Rewrite, without: frozenset[Fact] = frozenset()) -> bool:
-        """Make a rewrite, if it is admitted and right by what nodes imply that stay.
+        """Apply a rewrite if it is profitable and justified by the facts that remaining nodes imply.
 
-        without   facts that the rule did not know
+        without   facts that the rule did not use
         """
         rule = listed.name
         if rewrite.merged:
@@ -269,11 +276,12 @@ class Engine:
             return False
         lost = self._lost_by(node, rewrite)
         if not lost <= without:
+            # Match again without the lost facts: a rewrite must not justify itself. `without` grows each time.
             again = self._asked_without(lost | without, node, listed)
             if again is None:
                 self._is_undecided |= bool(self._grounds.lost)
             return again is not None and self._make(node, listed, again, lost | without)
-        # what a node implied that is gone a new one may imply again
+        # a new node may imply the lost facts again
         self._is_undecided |= bool(lost and rewrite.nodes)
         nbytes = sum(constant.nbytes for constant in rewrite.constants.values())
         self._note_done(node, rule, rewrite.law, next(iter(rewrite.values)), cost, nbytes)
@@ -281,14 +289,14 @@ class Engine:
         return True
 
     def _lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no node implies any more once a rewrite is made; new nodes do not count."""
+        """The facts that no node implies after the rewrite; new nodes do not count."""
         self._grounds.remove(self.draft.gone)
         self.draft.gone.clear()
         dying, _ = dying_by(self.draft, node, rewrite)
         return self._grounds.lost_with(gone.source for gone in dying if gone.source is not None)
 
     def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
-        """Let whoever reads an initializer read another constant."""
+        """Replace the uses of an initializer by another constant."""
         homes: list[Graph] = []
         for old, new in rewrite.merged.items():
             home = node.graph.home(old)
@@ -296,7 +304,7 @@ class Engine:
                 return False
             readers = self.draft.readers(home, old)
             if any(reader.graph.home(new) is not home.home(new) for reader in readers):
-                return False  # the name means another value in that subgraph
+                return False  # another value shadows the name in that subgraph
             homes.append(home)
         for home, (old, new) in zip(homes, rewrite.merged.items(), strict=True):
             self._note_done(node, rule, rewrite.law, old, Cost(0, 0, -held_bytes(home, old)), 0)
@@ -304,9 +312,9 @@ class Engine:
         return True
 
     def _inline(self, node: Node, rule: str, rewrite: Rewrite, body: Graph) -> bool:
-        """Put a graph of the node in its place; False where names or constants forbid it, or there would be more nodes.
+        """Replace the node by one of its subgraphs; False if names or constants prevent it, or nodes would be added.
 
-        Bytes are not counted: a run reads and writes what it had in the body.
+        Bytes are not counted: a run reads and writes the same as in the subgraph.
         """
         graph = node.graph
         inlining = Inlining(self.draft, node, body, rewrite.bound)
@@ -320,7 +328,7 @@ class Engine:
             return False
         self._note_done(node, rule, rewrite.law, next(filter(None, node.outputs), ""), cost, 0)
         self._changes.inline(node, rewrite, inlining)
-        self._given = None  # what the body was given differs no more
+        self._given = None  # the inputs of the body are values of one run now
         return True
 
     def _note_done(self, node: Node, rule: str, law: str, name: str, cost: Cost, nbytes: int) -> None:
@@ -328,13 +336,13 @@ class Engine:
         self.done.append(Done(self.draft.label(node), node.op_type, rule, law, name, cost, nbytes))
 
     def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
-        """Raises UsageError for new nodes that no graph could have."""
+        """Raise UsageError if the new nodes are malformed."""
         graph, where = node.graph, f"rewrite {rule} of {self.draft.label(node)}"
         known = set(rewrite.constants)
 
         def check_read(name: str) -> None:
             if name not in known and graph.home(name) is None:
-                raise UsageError(f"{where} reads {name}, which is not there")
+                raise UsageError(f"{where} reads {name}, which is not defined")
 
         for proto in rewrite.nodes:
             if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in proto.attribute):
@@ -343,7 +351,7 @@ class Engine:
                 check_read(name)
             for name in filter(None, proto.output):
                 if name in known or graph.home(name) is not None:
-                    raise UsageError(f"{where} writes {name}, which is there already")
+                    raise UsageError(f"{where} writes {name}, which is already defined")
                 known.add(name)
         for old, new in rewrite.values.items():
             if old not in node.outputs and not (old in rewrite.siblings and old in graph.producers):
@@ -351,7 +359,7 @@ class Engine:
             check_read(new)
 
     def _named_anew(self, node: Node, rewrite: Rewrite) -> Rewrite:
-        """The rewrite with an Identity for each output of the graph whose new value has to keep a name of its own."""
+        """The rewrite with an Identity for each graph output whose new value has to keep a name of its own."""
         if node.op_type == "Identity":
             return rewrite
         graph, made = node.graph, rewrite.made
@@ -366,45 +374,46 @@ class Engine:
         return rewrite if len(nodes) == len(rewrite.nodes) else replace(rewrite, values=values, nodes=tuple(nodes))
 
     def _may_replace(self, node: Node, rewrite: Rewrite) -> bool:
-        """Whether the values can take the places of the outputs under the names that stay."""
+        """Whether the values can replace the outputs under the names that have to stay."""
         graph, made = node.graph, rewrite.made
         targets: set[str] = set()
         for old, new in rewrite.values.items():
             if old in graph.fixed or old in self.kept:
                 return False
             if old in graph.ends and new in self.kept:
-                return False  # it would be called otherwise
+                return False  # its node would get another name
             if old in graph.ends and new not in made:
-                # the value itself has to take the name over
+                # the value itself has to take over the name
                 found = graph.producers.get(new)
                 if found is None or found[0] is node or graph.is_fixed(new):
                     return False
                 if any(reader.graph.home(old) is not graph for reader in self.draft.readers(graph, new)):
-                    return False  # the name means another value in that subgraph
+                    return False  # another value shadows the name in that subgraph
             if old in graph.ends and new in targets:
                 return False
             targets.add(new)
             for reader in self.draft.readers(graph, old):
                 if new not in made and reader.graph is not graph and reader.graph.home(new) is not graph.home(new):
-                    return False  # the name means another value in that subgraph
+                    return False  # another value shadows the name in that subgraph
         return True
 
     def _is_admitted(self, node: Node, rewrite: Rewrite, cost: Cost) -> bool:
+        """Whether a rewrite adds no nodes and no bytes of a run, and keeps to the limits of constants."""
         if cost.nodes > 0:
             return False
         made = sum(constant.nbytes for constant in rewrite.constants.values())
         if made and not self._has_room_for(made):
-            self.note(Site(self, node), "GI401", f"not folded: {made} bytes of constants more than a model file holds")
+            self.note(Site(self, node), "GI401", f"not folded: a model file cannot hold {made} more bytes of constants")
             return False
         if cost.constant_bytes > self.max_growth:
-            text = f"its constants have {cost.constant_bytes} bytes more, the budget is {self.max_growth}"
+            text = f"its constants grow by {cost.constant_bytes} bytes, the budget is {self.max_growth}"
             self.note(Site(self, node), "GI401", f"not folded: {text}")
-            self.looked += map(key_of, rewrite.constants.values())  # they may come to be there
+            self.looked += map(key_of, rewrite.constants.values())  # equal constants may be added later
             return False
         return cost.run_bytes is not None and known_le(cost.run_bytes, 0, self.scope) is True
 
     def _has_room_for(self, nbytes: int) -> bool:
-        """Whether the message of the model, without what is on disk, can hold so many bytes of constants more."""
+        """Whether the message of the model, without external data, can hold so many more bytes of constants."""
         if self._room is None:
             self._room = MAX_MESSAGE_BYTES - self.draft.subject.model.proto.ByteSize() - _FOR_NODES
         return self._made + nbytes <= self._room
@@ -418,14 +427,14 @@ class Engine:
         return self._resumed
 
     def _is_generated(self, dim: Dim) -> bool:
-        """Whether a dim is made of a symbol that stands for something unknown."""
+        """Whether a dim contains a symbol that stands for an unknown size."""
         made_up = self._knowledge.made_up(dim)
         if made_up and self._given is None:
             self._given = self._given_to_bodies()
         return not made_up <= (self._given or frozenset())
 
     def _given_to_bodies(self) -> frozenset[str]:
-        """The symbols in what bodies are given: what differs from one iteration, or call, to the next."""
+        """The symbols in the inputs of subgraphs and functions: their sizes differ between iterations or calls."""
         found: set[str] = set()
         for graph in self.draft.graphs.values():
             for name in graph.inputs if graph.outer is not None or graph.is_in_function else ():
@@ -435,12 +444,12 @@ class Engine:
         return frozenset(found)
 
     def _infer(self, proto: NodeProto, graph: Graph) -> list[Value]:
-        """What is known of the outputs of a new node of a graph, once what it reads is there."""
+        """The facts about the outputs of a new node of a graph, whose inputs are in the graph."""
         known = [graph.fact(name) if name else None for name in proto.input]
         return self._knowledge.facts(proto, known, graph.versions)
 
     def _facts(self, node: Node, rule: str, rewrite: Rewrite) -> dict[str, Value]:
-        """What is known of the new values. Raises UsageError where one has another element type."""
+        """The facts about the new values. Raises UsageError if one has another element type."""
         graph = node.graph
         facts: dict[str, Value] = {name: fact_of(constant) for name, constant in rewrite.constants.items()}
         for proto in rewrite.nodes:
@@ -448,13 +457,13 @@ class Engine:
             found = self._knowledge.facts(proto, inputs, graph.versions)
             facts.update({name: fact for name, fact in zip(proto.output, found, strict=False) if name})
         for old, new in rewrite.values.items():
-            # Both hold the same, so what is known of either is known of both.
+            # Both values are equal, so the facts about either hold for both.
             known, fact = graph.fact(old), facts.get(new, graph.fact(new))
             if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
                 continue
             if None not in (known.dtype, fact.dtype) and known.dtype is not fact.dtype:
                 where = f"rewrite {rule} of {self.draft.label(node)}"
-                raise UsageError(f"{where} puts {fact.dtype} in the place of {old}, which is {known.dtype}")
+                raise UsageError(f"{where} replaces {old}, which is {known.dtype}, by a value of {fact.dtype}")
             if new in facts:
                 both = joined(known, fact, self._is_generated)
                 facts[new] = known if both is None else both

@@ -1,4 +1,4 @@
-"""The freezing pass: dims of the interface become the numbers that are given, and nothing else changes."""
+"""The freezing pass: sets dims of the interface to given numbers, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gather_infer.rules import RuleSet
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class FreezeResult(PassResult):
-    """A model with numbers in its interface; `interface` tells what changed, and what is no number yet.
+    """A model with static dims in its interface; `interface` lists the changes, and the dims that are still dynamic.
 
     inputs    names of the inputs, without those that are constants
-    refused   errors that the model has with these sizes, and had not without them: then it is as it was given
-    loads     False when it is refused because a loader may reject the file, for a node that not every run comes to
+    refused   errors that the model has with these sizes only; if there are any, the model is left as it was
+    loads     False if the sizes are refused because a loader may reject the file for a node that some runs skip
     """
 
     refused: tuple[Diagnostic, ...]
@@ -36,7 +36,7 @@ class FreezeResult(PassResult):
 
     @property
     def why_refused(self) -> str:
-        """Why nothing is written, where something is refused."""
+        """The reason why nothing is written, if something is refused."""
         return "the sizes contradict the model" if self.loads else "the file may not load with these sizes"
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class FreezeResult(PassResult):
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
     ) -> SaveReport:
-        """Write the model, whole or not at all. Raises UsageError when it is refused, and as `PassResult.save`."""
+        """Write the model, whole or not at all. Raises UsageError if it is refused, and as `PassResult.save`."""
         if self.refused:
             raise UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}")
         return PassResult.save(self, path, external_data=external_data, in_place=in_place)
@@ -60,12 +60,12 @@ def freeze(
     initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> FreezeResult:
-    """The model with dims of its inputs as numbers, and those of outputs that follow; `gather_infer.freeze`.
+    """Set dims of the inputs to numbers, and the dims of outputs that follow; `gather_infer.freeze`.
 
-    Inputs, outputs and the `value_info` that is there say the numbers, in subgraphs too where they are proved; an
-    output without a shape gets the one that is known. Bounds and relations among `dims` are recorded in the metadata.
-    Nodes, weights and all else stay as they are. What fails with these sizes in a branch only, when it is taken, is a
-    warning; where a loader may reject the file for it, the sizes are refused, whether or not a run takes the branch.
+    Inputs, outputs and the existing `value_info` declare the numbers, in subgraphs too where they are proved. An output
+    without a shape gets the inferred one. Bounds and relations among `dims` are recorded in the metadata. Nodes and
+    weights stay as they are. A failure with these sizes in a branch that some runs skip is a warning. If a loader may
+    reject the file for it, the sizes are refused, whether or not a run takes the branch.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims, inputs, rules, progress   as for `infer`
@@ -110,7 +110,7 @@ def freeze(
 def _contradictions(
     source: ModelFile, inference: Inference, rules: Sequence[RuleSet]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-    """The errors that a model has for what is given alone; and what a loader may refuse though not every run fails."""
+    """The errors that the given sizes cause, and the failures in skipped branches for which a loader may refuse."""
     spared = (*(d for d in inference.diagnostics if d.under), *inference.unreached)
     if not inference.errors and not spared:
         return (), ()
@@ -124,11 +124,11 @@ def _contradictions(
 
 
 def _named(finding: Diagnostic, inference: Inference) -> Diagnostic:
-    """A failure that a loader may refuse, with the branches that it is in."""
+    """A failure for which a loader may refuse the file, with the branches that it is in."""
     if finding.under or finding.location.node is None:
         return finding
     bodies = (inference.conditions[body] for body in under(finding.location.node.graph, inference.conditions))
-    where = (f"{body.name} of node {body.node} runs with none of these sizes" for body in bodies)
+    where = (f"{body.name} of node {body.node} never runs with these sizes" for body in bodies)
     return replace(finding, detail=(*finding.detail, *where))
 
 
@@ -137,7 +137,7 @@ def _as_error(finding: Diagnostic) -> Diagnostic:
 
 
 def _told(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """All that is found, accesses that are always out of bounds and what a loader may refuse among it."""
+    """All diagnostics; accesses that are always out of bounds, and reasons for a loader to refuse, are errors."""
     places = set(map(_key, unloadable))
     found = tuple(finding for finding in inference.diagnostics if _key(finding) not in places)
     errors = (error for error in inference.errors if error not in inference.diagnostics)

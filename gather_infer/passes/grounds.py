@@ -1,10 +1,11 @@
-"""What a rewrite may rest on: what is declared, and what nodes imply that stay.
+"""The facts that a rewrite may rely on: declared ones, and those that remaining nodes imply.
 
-A node fails in some runs by the specification, and the facts say that no run is one of these. Yet some runtimes let it
-pass: GatherND of rows without elements reads no index. Were it replaced by a node that is right only where it does not
-fail, the rewrite would justify itself, and such a run would fail, or give something else. So what a node implies is no
-reason to take it out; nor do two nodes justify each other, one gone after the other. A Reshape alone is believed:
-where the target does not fit the elements, or a 0 stands beside the -1, no runtime makes a result.
+By the specification a node fails in some runs, so the facts assume that none of these runs happens. Some runtimes let
+such a run pass: GatherND reads no index if its rows have no elements. If a node were replaced by one that is right only
+in runs where the first does not fail, the rewrite would justify itself: the run would fail, or give another result. So
+a fact that a node implies does not justify the removal of that node. Nor do two nodes justify the removal of each
+other. A Reshape is an exception: no runtime returns a result if the target does not fit the elements, or has a 0 next
+to the -1.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from gather_infer.places import Source
 from gather_infer.symbolic import Dim, Expr, Scope
 
 Fact: TypeAlias = "Expr | tuple[Dim, Dim]"
-"""A dim that is >= 0, or two that are equal."""
+"""A dim that is >= 0, or two dims that are equal."""
 
 Equalities: TypeAlias = Iterable[tuple[Dim, Dim]]
 
 
 class Grounds:
-    """The facts of a run, and the nodes that imply each of them.
+    """The inferred facts, and the nodes that imply each of them.
 
-    learn       has a scope know that dims are equal
-    is_certain  whether a node fails in every runtime where what it implies does not hold
+    add_equalities  adds equalities of dims to a scope
+    is_certain      whether a node fails in every runtime if the fact that it implies does not hold
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Grounds:
         self._of: dict[Source, list[Fact]] = {}
         owned: Iterator[tuple[Fact, frozenset[Source | None]]] = chain(self._implied.items(), self._equated.items())
         for fact, sources in owned:
+            # A fact without a source is declared; it never becomes unsupported, like those of a certain node.
             if not any(source is None or is_certain(source) for source in sources):
                 self._enter(fact, sources)
         self._lost: set[Fact] = set()
@@ -57,7 +59,7 @@ class Grounds:
                 self._of.setdefault(source, []).append(fact)
 
     def remove(self, gone: Iterable[Source]) -> None:
-        """Nodes of the file have been taken out."""
+        """Note that nodes of the file have been removed."""
         for source in gone:
             for fact in self._of.get(source, ()):
                 self._left[fact] -= 1
@@ -66,11 +68,11 @@ class Grounds:
 
     @property
     def lost(self) -> frozenset[Fact]:
-        """The facts that no node implies which is still there."""
+        """The facts that no remaining node implies."""
         return frozenset(self._lost)
 
     def lost_with(self, dying: Iterable[Source]) -> frozenset[Fact]:
-        """The facts that no node would imply any more."""
+        """The facts that no node would imply after the removal of these."""
         counts: dict[Fact, int] = {}
         for source in dying:
             for fact in self._of.get(source, ()):
@@ -78,7 +80,7 @@ class Grounds:
         return frozenset(self._lost | {fact for fact, count in counts.items() if count == self._left[fact]})
 
     def without(self, lost: frozenset[Fact]) -> Scope:
-        """What is known without these facts."""
+        """The scope without these facts."""
         found = self._scopes.get(lost)
         if found is None:
             found = self._declared.child()

@@ -1,4 +1,4 @@
-"""The nodes of a subgraph in the place of the node that holds it."""
+"""Inlining: the nodes of a subgraph replace the node that holds it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.tensor import UNKNOWN
 
 MAX_MOVED: Final = 1 << 20
-"""Bytes of a constant that a body may hold however little constants may grow: it is read, and the model has it."""
+"""Bytes of an initializer of a subgraph that may be moved, whatever the limit of growth: the model has it already."""
 
 
 class Inlining:
-    """A body that is to take the place of its node.
+    """A subgraph that is to replace its node.
 
     body    one of the graphs of `node`
-    bound   input of the body -> value of the graph around that stands in its place
-    names   value of the body -> what it is called outside; the same, unless another graph has such a value too
+    bound   input of the body -> value of the enclosing graph that replaces it
+    names   value of the body -> its name outside; a new one if another graph defines a value of that name
     """
 
     def __init__(self, draft: Draft, node: Node, body: Graph, bound: Mapping[str, str]) -> None:
@@ -35,14 +35,14 @@ class Inlining:
         self.names.update(bound)
 
     def name(self, inner: str) -> str:
-        """What a value that the body knows is called in the graph around."""
+        """The name in the enclosing graph of a value that is visible in the body."""
         return self.names.get(inner, inner)
 
     def is_possible(self, load: Callable[[Graph, str], Constant | None], room: int) -> bool:
-        """Whether nothing in the body needs it as a graph of its own.
+        """Whether the nodes of the body can move: names keep their meaning and constants can be read.
 
-        load   the bits of a constant
-        room   bytes of an initializer of the body at most: it is read
+        load       returns the elements of a constant
+        max_bytes  the size up to which an initializer of the body is read
         """
         body, graph, draft = self.body, self.node.graph, self.draft
         if body.sparse or any(self.name(name) != name for name in body.fixed):
@@ -60,19 +60,19 @@ class Inlining:
                 between = reader.graph
                 while between is not body:
                     if between.defines(name):
-                        return False  # the name means another value in that subgraph
-                    assert between.outer is not None, "who reads a value of the body is inside of it"
+                        return False  # another value shadows the name in that subgraph
+                    assert between.outer is not None, "a reader of a value of the body is inside of the body"
                     between = between.outer
         return True
 
     def move(self, load: Callable[[Graph, str], Constant | None], why: str) -> list[Node]:
-        """Move the nodes and constants of the body out, right before the node, which is left without it; the nodes."""
+        """Move the nodes and constants of the body right before the node, which loses them. Returns the nodes."""
         body, graph, draft = self.body, self.node.graph, self.draft
         moved = draft.sequence(body)
         for name in [*body.initializers, *body.added]:
             if name not in body.dropped and name not in body.inputs:
                 constant = load(body, name)
-                assert constant is not None, "it has been found possible"
+                assert constant is not None, "is_possible has checked that it can be read"
                 draft.add_constant(graph, self.name(name), constant, body.facts.get(name, UNKNOWN), why)
         for node in moved:
             draft.move(node, graph, self.node, why)
@@ -88,7 +88,7 @@ class Inlining:
         reads: dict[Node, set[str]] = {}
         for name, readers in body.readers.items():
             if not readers:
-                continue  # it may be gone
+                continue  # the value may be removed
             home = graph.home(self.name(name))
             assert home is not None, "a value that is read is defined"
             for reader in readers:

@@ -1,7 +1,8 @@
-"""What rewrites leave alone so that the model that they make still loads.
+"""Values that rewrites leave alone, so that the rewritten model still loads.
 
-A node that never runs may fail, and no runtime refuses it as long as little is seen of what it reads: a Squeeze of an
-axis that is never 1, in a branch that is not taken. A rewrite that lets the size be seen makes the file useless.
+A node that never runs may fail, and a runtime loads it as long as it cannot infer the shapes that the node reads. An
+example is a Squeeze of an axis that is never 1, in a branch that is not taken. A rewrite that makes such a shape
+inferable makes the file unusable.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from gather_infer.places import GraphPath
 from gather_infer.tensor import Value
 
 _MAX_TRIES: Final = 5
-"""Times that a model is rewritten; the last time nothing is."""
+"""Attempts to rewrite a model; in the last one every value is protected."""
 
 
 class Keeping:
-    """What is left alone in a model.
+    """The protected values of a model.
 
-    names  outputs of the nodes that stay as they are; positions change from round to round
-    notes  nodes that are the reason
+    names        outputs of the nodes that are not rewritten; positions of nodes change from round to round
+    diagnostics  the nodes that make the protection necessary
     """
 
     def __init__(self, inference: Inference) -> None:
         self.names: frozenset[str] = frozenset()
         self.notes: list[Diagnostic] = []
         self._inference = inference
-        self._is_broken = is_broken(inference.diagnostics)  # onnx's inference may crash on such a model
+        self._is_broken = is_broken(inference.diagnostics)  # shape inference of onnx may crash on such a model
         self._source = inference.model
         self._upstream: Upstream | None = None
         self._writers: dict[str, list[Place]] = {}
@@ -44,9 +45,9 @@ class Keeping:
         self._tries = 1
 
     def learns_from(self, proto: ModelProto, draft: Draft) -> bool:
-        """Whether more has to be left alone: of what the model became a runtime would refuse a node.
+        """Protect more values if a runtime would refuse a node of the rewritten model. Returns whether it did.
 
-        draft   what the model was in the end
+        model   the mutable model after the last rewrite
         """
         if self._is_broken:
             return False
@@ -78,12 +79,12 @@ class Keeping:
 
     @cached_property
     def _old(self) -> frozenset[Place]:
-        """The nodes that onnx's shape inference refuses by itself in the model that was given: none of them is new."""
+        """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
         return refused(self._source, self._source.proto, unseen)
 
     @cached_property
     def _failing(self) -> frozenset[Place]:
-        """The nodes at which every run fails: whether such a model loads is of no use to anybody."""
+        """The nodes at which every run fails: it does not matter whether such a model loads."""
         return frozenset(
             (finding.location.node.graph, finding.location.node.position)
             for finding in self._inference.diagnostics
@@ -91,7 +92,7 @@ class Keeping:
         )
 
     def _moved(self, draft: Draft) -> dict[str, list[Place]]:
-        """Where the nodes stood that write values by now, as far as the draft is of the model itself."""
+        """The original nodes of the values, if the mutable model is of the original file."""
         if draft.subject.inference is not self._inference:
             return {}
         return {
@@ -102,13 +103,13 @@ class Keeping:
         }
 
     def _keep(self, place: Place, upstream: Upstream) -> None:
-        """Leave alone what a node is told by, and the node."""
+        """Protect a node, and the nodes that determine the shapes of its inputs."""
         is_whole = self._whole.get(place)
         if is_whole is None:
             self.notes.append(self._note(place, upstream))
         elif is_whole or place in refused(self._source, self._source.proto, self._fact):
-            return  # nothing that it is told by has changed
-        # one that onnx's inference refuses by itself in the model may load where a runtime sees less than it does
+            return  # no node that determines its inputs has changed
+        # A node that onnx refuses in the original model may load in a runtime that infers less than onnx.
         self._whole[place] = is_whole is not None or (place in self._old and place not in self._failing)
         told = upstream.of([place], whole=self._whole[place])
         self.names |= {name for _, name in upstream.outputs(told)}
@@ -120,12 +121,12 @@ class Keeping:
         path, position = place
         node = upstream.bodies[path].node[position]
         where = Location(upstream.index[path].node(position), node.op_type, node.domain)
-        text = "not rewritten, nor what it reads: with more known of that the model would not load"
+        text = "not rewritten, nor the nodes that its shapes depend on: the model would not load any more"
         return diagnostic("GI401", text, where)
 
 
 def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
-    """What is known of values that have a name of their own in the whole model."""
+    """The facts about values whose name is unique in the model."""
     found: dict[str, Value] = {}
     repeated: set[str] = set()
     for graph in draft.graphs.values():
@@ -138,7 +139,7 @@ def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[Place], known: Mapping[str, Sequence[Place]]) -> list[Place]:
-    """The nodes that wrote the first known values that are made of what these nodes of the rewritten model write."""
+    """The original nodes of the first known values downstream of these nodes of the rewritten model."""
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():

@@ -1,4 +1,4 @@
-"""Facts that become sharper while a draft is rewritten: what stands for a value may tell more of it."""
+"""Type refinement: facts about values become more precise while the model is rewritten."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import MAX_VALUES, DType, SymbolicTensor, Value, make_values
 
 IsGenerated = Callable[[Dim], bool]
-"""Whether a dim is made of symbols that stand for something unknown."""
+"""Whether a dim contains symbols that stand for unknown sizes."""
 
 _MAX_LESSONS: Final = 16
 """Times that a node is inferred again."""
 
 
 class Learning:
-    """What is learnt of values after the inference. Nodes that see something new join the worklist.
+    """The refinement of facts about values after the inference; the users of a refined value are enqueued.
 
-    infer         what is known of the outputs of a node of a graph by what is known of its inputs
+    infer         returns the facts about the outputs of a node of a graph, from those about its inputs
     is_generated  whether a dim is unknown
     """
 
@@ -44,11 +44,11 @@ class Learning:
 
     @property
     def is_open(self) -> bool:
-        """Whether another inference may tell more of what an operator with graphs of its own gives, or a function."""
+        """Whether a new inference may refine the outputs of a node with subgraphs, or of a function."""
         return self._functions_tell_more or any(not owner.is_gone for owner in self._owners)
 
     def tell(self, graph: Graph, name: str, fact: Value) -> None:
-        """Something is known of a value that the graph defines, beside what was known of it."""
+        """Refine the fact about a value of the graph by another fact that holds for it (lattice meet)."""
         known = graph.facts.get(name)
         if known is None:
             graph.facts[name] = fact
@@ -61,7 +61,7 @@ class Learning:
             self._spread(graph, name)
 
     def compare(self, graph: Graph, name: str, known: Value) -> None:
-        """A value that the graph defines is another one than it was, when this was known of it."""
+        """Propagate the fact about a value that was replaced, if it is more precise than `known`, the one before."""
         fact = graph.fact(name)
         if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
             return
@@ -69,7 +69,7 @@ class Learning:
             self._spread(graph, name)
 
     def _spread(self, graph: Graph, name: str) -> None:
-        """More is known of a value."""
+        """Enqueue the users of a value with a refined fact, and mark them for inference."""
         found = graph.producers.get(name)
         if found is not None:
             self.waiting.wake(found[0])
@@ -77,7 +77,7 @@ class Learning:
         for reader in graph.readers.get(name, ()):
             self.waiting.wake(reader)
             self.waiting.mark(reader)
-        for inner in self.draft.graphs.values() if name in graph.fixed else (graph,):  # a body may pass it on
+        for inner in self.draft.graphs.values() if name in graph.fixed else (graph,):  # a subgraph may return it
             if name in inner.ends and inner.home(name) is graph:
                 if inner.owner is not None:
                     self.waiting.wake(inner.owner)
@@ -86,7 +86,7 @@ class Learning:
                     self._functions_tell_more = True
 
     def again(self, node: Node) -> None:
-        """Infer a node once more whose inputs have changed, where not all is known of what it gives."""
+        """Infer a node with changed inputs again, unless its outputs are fully known."""
         graph = node.graph
         facts = [graph.fact(name) for name in node.outputs if name]
         if node.is_constant or not any(is_open(fact, self.is_generated) for fact in facts):
@@ -107,11 +107,11 @@ class Learning:
 
 
 def is_open(fact: Value, is_generated: IsGenerated) -> bool:
-    """Whether more could be known of a value, apart from its bounds."""
+    """Whether the fact about a value could be more precise, apart from its value range."""
     if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
         return True
     if any(is_generated(dim) or (isinstance(dim, Expr) and dim.depth > 1) for dim in fact.shape):
-        return True  # a min, a max or a quotient may turn out to be none
+        return True  # a min, a max or a quotient may simplify
     if fact.values is not None:
         elements = fact.values.ravel().tolist()
         return any(_is_vague(e, is_generated) or (isinstance(e, Expr) and e.depth > 1) for e in elements)
@@ -123,7 +123,7 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
 
 
 def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:
-    """What two facts about one value say together; None when that is no more than the first one."""
+    """The meet of two facts about one value; None if it is no more precise than the first one."""
     dtype = fact.dtype if known.dtype is None else known.dtype
     shape = _sharper(known.shape, fact.shape, is_generated)
     values = known.values
@@ -142,7 +142,7 @@ def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerate
 def _sharper(
     known: tuple[Dim, ...] | None, others: tuple[Dim, ...] | None, is_generated: IsGenerated
 ) -> tuple[Dim, ...] | None:
-    """Of dims, or elements, that are equal the ones that say more; `known` itself where the others say no more."""
+    """The more precise one of each pair of equal dims, or elements; `known` itself if none is refined."""
     if known is None or others is None or len(known) != len(others):
         return others if known is None else known
     found = tuple(
@@ -152,9 +152,9 @@ def _sharper(
 
 
 def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
-    """Whether of two equal dims the other is known where this is not, or is the shorter expression."""
+    """Whether `other`, which equals `dim`, is known where `dim` is not, or is the shorter expression."""
     if _is_vague(other, is_generated):
-        # a new symbol for something unknown is short and says less
+        # a new symbol for an unknown size is short, but less precise
         if not isinstance(other, Expr) or not isinstance(dim, Expr) or not other.symbols <= dim.symbols:
             return False
     elif _is_vague(dim, is_generated):

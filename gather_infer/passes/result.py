@@ -1,4 +1,4 @@
-"""What every pass returns: the model after it, what was found and done, and how to write it."""
+"""The result of a pass: the model, the diagnostics, the edits, and how to write them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a model is: nodes by operator, over all its graphs and functions, and bytes of its constants."""
+    """The size of a model: nodes by operator, over all graphs and functions, and bytes of constants."""
 
     operators: Counter[str]
     initializers: int
@@ -37,15 +37,15 @@ class Size:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class PassResult:
-    """A model after a pass, and what was done.
+    """A model after a pass, and the changes to it.
 
-    model        of the kind that was given: a graphsurgeon Graph for one, else a ModelProto. For a path its large
+    model        of the kind that was given: a graphsurgeon Graph for one, else a ModelProto. If a path was given, large
                  weights are still on disk; `save` writes them out
-    diagnostics  what the inference found in the model that was given, and what the pass left alone
+    diagnostics  findings of the inference in the original model, and notes about nodes that the pass has left alone
     journal      the edits
-    source       the model that was given
+    source       the original model
     proto        the model after the edits
-    interface    how its types differ from those of the model that was given
+    interface    the differences of its interface from that of the original model
     """
 
     model: ModelProto | gs.Graph
@@ -95,5 +95,5 @@ def _size(source: ModelFile, proto: ModelProto) -> Size:
 def _nbytes(source: ModelFile, tensor: TensorProto) -> int:
     try:
         return source.nbytes(tensor)
-    except ModelReadError:  # a type that ONNX does not have, a negative dim: the inference has reported it
+    except ModelReadError:  # an unknown type or a negative dim, which the inference has reported
         return 0

@@ -1,4 +1,4 @@
-"""A rewrite as a value: the law that it follows, what takes the place of what, and what it costs."""
+"""Rewrites as values: their law, the replaced values, and their cost."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 
 class Unavailable(Exception):
-    """The opset version of the model has no such operator, or no such constant; the rewrite is not made."""
+    """The opset version of the model lacks an operator, or a Constant of a type: the rewrite is not applied."""
 
 
 class Cost(NamedTuple):
-    """What a rewrite adds to a model; negative where it takes away.
+    """The nodes and bytes that a rewrite adds to a model; negative for those that it removes.
 
     nodes           Constants not counted
-    run_bytes       read and written by nodes in each run, constants of up to 64 elements not counted; None where that
-                    is not known
+    run_bytes       read and written by nodes in each run, constants of up to 64 elements not counted; None if unknown
     constant_bytes  of initializers and Constants
     """
 
@@ -36,16 +35,16 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """Values in the place of others, that hold the same in every run in which the model does not fail.
+    """Values that replace others and hold the same elements, in every run in which the model does not fail.
 
     law        the equation behind it, in words
-    values     output of the node -> the value that takes its place: one of the model, of `nodes` or of `constants`
-    siblings   outputs of other nodes of the graph that `values` has as well; these are new values then
-    merged     initializer that the node reads -> a constant that takes its place for all who read it
-    body       graph of the node whose nodes take its place: `values` and `nodes` know what it defines by its own names
-    bound      input of that graph -> the value that takes its place
-    nodes      new ones, in order; they stand right before the node
-    constants  new ones, by name
+    values     output of the node -> its replacement: a value of the model, of `nodes` or of `constants`
+    siblings   the keys of `values` that are outputs of other nodes of the graph; their replacements are new values
+    merged     initializer that the node reads -> a constant that replaces all of its uses
+    body       subgraph that replaces its node (inlining): `values` and `nodes` use the names of its scope
+    bound      input of that subgraph -> the value that replaces it
+    nodes      new nodes, in order; they are inserted right before the node
+    constants  new constants, by name
     """
 
     law: str
@@ -65,15 +64,15 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrangement:
-    """Nodes of a graph that read other values than they did, all at once: each alone would not be worth it.
+    """A graph-level rewrite: changes to the inputs of many nodes that are only profitable together.
 
-    law        as that of a `Rewrite`
-    name       of the first value that another one takes the place of
-    cost       that of all of it
-    nodes      new ones, in order, each with the node before which it stands and what is known of its outputs
-    constants  new ones, by name
-    inputs     a node, which of its inputs, and the value that it reads there
-    renamed    a value of the model or a new one -> the output of the graph whose place and name it takes
+    law        as for a `Rewrite`
+    name       the first value that is replaced
+    cost       of all changes together
+    nodes      new nodes, in order, each with the node before which it is inserted and the facts about its outputs
+    constants  new constants, by name
+    inputs     a node, the index of an input, and the value that this input reads from now on
+    renamed    value of the model, or a new one -> the graph output that it replaces and whose name it takes
     """
 
     law: str

@@ -1,4 +1,4 @@
-"""`fold` and `optimize`: a model smaller and faster that computes the same."""
+"""`fold` and `optimize`: constant folding, and all rewrites that make a model smaller or faster."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from gather_infer.progress import Progress, unseen
 from gather_infer.rules import RuleSet
 
 DEFAULT_MAX_GROWTH = 1 << 20
-"""Bytes by which a rewrite may let the constants grow: enough for positions and masks, too little for an embedding."""
+"""Bytes by which a rewrite may let the constants grow: enough for positions and masks, too few for an embedding."""
 
 
 MAX_KEPT = 4
-"""Times that a model is rewritten as long as nodes of it have to be left alone: in the result these may be fewer."""
+"""Times that rewriting starts again while values have to be protected; the result may need fewer of them."""
 
 MAX_ROUNDS = 4
-"""How often a model is inferred: where bodies or functions are simpler now, more may be known of what they give."""
+"""Inferences of a model: simpler subgraphs or functions may let a new inference find more about their outputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What was known of a model, and what was done to it."""
+    """The facts about a model, and the rewrites that were applied with them."""
 
     inference: Inference
     journal: Journal
@@ -49,11 +49,11 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class FoldedFloats:
-    """Nodes whose results are those of a runtime, which others round in their own ways.
+    """Nodes whose float results a runtime has computed; other runtimes round them differently.
 
     runtime    with its version
-    tolerance  how far outputs may be apart by it, relative to max(1, |original|)
-    nodes      as the file has them
+    tolerance  bound of the difference of outputs, relative to max(1, |original|)
+    nodes      their paths in the file
     """
 
     runtime: str
@@ -63,11 +63,11 @@ class FoldedFloats:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class OptimizeResult(PassResult):
-    """A model after `fold` or `optimize`; `done` are the rewrites in the order in which they were made.
+    """A model after `fold` or `optimize`; `applied` are the rewrites in the order of their application.
 
-    inference   of the model that was given
-    rounds      until nothing was left to do, each with the inference on which it rests
-    floats      what is not the same bit for bit; None when all of it is
+    inference   of the original model
+    rounds      up to the fixed point, each with the inference on which it rests
+    floats      the results that are not bit-identical; None if all are
     """
 
     done: tuple[Done, ...]
@@ -93,26 +93,25 @@ def fold(
     initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> OptimizeResult:
-    """Nodes whose results are the same in every run, replaced by constants; `gather_infer.fold`.
+    """Replace nodes whose results are the same in every run by constants (constant folding); `gather_infer.fold`.
 
-    A result is known when all inputs are constant (an initializer that is also an input is not), or when the
-    inference knows all elements as numbers: `Gather(Shape(x), 1)` of a static dim. Nothing is folded that rests on
-    an assumption. Results are bit for bit those of the node. What only fed folded nodes goes as well; everything
-    else stays.
+    A result is known if all inputs are constant (an initializer that is also an input is not). It is also known if the
+    inference knows all elements as numbers: `Gather(Shape(x), 1)` of a static dim. No fold rests on an assumption.
+    Results are bit for bit those of the node. Code that only fed folded nodes is removed; everything else stays.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    max_growth  bytes by which one node may let the constants grow; one that needs more is left alone and reported
-    passes      names of the rules that are asked, all when empty; `skip` those that are not
-    fold_floats  float operators of constants too whose results runtimes round in their own ways (Exp, MatMul, ...),
-                 evaluated by onnxruntime, by onnx's reference evaluator where it is not installed: `floats` of the
-                 result has the nodes, and how far outputs may be apart by it
+    max_growth  bytes by which one node may let the constants grow; a node that needs more is left alone and reported
+    passes      names of the rules to apply, all if empty; `skip` those not to apply
+    fold_floats  also evaluate float operators of constants that runtimes round differently (Exp, MatMul, ...), in
+                 onnxruntime, or in onnx's reference evaluator if it is not installed: `floats` of the result lists the
+                 nodes and a bound of the difference of outputs
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
     initializers_as_constants   an initializer that is an input too is a constant, and no input of the result
-    progress    is given a function that tells what is being done, whenever it is asked, from any thread
+    progress    receives a function that returns the current step, callable at any time from any thread
 
     Raises ModelReadError when the model or its external data cannot be read, ModelStructureError when it cannot be
-    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, a rule that there is
-    not, and as `infer`.
+    rewritten safely (a cycle, a name defined twice), UsageError for a negative `max_growth`, an unknown rule, and as
+    `infer`.
 
         >>> folded = gather_infer.fold("fixtures/bert-torchscript.onnx", dims=["batch=1"])
         >>> print(folded.before.nodes, folded.after.nodes)
@@ -136,14 +135,15 @@ def optimize(
     initializers_as_constants: bool = False,
     progress: Progress = unseen,
 ) -> OptimizeResult:
-    """The model with every rewrite that makes it smaller or faster and computes the same; `gather_infer.optimize`.
+    """Apply every rewrite that makes the model smaller or faster and preserves its results; `gather_infer.optimize`.
 
-    Outputs are bit for bit those of the model, `fold_floats` aside, in every run in which it does not fail; inputs,
-    outputs, their names, order and symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and
-    writes.
+    The rewrites are constant folding, canonicalization, common subexpression elimination, inlining and dead code
+    elimination. A greedy worklist driver applies them until they reach a fixed point. Outputs are bit for bit those of
+    the model, `fold_floats` aside, in every run in which it does not fail. Inputs, outputs, their names, order and
+    symbolic dims stay. A rewrite never adds nodes, nor bytes that a run reads and writes.
 
     model       a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    rewrites    sets of the caller, asked before the package's own
+    rewrites    rewrite sets of the caller, applied before those of the package
     max_growth, passes, skip, fold_floats, initializers_as_constants, progress   as for `fold`
     dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them
 
@@ -161,12 +161,12 @@ def optimize(
 
 
 def rule_names(by: str) -> list[str]:
-    """The names of the rules of `fold` or `optimize`, in the order in which they are listed."""
+    """The names of the rules of `fold` or `optimize`, in table order."""
     return _names(_sets(by, (), None))
 
 
 def _sets(by: str, rewrites: Iterable[RewriteSet], runtime: RuntimeEvaluator | None) -> tuple[RewriteSet, ...]:
-    """The tables of `fold` or `optimize`, in the order in which they are asked, those of the caller first."""
+    """The rule tables of `fold` or `optimize`, in order of precedence, those of the caller first."""
     return (*map(guarded, rewrites), *FOLDING, floating.folding_by(runtime), *(REWRITING if by == "optimize" else ()))
 
 
@@ -176,20 +176,20 @@ def _names(sets: Iterable[RewriteSet]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Which rules are asked; see `fold`."""
+    """The selection of rules; see `fold`."""
 
     passes: Collection[str]
     skip: Collection[str]
     fold_floats: bool
 
     def table(self, sets: Sequence[RewriteSet]) -> Table:
-        """Raises UsageError for a rule that there is not."""
+        """The table of the selected rules. Raises UsageError for an unknown name."""
         names = _names(sets)
         for name in (*self.passes, *self.skip):
             if name not in names:
                 raise UsageError(f"there is no rewrite {name!r}{suggestion(name, sorted(names))}")
         if floating.NAME in self.passes and not self.fold_floats:
-            raise UsageError(f"{floating.NAME} may change last bits, so it is asked for with --fold-floats as well")
+            raise UsageError(f"{floating.NAME} may change the last bits of results: it needs --fold-floats as well")
         skipped = {*self.skip, *(() if self.fold_floats else (floating.NAME,))}
         return Table(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
 
@@ -234,7 +234,7 @@ def _run(
                     break
             rounds += made.rounds
             done += made.done
-            notes = notes or keeping.notes  # later ones are of nodes that the file does not have
+            notes = notes or keeping.notes  # later diagnostics are about nodes that the file does not contain
             if not keeping.names or not any(len(each.journal) for each in made.rounds):
                 break
             subject = last.inference.model
@@ -255,7 +255,7 @@ def _run(
 
 
 class _Rewritten(NamedTuple):
-    """A model rewritten until no rule has anything to say; `engine` is the one of the last round."""
+    """The rounds up to the fixed point; `driver` is that of the last round."""
 
     rounds: tuple[Round, ...]
     done: tuple[Done, ...]
@@ -271,7 +271,7 @@ def _rewritten(
     kept: frozenset[str],
     progress: Progress,
 ) -> _Rewritten:
-    """What becomes of a model of which this is known, but for the nodes that write the `kept` values."""
+    """Rewrite a model to a fixed point, except for the nodes that write `protected` values."""
     rounds: list[Round] = []
     done: list[Done] = []
     inference = first
@@ -292,7 +292,7 @@ def _telling(done: Sequence[Done], engine: Engine) -> Callable[[], str]:
 
 
 def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
-    """The nodes at which the inference has found that a run fails."""
+    """The nodes at which the inference has found a failure."""
     return frozenset(
         (d.location.node.graph, d.location.node.position)
         for d in inference.diagnostics

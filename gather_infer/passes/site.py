@@ -1,4 +1,4 @@
-"""What a rewriting rule may build: constants and nodes that take the place of the one that it sees."""
+"""The matched node of a rewrite rule, with the builders of its replacement."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from gather_infer.passes.view import View
 
 @dataclass(slots=True, eq=False)
 class Site(View):
-    """A node as a rule sees it, with what the rule builds in its place."""
+    """The node that a rule examines, with its facts and neighbours, and the builders of its replacement."""
 
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
     has_built: bool = False
-    """Whether a rule may have made nodes or constants here."""
+    """Whether a rule may have built nodes or constants."""
 
     def ask_again(self) -> None:
-        """Have the rules asked about the node once more: something that they look at has changed."""
+        """Have the driver run the rules on the node again, because one of their dependencies has changed."""
         self.engine.ask(self.node)
 
     def evaluator(self) -> Evaluator | None:
-        """What evaluates the operator on constants; None when nothing does."""
+        """The evaluator of the operator on constants; None if there is none."""
         return evaluator_of(self.domain, self.op_type, self.version)
 
     def leave(self, why: str) -> None:
-        """Tell the user why the node stays as it is."""
+        """Report to the user why the node is not folded."""
         self.engine.note(self, "GI401", f"not folded: {why}")
 
     def report(self, violation: SpecViolation) -> None:
-        """Tell the user that the node fails in every run."""
+        """Report to the user that the node fails in every run."""
         self.engine.note(self, violation.code, violation.message, violation.detail)
 
     def folded(self, law: str, results: Sequence[Constant], *, needed_only: bool = False) -> Rewrite:
-        """A rewrite in which these constants take the place of the outputs. Raises Unavailable."""
+        """A rewrite that replaces the outputs by these constants. Raises Unavailable."""
         names = []
         for at, result in enumerate(results):
             if not self.output(at) or (needed_only and not self.is_needed(at)):
@@ -56,12 +56,12 @@ class Site(View):
                 names.append(self.add_constant(result, self.output(at)))
         return self.keeps(law, *names, *[""] * (len(self.node.outputs) - len(names)))
 
-    # what takes its place
+    # the replacement
 
     def keeps(self, law: str, *values: str) -> Rewrite:
-        """A rewrite in which these take the place of the node's outputs, in order; "" for one that nobody reads.
+        """A rewrite that replaces the outputs of the node by these values, in order; "" for an output that is dead.
 
-        The values are some that the node could read, or come from `new` and the other makers of nodes.
+        A value is one that the node could read, or comes from `new` and the other builders.
         """
         if len(values) != len(self.node.outputs):
             raise UsageError(f"{len(values)} values for the {len(self.node.outputs)} outputs of {self.op_type}")
@@ -70,24 +70,24 @@ class Site(View):
         return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
 
     def keeps_all(self, law: str, values: Mapping[str, str]) -> Rewrite:
-        """As `keeps`, for outputs of several nodes of the graph, of this one among them, by name.
+        """As `replace_with`, for outputs of several nodes of the graph, by name; this node is among them.
 
-        New nodes stand in for all of them, and read nothing that comes from one of them.
+        New nodes replace all of the outputs, and read no value that depends on one of them.
         """
         others = frozenset(values.keys() - set(self.node.outputs))
         made = dict(values)
         return Rewrite(law=law, values=made, siblings=others, nodes=tuple(self._nodes), constants=dict(self._constants))
 
     def body(self, name: str) -> Graph | None:
-        """The graph that an attribute holds."""
+        """The subgraph that an attribute of the node holds."""
         at = next((i for i, a in enumerate(self.node.proto.attribute) if a.name == name), None)
         return next((body for body in self.node.bodies if body.path.steps[-1].attribute == at), None)
 
     def inlined(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
-        """A rewrite in which the nodes of a graph of the node take its place.
+        """A rewrite that replaces the node by the nodes of one of its subgraphs (inlining).
 
-        values   of the body, or new ones, that take the place of the node's outputs, in order
-        bound    input of the body -> the value of the graph around, or new one, that takes its place
+        values   of the body, or new ones, that replace the outputs of the node, in order
+        bound    input of the body -> the value of the enclosing graph, or new one, that replaces it
         """
         made = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
         return Rewrite(
@@ -95,13 +95,13 @@ class Site(View):
         )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
-        """A new node with one output, which is returned; attributes that are None are left out."""
+        """Build a node with one output. Returns that output; attributes that are None are left out."""
         return self.new_outputs(op_type, inputs, 1, domain=domain, **attributes)[0]
 
     def new_outputs(
         self, op_type: str, inputs: Sequence[str], count: int, *, domain: str = "", **attributes: Any
     ) -> list[str]:
-        """As `new`, for a node with several outputs. Raises Unavailable where the model has no such operator."""
+        """As `new`, for a node with several outputs. Raises Unavailable if the model has no such operator."""
         domain = plain_domain(domain)
         version = self.graph.versions.get(domain, 0)
         if not version or (not domain and not defs.has(op_type, version, domain)):
@@ -114,7 +114,7 @@ class Site(View):
         return made
 
     def copy(self, node: Site, inputs: Sequence[str]) -> list[str]:
-        """A new node like another one, attributes and all, that reads these; its outputs."""
+        """Build a copy of a node, with its attributes and these inputs. Returns its outputs."""
         proto = NodeProto()
         proto.CopyFrom(node.node.proto)
         base = self.output() or node.op_type
@@ -128,9 +128,9 @@ class Site(View):
         return made
 
     def add_constant(self, constant: Constant, base: str = "") -> str:
-        """A new constant, or one of the model that is the same, bit for bit.
+        """Add a constant, or reuse one of the model that equals it bit for bit.
 
-        Raises Unavailable where the model may get none of its type.
+        Raises Unavailable if the model cannot hold a constant of its type.
         """
         self.has_built = True
         return self.engine.constants.shared(
@@ -149,9 +149,9 @@ class Site(View):
         return self.add_constant(from_integers(dtype, values))
 
     def squeeze(self, data: str, axes: Sequence[int]) -> str:
-        """A new Squeeze, as the opset version of the model has it; `data` when there are no axes.
+        """Build a Squeeze for the opset version of the model; returns `data` if there are no axes.
 
-        A Squeeze without axes takes away every axis of size 1.
+        A Squeeze without axes would remove every axis of size 1.
         """
         if not axes:
             return data
@@ -160,7 +160,7 @@ class Site(View):
         return self.new("Squeeze", [data, self.vector(axes)])
 
     def unsqueeze(self, data: str, axes: Sequence[int]) -> str:
-        """A new Unsqueeze, as the opset version of the model has it; `data` when there are no axes."""
+        """Build an Unsqueeze for the opset version of the model; returns `data` if there are no axes."""
         if not axes:
             return data
         if self.opset < 13:
@@ -170,7 +170,7 @@ class Site(View):
     def slice(
         self, data: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
     ) -> str:
-        """A new Slice, as the opset version of the model has it; `data` when there are no axes.
+        """Build a Slice for the opset version of the model; returns `data` if there are no axes.
 
         Raises Unavailable for steps before version 10.
         """
@@ -185,7 +185,7 @@ class Site(View):
         return self.new("Slice", given if plain else [*given, self.vector(steps)])
 
     def reshape(self, data: str, target: Sequence[int]) -> str:
-        """A new Reshape to a constant target, in which 0 copies a dim. Raises Unavailable before version 5."""
+        """Build a Reshape to a constant target, in which 0 copies a dim. Raises Unavailable before version 5."""
         if self.opset < 5:
             raise Unavailable
         return self.new("Reshape", [data, self.vector(target)])

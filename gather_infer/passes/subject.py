@@ -1,4 +1,4 @@
-"""What a pass works on: a model with its index, its facts and its constants."""
+"""The input of a pass: a model with its index, its facts and its constants."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _FunctionKey: TypeAlias = tuple[str, str, str]
 
 
 MAX_HELD: Final = 512 << 20
-"""Bytes of constants of a model up to which all of them may be made anew: a rewrite holds them in memory some times."""
+"""Bytes of constants up to which a pass may recompute all of them; several copies are in memory at a time."""
 
 
 class Subject:
-    """A model as a pass sees it.
+    """A model with the results of the analyses that passes use.
 
-    index       describes the model as it is
+    index       an index of the unchanged model
     graphs      the main graph and its subgraphs, outer ones first
-    inference   what was found out about its values
+    inference   the inferred facts about its values
 
     A constant holds the same elements in every run. Raises ModelStructureError when a graph defines a name twice or its
     nodes form a cycle: no rewrite is safe then.
@@ -80,7 +80,7 @@ class Subject:
         return held
 
     def constants_of(self, path: GraphPath) -> dict[str, Held]:
-        """The constants that a graph or function body defines; of a Constant node the attribute that it holds."""
+        """The constants that a graph or function body defines; for a Constant node the attribute with the payload."""
         if path in self._constants:
             return dict(self._constants[path])
         return {
@@ -88,32 +88,32 @@ class Subject:
             for node in self.bodies[path].node
             if is_constant(node)
             and len(node.output) == len(node.attribute) == 1
-            and not node.attribute[0].ref_attr_name  # else the call says what it is
+            and not node.attribute[0].ref_attr_name  # else the call supplies the value
         }
 
     def fixed(self, path: GraphPath) -> set[str]:
-        """Values that have to stay under their names, beside inputs and outputs of graphs."""
+        """Values besides graph inputs and outputs that have to keep their names."""
         return {*self._annotated.get(path, ()), *(self._kept if path == MAIN else ())}
 
     def read(self, held: Held) -> Constant | None:
-        """The bits of a constant; None when they are not known one by one. Raises ModelReadError."""
+        """The elements of a constant; None if they are not known one by one. Raises ModelReadError."""
         if isinstance(held, Constant):
             return held
         return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
 
     @property
     def has_functions(self) -> bool:
-        """Whether the model defines functions, which may be called like operators."""
+        """Whether the model defines functions, which nodes may call like operators."""
         return bool(self._functions)
 
     def is_ours(self, node: NodeProto) -> bool:
-        """Whether the node is the operator that its name says, and no function of the model."""
+        """Whether the node is the operator of its name, and not a call of a function of the model."""
         return not self._functions or _function_key(node) not in self._functions
 
     def is_pure(self, node: NodeProto, version: int) -> bool:
-        """Whether a node is known to do nothing but compute its outputs, its subgraphs not looked at.
+        """Whether a node is known to have no effect but its outputs, its subgraphs not examined.
 
-        A call of a function is pure where all nodes of the function are.
+        The call of a function is pure if all nodes of the function are.
         """
         if not self.is_ours(node):
             return self._is_pure_function(_function_key(node))
@@ -127,10 +127,10 @@ class Subject:
         return found
 
     def _is_pure_function(self, key: _FunctionKey) -> bool:
-        """Whether all nodes of a function of the model are pure, those of subgraphs and called functions included."""
+        """Whether all nodes of a function are pure, those of subgraphs and of called functions included."""
         found = self._pure_functions.get(key)
         if found is None:
-            self._pure_functions[key] = False  # one that calls itself has no meaning
+            self._pure_functions[key] = False  # a recursive function has no meaning
             function = self._functions[key]
             versions = {plain_domain(entry.domain): entry.version for entry in function.opset_import}
             found = self._pure_functions[key] = all(
@@ -140,12 +140,12 @@ class Subject:
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Whether the constants of the model, on disk or not, are more than a pass may hold in memory."""
+        """Whether the constants of the model, on disk or not, exceed what a pass may hold in memory."""
         nbytes = 0
         for tensor in iter_tensors(self.model.proto):
             try:
                 nbytes += self.model.nbytes(tensor)
-            except ModelReadError:  # no type, or a negative dim: the inference has reported it
+            except ModelReadError:  # an unknown type or a negative dim, which the inference has reported
                 continue
         return nbytes > MAX_HELD
 
@@ -155,11 +155,11 @@ class Subject:
 
     @property
     def has_free_initializers(self) -> bool:
-        """Whether an initializer need not be an input too; else constants are nodes."""
+        """Whether an initializer need not be an input; if not, new constants are Constant nodes."""
         return self.model.proto.ir_version >= 4
 
     def is_constant_type(self, data_type: int, version: int) -> bool:
-        """Whether a Constant node of an opset version of ai.onnx may have elements of this type."""
+        """Whether a Constant node of this version of ai.onnx may have elements of this type."""
         name = f"tensor({TensorProto.DataType.Name(data_type).lower()})"
         try:
             schema = defs.get_schema("Constant", version, "")
@@ -173,16 +173,16 @@ class Subject:
         return bool(self._kept)
 
     def facts(self, path: GraphPath) -> Mapping[str, Value]:
-        """What the inference found out about the values of a graph."""
+        """The inferred facts about the values of a graph."""
         return self._scopes.get(path, {})
 
     def find(self, path: GraphPath, name: str) -> Held | None:
-        """The constant that `name` stands for in graph `path`, None when it is none; inner names hide outer ones."""
+        """The constant that `name` refers to in a graph, None if it is not one; inner names shadow outer ones."""
         home = self.index.home(path, name) if name else None
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
 
     def load(self, path: GraphPath, name: str) -> Constant | None:
-        """The bits of a constant; None when it is none, or its data do not fit its dims.
+        """The elements of a constant; None if `name` is not one, or if its data do not fit its dims.
 
         Raises ModelReadError when external data is missing.
         """
@@ -190,21 +190,21 @@ class Subject:
         return None if held is None else self.read(held)
 
     def is_kept(self, path: GraphPath, name: str) -> bool:
-        """Whether a value has to stay although no node reads it."""
+        """Whether a value has to stay even if no node reads it."""
         if name in self._annotated[path] or (path == MAIN and name in self._kept):
             return True
         is_given = name in self.index[path].inputs and name not in self._constants[path]
         return is_given or self.index.is_output(path, name)
 
     def traits(self, node: NodeProto) -> Traits:
-        """Those of the operator; none when the model calls a function of its own so, or the package has no rule."""
+        """The traits of the operator; empty for a function of the model, or an operator without a rule."""
         domain = plain_domain(node.domain)
         rules = standard_rules().get(domain) if self.is_ours(node) else None
         found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
         return NO_TRAITS if found is None else found.traits
 
     def tells_dims(self, node: NodeProto) -> bool:
-        """Whether a node reads the dims of its input alone."""
+        """Whether a node reads the dims of its input only, not its elements."""
         return self.traits(node).tells_dims
 
     def is_reshape(self, source: Source) -> bool:
@@ -215,18 +215,18 @@ class Subject:
         return node is not None and node.op_type == "Reshape" and not plain_domain(node.domain) and self.is_ours(node)
 
     def node(self, path: GraphPath, position: int) -> NodePath:
-        """The node at a position of a graph."""
+        """The path of the node at a position of a graph."""
         return self.index[path].node(position)
 
 
 def _annotated(graph: GraphProto) -> frozenset[str]:
-    """Names that quantization annotations mention."""
+    """Names that quantization annotations refer to."""
     names = {a.tensor_name for a in graph.quantization_annotation}
     return frozenset(names | {p.value for a in graph.quantization_annotation for p in a.quant_parameter_tensor_names})
 
 
 def _bound_by_training(model: ModelFile) -> set[str]:
-    """Names of the main graph that training graphs read or write: no constants, and never removed."""
+    """Names of the main graph that training graphs read or write: not constant, and never removed."""
     names = {
         name
         for info in model.proto.training_info
@@ -244,7 +244,7 @@ def _function_key(call: NodeProto) -> _FunctionKey:
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes and those in their subgraphs, at any depth."""
+    """The nodes and those of their subgraphs, at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -253,5 +253,5 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def is_constant(node: NodeProto) -> bool:
-    """True for a Constant of ai.onnx."""
+    """Whether a node is a Constant of ai.onnx."""
     return node.op_type == "Constant" and not plain_domain(node.domain)

@@ -1,4 +1,4 @@
-"""Tables of rewriting rules: how a rule is written down and found."""
+"""Tables of rewrite rules: registration and lookup."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gather_infer.passes.site import Site
 from gather_infer.passes.view import Surroundings
 
 ANY = ""
-"""The operator of a rule that is asked about every node."""
+"""The operator of a rule that applies to every node."""
 
 Rule: TypeAlias = Callable[[Site], "Rewrite | None"]
-"""What may take the place of a node; None where the rule has nothing to say."""
+"""A rewrite rule: the replacement of a matched node, or None if the rule does not match."""
 
 
 Arranging: TypeAlias = Callable[[Surroundings, Graph], "Arrangement | None"]
-"""What may be arranged anew in a graph on which no rule has anything more to say."""
+"""A graph-level pass: the rewrite of a graph at a fixed point of the rules, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A rule in a table.
 
-    name      as `--passes` and `--skip` have it
-    since     the opset version of the operator from which on it is asked
+    name      as given to `--passes` and `--skip`
+    since     the first opset version of the operator to which it applies
     """
 
     name: str
@@ -38,17 +38,17 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is asked about whole graphs, once no rule has anything more to say of a node."""
+    """A named graph-level pass; it runs when no rule matches any node."""
 
     name: str
     arranging: Arranging
 
 
 class RewriteSet:
-    """Rules that rewrite operators of one domain, in the order in which they are asked.
+    """Rewrite rules for the operators of one domain, in order of precedence.
 
-    A rule sees one node as a `Site` and returns a `Rewrite` or None. The engine drops a rewrite that would add nodes or
-    bytes that are read and written in a run; see `engine`.
+    A rule examines one node, a `Match`, and returns a `Rewrite` or None. The driver applies a rewrite only if it adds
+    no nodes and no bytes that a run reads or writes; see `greedy_driver`.
     """
 
     def __init__(self, domain: str = "") -> None:
@@ -57,10 +57,10 @@ class RewriteSet:
         self._steps: list[Step] = []
 
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
-        """Decorator: the function is asked about nodes of these operators; without any, about every node.
+        """Decorator: registers a rule for nodes of these operators; without any, for every node.
 
-        since   opset version from which on it is asked
-        name    of the rule, that of the function unless it is given
+        since   the first opset version to which it applies
+        name    of the rule, by default that of the function
         """
 
         def add(function: Rule) -> Rule:
@@ -74,12 +74,12 @@ class RewriteSet:
         return add
 
     def arranges(self, function: Arranging, *, name: str = "") -> Arranging:
-        """Decorator: the function is asked about each graph once no rule has anything to say of a node."""
+        """Decorator: registers a graph-level pass, which runs on each graph when no rule matches any node."""
         self._steps.append(Step(name or function.__name__.strip("_").replace("_", "-"), function))
         return function
 
     def listed(self) -> Iterable[Listed | Step]:
-        """Every rule, then every step."""
+        """Every rule, then every graph-level pass."""
         for rules in self._rules.values():
             yield from rules
         yield from self._steps
@@ -94,7 +94,7 @@ class RewriteSet:
 
 
 class Table:
-    """The rules of several sets, found by domain and operator."""
+    """The rules of several sets, looked up by domain and operator."""
 
     def __init__(self, sets: Iterable[RewriteSet], is_wanted: Callable[[str], bool] = lambda _: True) -> None:
         self._sets = tuple(sets)
@@ -103,11 +103,11 @@ class Table:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What to ask about whole graphs, in order."""
+        """The graph-level passes, in order."""
         return tuple(step for rules in self._sets for step in rules.steps if self._is_wanted(step.name))
 
     def find(self, domain: str, op_type: str, version: int) -> tuple[Listed, ...]:
-        """The rules to ask about a node, in order."""
+        """The rules for a node, in order of precedence."""
         key = (domain, op_type, version)
         found = self._found.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""What is there twice: constants that are the same bit for bit, nodes that do the same to the same values."""
+"""Duplicates: constants that are equal bit for bit, and nodes that compute the same values."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.tensor import SymbolicTensor
 
 _SAMPLE: Final = 256
-"""Elements at either end by which constants of one type and shape are told apart before all of them are read."""
+"""Elements at either end that are compared before all elements of two constants are read."""
 
 _CHUNK: Final = 1 << 20
 """Elements that are compared at a time: weights are mapped, not loaded."""
 
 _FEW: Final = 16
-"""Readers of a value that are looked at one by one."""
+"""Readers of a value up to which they are compared one by one."""
 
 _Kind: TypeAlias = "tuple[int, tuple[int, ...]]"
 
 
 @dataclass(slots=True, eq=False)
 class Twins:
-    """The constants of a draft that are the same bit for bit, of which one can stand for the others.
+    """The constants of a model that are equal bit for bit, of which one can replace the others.
 
-    That is one of an outer graph, or an output, else the first: initializers, then new ones, then Constants. Only what
-    shares type and shape with another one is read: its ends first, all of it where they are equal.
+    The replacement is a constant of an outer graph, or a graph output, else the first one: initializers come before new
+    constants, and these before Constants. Only constants that share type and shape with another one are read: their
+    ends first, and all elements if the ends are equal.
 
-    apart   whether a constant is to stay as it is, for whoever keeps count of that
+    feeds_quantization   a cache for the rule that merges constants
 
-    Of one that none can stand for it is remembered, until there are more constants than there were.
+    A constant without a duplicate is remembered until new constants are added.
     """
 
     draft: Draft
@@ -48,7 +49,7 @@ class Twins:
     _count: int = 0
 
     def first(self, graph: Graph, name: str) -> str | None:
-        """A constant of a graph, or one of a graph around it, that can stand for its constant `name`."""
+        """A constant of the graph, or of an enclosing graph, that can replace the constant `name`."""
         held = graph.constants.get(name)
         remembered = self._alone.get((graph, name))
         if remembered is not None and remembered[0] is held and remembered[1] == self._count:
@@ -59,10 +60,10 @@ class Twins:
         return found
 
     def enter(self, graph: Graph, name: str) -> list[tuple[Graph, str]]:
-        """Know of a constant that has come to a graph; those in it, or below, that it can stand for."""
+        """Add a new constant of a graph. Returns the constants of this graph and of subgraphs that it can replace."""
         kind = _kind(graph, name)
         if kind is None or not self._kinds:
-            return []  # it is found when the others are
+            return []  # it is added with all others
         self._enter(graph, name, kind)
         alike = self._alike(graph, name, kind)
         return [
@@ -90,7 +91,7 @@ class Twins:
         return None
 
     def _stands(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
-        """Whether a constant can stand for one that is alike, in its graph or below."""
+        """Whether a constant can replace a candidate with equal ends, in its graph or in a subgraph."""
         if name not in graph.constants or other not in inner.constants or inner.home(name) is not graph:
             return False
         if graph is inner and self._rank(graph, name) >= self._rank(graph, other):
@@ -114,7 +115,7 @@ class Twins:
                 self._sampled[kind].setdefault(self._sample(graph, name), {}).setdefault(graph, {})[name] = None
 
     def _alike(self, graph: Graph, name: str, kind: _Kind) -> dict[Graph, dict[str, None]]:
-        """The constants of the type and shape of one whose ends are the same, by graph."""
+        """The constants with the type, shape and ends of this one, by graph."""
         sampled = self._sampled.get(kind)
         if sampled is None:
             sampled = self._sampled[kind] = {}
@@ -122,11 +123,11 @@ class Twins:
                 if other in home.constants:
                     sampled.setdefault(self._sample(home, other), {}).setdefault(home, {})[other] = None
         alike = sampled.setdefault(self._sample(graph, name), {})
-        alike.setdefault(graph, {}).setdefault(name)  # it may be called like another one before
+        alike.setdefault(graph, {}).setdefault(name)  # another constant may have had this name before
         return alike
 
     def _rank(self, graph: Graph, name: str) -> tuple[bool, int, tuple[int, int]]:
-        """The place of a constant among those of its graph: the first one stands for the others."""
+        """The order of constants within a graph: the first one replaces the others."""
         may_go = name not in graph.ends
         found = graph.producers.get(name)
         if found is not None:
@@ -143,7 +144,7 @@ class Twins:
         )
 
     def _sample(self, graph: Graph, name: str) -> object:
-        """What a constant has at its ends; of one that cannot be read, what no other one has."""
+        """The elements at the ends of a constant; a unique object if it cannot be read."""
         held = graph.constants[name]
         known = self._samples.get((graph, name))
         if known is None or known[0] is not held:
@@ -156,10 +157,10 @@ class Twins:
 
 @dataclass(slots=True, eq=False)
 class Repeats:
-    """Nodes without graphs, no Constants, with the same operator, attributes and values that they read.
+    """Nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
 
-    Who reads the same is among the few readers of one value that a node reads. Nodes that read nothing but what many
-    read are in a table, where one that has changed, or is new, is known from when it is asked about.
+    Equivalent nodes are found among the readers of the least used input. If every input has many readers they are found
+    in a table. A changed or new node enters the table when it is looked up.
     """
 
     draft: Draft
@@ -168,9 +169,9 @@ class Repeats:
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
     def of(self, node: Node) -> list[Node]:
-        """The other nodes like this one in graphs that see each other.
+        """The other nodes that are equivalent to this one, in this graph, enclosing graphs and subgraphs.
 
-        Those of its graph and of graphs around come first, the innermost and first ones first; then those below it.
+        Nodes of this graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
         if node.is_constant or node.bodies:
             return []
@@ -191,7 +192,7 @@ class Repeats:
         return [*outside, *(other for other in found if other.graph not in around)]
 
     def _among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
-        """The nodes among a few that are like one."""
+        """The nodes among a few that are equivalent to this one."""
         if len(few) < 2:
             return []
         key = self._key(node)
@@ -206,7 +207,7 @@ class Repeats:
         ]
 
     def _readers(self, node: Node) -> Mapping[Node, None] | None:
-        """Who reads the least read of the values that a node reads; None where it reads none."""
+        """The readers of the input with the fewest readers; None for a node without inputs."""
         found: Mapping[Node, None] | None = None
         for name in node.inputs:
             home = node.graph.home(name) if name else None
@@ -217,7 +218,7 @@ class Repeats:
         return found
 
     def _listed(self, node: Node) -> list[Node]:
-        """The same by the table."""
+        """The equivalent nodes, by the table."""
         if not self._known:
             for each in self.draft.nodes:
                 self._note(each)
@@ -230,7 +231,7 @@ class Repeats:
         for graph in graphs:
             for other in list(alike[graph]):
                 if other.is_gone or other.graph is not graph or self._key(other) != key:
-                    self._forget(other)  # it is asked about again, since it has changed
+                    self._forget(other)  # a changed node is looked up again
                 elif other is not node:
                     found.append(other)
         return found
@@ -260,12 +261,12 @@ class Repeats:
             given = node.proto.attribute
             texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
             attributes = self._attributes[node] = tuple(texts)
-        # An equal name can mean another value in another graph.
+        # The same name can refer to different values in two graphs.
         return node.domain, node.op_type, attributes, *((name, node.graph.home(name)) for name in node.inputs)
 
 
 def _see_each_other(graph: Graph, other: Graph) -> bool:
-    """Whether one of two graphs is inside of the other, or the other itself."""
+    """Whether two graphs are the same, or one encloses the other."""
     return graph is other or other in graph.around() or (graph.holds and graph in other.around())
 
 

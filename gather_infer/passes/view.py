@@ -1,4 +1,4 @@
-"""What a rewriting rule sees: a node, what is known of what it reads and writes, its neighbours."""
+"""A node as rewrite rules see it: its attributes, the facts about its inputs and outputs, and its neighbours."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ T = TypeVar("T")
 V = TypeVar("V", bound="View")
 
 GATHERS: Final = object()
-"""What is looked at by who has found that there is no Gather to spare."""
+"""The dependency of a rule that did not match because the model has no Gather to spare."""
 
 _MAX_READ: Final = 1 << 16
-"""Elements of an integer constant that a rule may look at one by one."""
+"""Elements of an integer constant that a rule may read."""
 
 
 class Surroundings(Protocol):
-    """What is asked of the engine."""
+    """The services of the driver that matches and graph-level passes use."""
 
     draft: Draft
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
     kept: frozenset[str]
     looked: list[Hashable]
-    """Nodes and names of values that were looked at since it was emptied."""
+    """Nodes and names of values that were examined since the list was last cleared."""
 
     constants: Constants
     twins: Twins
@@ -47,33 +47,34 @@ class Surroundings(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """What is known of dims."""
+        """The facts about dims."""
 
     def ask(self, node: Node) -> None:
-        """Have the rules asked about a node once more."""
+        """Have the rules examine a node again."""
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` finds about the draft, until something is rewritten."""
+        """The result of `compute`, cached until the next rewrite."""
 
     def fresh(self, base: str) -> str:
-        """A name that is new to the model."""
+        """A name that the model does not use yet."""
 
     def note(self, view: View, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
-        """Say once why a node was left alone."""
+        """Report once why a node was left alone."""
 
 
 @dataclass(slots=True, eq=False)
 class View:
-    """A node with its surroundings.
+    """A node of the mutable model, read only.
 
-    A value is known by the name that it has at the node. Facts hold in every run in which the model does not fail.
+    Values are identified by their names in the graph of the node. Facts hold in every run in which the model does not
+    fail.
     """
 
     engine: Surroundings
     node: Node
 
     def at(self: V, node: Node) -> V:
-        """The same of another node."""
+        """The view of another node."""
         self.engine.looked.append(node)
         return type(self)(self.engine, node)
 
@@ -81,7 +82,7 @@ class View:
 
     @property
     def graph(self) -> Graph:
-        """The graph that it stands in."""
+        """The graph of the node."""
         return self.node.graph
 
     @property
@@ -90,27 +91,27 @@ class View:
 
     @property
     def domain(self) -> str:
-        """Of the operator; "" is ai.onnx."""
+        """The domain of the operator; "" is ai.onnx."""
         return self.node.domain
 
     @property
     def version(self) -> int:
-        """The opset version in force for the domain of the node."""
+        """The opset version of the domain of the node."""
         return self.node.version
 
     @property
     def opset(self) -> int:
-        """The opset version of ai.onnx in force; 0 when it is not imported."""
+        """The opset version of ai.onnx; 0 if it is not imported."""
         return self.graph.versions.get("", 0)
 
     @property
     def scope(self) -> Scope:
-        """What is known of dims; questions go to `known_eq(a, b, site.scope)` and the like."""
+        """The facts about dims, for proofs such as `known_eq(a, b, match.scope)`."""
         return self.engine.scope
 
     @property
     def has_spare_gathers(self) -> bool:
-        """Whether the model has fewer Gathers now than in its file: one may take the place of another operator."""
+        """Whether the model has fewer Gathers than its file, so that one may replace another operator."""
         is_one = self.engine.draft.spare_gathers > 0
         if not is_one:
             self.engine.looked.append(GATHERS)
@@ -118,12 +119,12 @@ class View:
 
     @property
     def traits(self) -> Traits | None:
-        """Those of the operator; None when the package has no rule for it."""
+        """The traits of the operator; None if the package has no rule for it."""
         node = self.node
         return _traits_of(node.domain, node.op_type, node.version)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute, None when it is not given."""
+        """An attribute, None if it is not given."""
         return next((a for a in self.node.proto.attribute if a.name == name), None)
 
     def integer(self, name: str, default: int) -> int:
@@ -132,7 +133,7 @@ class View:
         return default if found is None else int(found.i)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """An attribute that is a list of integers, None when it is not given."""
+        """A list attribute of integers, None if it is not given."""
         found = self.attribute(name)
         return None if found is None else tuple(map(int, found.ints))
 
@@ -148,44 +149,44 @@ class View:
         )
         return mine == theirs
 
-    # what it reads
+    # its inputs
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names that it reads, "" for an input that is left out."""
+        """The names of the inputs, "" for one that is left out."""
         return tuple(self.node.inputs)
 
     def input(self, at: int) -> str:
-        """The value that input `at` reads; "" when it is left out."""
+        """The name of input `at`; "" if it is left out."""
         return self.node.inputs[at] if at < len(self.node.inputs) else ""
 
     def fact(self, at: int) -> SymbolicTensor:
-        """What is known of an input; nothing of one that is left out or is no tensor."""
+        """The fact about an input; an unknown one if the input is left out or is not a tensor."""
         inputs = self.node.inputs
         return self.known(inputs[at]) if at < len(inputs) else UNKNOWN
 
     def known(self, name: str) -> SymbolicTensor:
-        """What is known of a value that the node could read."""
+        """The fact about a value that the node could read."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
     def value(self, name: str) -> Value | None:
-        """As `known`, of sequences and optionals as well."""
+        """As `fact_of`, for sequences and optionals as well."""
         return self.graph.fact(name) if name else None
 
     def shape(self, at: int) -> Shape | None:
-        """The shape of an input, None when its rank is not known."""
+        """The shape of an input, None if its rank is unknown."""
         return self.fact(at).shape
 
     def rank(self, at: int) -> int | None:
-        """The rank of an input, None when it is not known."""
+        """The rank of an input, None if it is unknown."""
         shape = self.fact(at).shape
         return None if shape is None else len(shape)
 
     def elements(self, at: int) -> tuple[Dim, ...] | None:
-        """All elements of an integer input, in order, as numbers or dims; None when one is not known.
+        """All elements of an integer input, in order, as numbers or dims; None if one is unknown.
 
-        Those of a constant are read from the model when it has up to 65 536.
+        A constant is read from the model if it has up to 65 536 elements.
         """
         fact = self.fact(at)
         if fact.dtype is None or not fact.dtype.is_integer:
@@ -197,9 +198,9 @@ class View:
         return None if numbers is None else tuple(map(int, numbers.ravel().tolist()))
 
     def numbers(self, at: int) -> npt.NDArray[np.int64] | None:
-        """The elements of an int32 or int64 constant in their shape; None when the input is none.
+        """The elements of an int32 or int64 constant in their shape; None if the input is not one.
 
-        Not of one with more than 65 536 elements.
+        None as well for a constant of more than 65 536 elements.
         """
         fact = self.fact(at)
         if fact.dtype not in (DType.INT32, DType.INT64) or _count(fact.shape) > _MAX_READ:
@@ -208,7 +209,7 @@ class View:
         return None if constant is None else constant.to_indices()
 
     def integers_of(self, at: int) -> tuple[int, ...] | None:
-        """As `elements`, but None unless they are all numbers."""
+        """As `elements`, but None unless all of them are numbers."""
         found = self.elements(at)
         if found is None:
             return None
@@ -220,7 +221,7 @@ class View:
         return self.node.graph.held(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:
-        """The bits of a constant input, mapped from the file where they are large; None when it is none."""
+        """The elements of a constant input, mapped from the file if they are large; None if it is not constant."""
         return self.engine.constants.load(self.graph, self.input(at))
 
     def constant_of(self, name: str) -> Constant | None:
@@ -228,14 +229,17 @@ class View:
         return self.engine.constants.load(self.graph, name)
 
     def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The node that writes an input, if it is one of these operators of ai.onnx (any, when none is given).
+        """The producer of an input, if it is one of these operators of ai.onnx (any, if none is given).
 
-        None for one that is faulty: nothing follows from it.
+        None for a faulty node: nothing follows from it.
         """
         return self.writer(self.input(at), *op_types)
 
     def writer(self: V, name: str, *op_types: str) -> V | None:
-        """As `producer`, for a value by name. None for a node of an outer graph: it can be read, not rewritten with."""
+        """As `producer`, for a value by name.
+
+        None for a node of an enclosing graph: its values can be read, but a rewrite here cannot replace it.
+        """
         found = self.graph.producer(name) if name else None
         if found is None or found[0].graph is not self.graph:
             return None
@@ -246,11 +250,11 @@ class View:
         return site if site.is_as_named and not site.is_faulty else None
 
     def position_of(self, name: str) -> int:
-        """Which of the node's outputs a value is. Raises ValueError for another one."""
+        """The index of a value among the outputs of the node. Raises ValueError if it is not one."""
         return self.node.outputs.index(name)
 
     def siblings(self: V, at: int) -> list[V]:
-        """The nodes of the same graph that read what input `at` reads, this one among them."""
+        """The nodes of the same graph that read the same value as input `at`, including this node."""
         return self.readers_of(self.input(at))
 
     def readers_of(self: V, name: str) -> list[V]:
@@ -260,7 +264,7 @@ class View:
         return [self.at(node) for node in readers if node.graph is self.graph]
 
     def is_only_reader(self, at: int) -> bool:
-        """Whether nobody else needs what input `at` reads: it goes when this node does."""
+        """Whether this node is the only use of the value that input `at` reads, so that both can be removed."""
         name = self.input(at)
         self.engine.looked.append(name)
         home = self.graph.home(name)
@@ -270,16 +274,16 @@ class View:
         return len(readers) == 1 and self.node in readers
 
     def repeats(self: V) -> Iterator[V]:
-        """The nodes with the same operator and attributes that read the same values, as `Repeats.of` has them."""
+        """The equivalent nodes: same operator, attributes and inputs; see `CommonSubexpressions.equivalent_to`."""
         return (self.at(node) for node in self.engine.repeats.of(self.node))
 
     def twin(self, name: str) -> str | None:
-        """Another constant that equals the constant `name` bit for bit, one that is to stay of the two."""
+        """A constant that equals the constant `name` bit for bit and can replace it."""
         home = self.graph.home(name)
         return None if home is None or name not in home.constants else self.engine.twins.first(home, name)
 
     def is_droppable(self, name: str) -> bool:
-        """Whether a value is a constant that is no node, and goes when nobody reads it."""
+        """Whether a value is an initializer that is removed once it is dead."""
         home = self.graph.home(name)
         return home is not None and name not in home.producers and self.engine.draft.is_droppable(home, name)
 
@@ -288,48 +292,48 @@ class View:
         self.engine.looked.append(name)
         return any(node.op_type in op_types for node in self.engine.draft.readers(self.graph, name))
 
-    # what it writes
+    # its outputs
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names that it writes, "" for an output that is left out."""
+        """The names of the outputs, "" for one that is left out."""
         return tuple(self.node.outputs)
 
     def output(self, at: int = 0) -> str:
         return self.node.outputs[at] if at < len(self.node.outputs) else ""
 
     def result(self, at: int = 0) -> SymbolicTensor:
-        """What is known of an output."""
+        """The fact about an output."""
         outputs = self.node.outputs
         return self.known(outputs[at]) if at < len(outputs) else UNKNOWN
 
     def is_needed(self, at: int = 0) -> bool:
-        """Whether somebody reads an output."""
+        """Whether an output is live."""
         name = self.output(at)
         self.engine.looked.append(name)
         return bool(name) and self.engine.draft.is_needed(self.graph, name)
 
     def readers(self: V, at: int = 0) -> list[V]:
-        """The nodes that read an output, those in subgraphs too."""
+        """The nodes that read an output, those of subgraphs included."""
         self.engine.looked.append(self.output(at))
         return [self.at(node) for node in self.engine.draft.readers(self.graph, self.output(at))]
 
     def is_graph_output(self, at: int = 0) -> bool:
-        """Whether an output has to keep its name: it is one of the graph's, or something else refers to it."""
+        """Whether an output has to keep its name: it is a graph output, or the file refers to it elsewhere."""
         return self.graph.is_fixed(self.output(at))
 
-    # questions
+    # proofs
 
     def equal(self, left: Dim, right: Dim) -> bool:
-        """Whether two dims are equal in every run; False when that is not known."""
+        """Whether two dims are equal in every run; False if that cannot be proved."""
         return left is right or known_eq(left, right, self.engine.scope) is True
 
     def at_most(self, left: Dim, right: Dim) -> bool:
-        """Whether `left <= right` in every run; False when that is not known."""
+        """Whether `left <= right` in every run; False if that cannot be proved."""
         return known_le(left, right, self.scope) is True
 
     def same_shape(self, left: Shape | None, right: Shape | None) -> bool:
-        """Whether two shapes are equal in every run; False when that is not known."""
+        """Whether two shapes are equal in every run; False if that cannot be proved."""
         return (
             left is not None
             and right is not None
@@ -338,25 +342,25 @@ class View:
         )
 
     def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
-        """Whether every element of an integer input is in `[lo, hi]` in every run; False when that is not known."""
+        """Whether all elements of an integer input are in `[lo, hi]` in every run; False if that cannot be proved."""
         return self.is_from(at, lo) and self.is_up_to(at, hi)
 
     def is_from(self, at: int, lo: Dim) -> bool:
-        """Whether no element of an integer input is below `lo` in any run; False when that is not known."""
+        """Whether all elements of an integer input are >= `lo` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).span
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
     def is_up_to(self, at: int, hi: Dim) -> bool:
-        """Whether no element of an integer input is above `hi` in any run; False when that is not known."""
+        """Whether all elements of an integer input are <= `hi` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).span
         if known is not None:
             return all(self.at_most(v, hi) for v in known)
         return span is not None and span.hi is not None and self.at_most(span.hi, hi)
 
     def count(self, fact: SymbolicTensor) -> int | None:
-        """The number of elements of a tensor, None when it depends on the run."""
+        """The number of elements of a tensor, None if it depends on the run."""
         found = 1
         for dim in fact.shape or ():
             if not isinstance(dim, int):
@@ -365,27 +369,27 @@ class View:
         return None if fact.shape is None else found
 
     def nbytes(self, fact: SymbolicTensor) -> int | None:
-        """The bytes of a tensor, None when they depend on the run or its type is not known."""
+        """The bytes of a tensor, None if they depend on the run or its type is unknown."""
         count = self.count(fact)
         return None if count is None or fact.dtype is None else count * element_bytes(fact.dtype)
 
-    # what it may be
+    # its state
 
     @property
     def is_faulty(self) -> bool:
-        """Whether the inference has found an error at the node, or the node reads what nothing defines."""
+        """Whether the inference has found an error at the node, or the node reads an undefined name."""
         faulty, lacking = self.engine.faulty, self.engine.draft.lacking
         return (bool(faulty) and self.node.source in faulty) or (bool(lacking) and self.node in lacking)
 
     @property
     def is_left(self) -> bool:
-        """Whether the node stays as it is: there is an error at it, or the model would not load any more."""
+        """Whether the node must not be rewritten: it is faulty, or the rewritten model might not load."""
         kept = self.engine.kept
         return self.is_faulty or (bool(kept) and any(name in kept for name in self.node.outputs))
 
     @property
     def is_as_named(self) -> bool:
-        """Whether the node is the operator that its name says, no function of the model, with attributes of its own."""
+        """Whether the node is the operator of its name: no function of the model, and all attributes have values."""
         node = self.node
         if node.graph.is_in_function and self.has_reference:
             return False
@@ -394,18 +398,18 @@ class View:
 
     @property
     def has_reference(self) -> bool:
-        """Whether an attribute is that of the function around the node: it differs from call to call."""
+        """Whether an attribute refers to one of the enclosing function, so that its value differs between calls."""
         node = self.node
         return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 
     @property
     def rests_on_training(self) -> bool:
-        """Whether constants of the model may be changed by its training graphs."""
+        """Whether training graphs may change constants of the model."""
         return self.engine.draft.subject.is_trained
 
     @property
     def has_free_initializers(self) -> bool:
-        """Whether a constant of the graph can be an initializer that is no input."""
+        """Whether a constant of the graph can be an initializer without being an input."""
         return self.graph.path.root is Root.GRAPH and self.engine.draft.subject.has_free_initializers
 
     @property
@@ -415,9 +419,9 @@ class View:
 
     @property
     def growth_limit(self) -> int:
-        """Bytes that new constants can have at most, since those that the node reads may go.
+        """Bytes that new constants may have, including those that become free with the inputs of the node.
 
-        Large ones of a heavy model stay as they are: it is rewritten in the memory of its graph.
+        Large constants of a large model stay as they are, because the model is rewritten in memory.
         """
         if self.engine.draft.subject.is_heavy:
             return self.max_growth
@@ -436,7 +440,7 @@ def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
 
 
 def _count(shape: Shape | None) -> int:
-    """The number of elements, more than any where it is not known."""
+    """The number of elements; more than any limit if it is unknown."""
     total = 1
     for dim in shape or ():
         total *= dim if isinstance(dim, int) else _MAX_READ + 1

@@ -1,4 +1,4 @@
-"""The nodes that rules are still to be asked about."""
+"""The worklist of the driver, with dependency tracking."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gather_infer.passes.draft import Node
 
 
 class Worklist:
-    """Nodes in the order in which they came, each once at a time.
+    """A queue of nodes, first in, first out, each at most once.
 
-    A node watches what rules have looked at when they were asked about it: other nodes, and values by name. It waits
-    again when one of these has changed.
+    The dependencies of a node are the nodes and values (by name) that the rules examined when none of them matched. The
+    node is enqueued again when one of them changes.
     """
 
     def __init__(self) -> None:
@@ -25,35 +25,36 @@ class Worklist:
         return len(self._nodes)
 
     def add(self, node: Node) -> None:
-        """Have a node wait, unless it does already or is gone."""
+        """Enqueue a node, unless it is in the queue already or has been removed."""
         if node not in self._waiting and not node.is_gone:
             self._waiting.add(node)
             self._nodes.append(node)
 
     def take(self) -> Node:
-        """The next node; it may be gone by now. Raises IndexError when none waits."""
+        """The next node, which may have been removed by now. Raises IndexError when the queue is empty."""
         node = self._nodes.popleft()
         self._waiting.discard(node)
         return node
 
     def mark(self, node: Node) -> None:
-        """Note of a node that other things may be known of what it reads."""
+        """Mark a node for inference: the facts about its inputs may have changed."""
         self._marked.add(node)
 
     def unmark(self, node: Node) -> bool:
-        """Whether that has been noted of a node since it was last asked."""
+        """Remove the mark of a node. Returns whether it was marked."""
         is_marked = node in self._marked
         self._marked.discard(node)
         return is_marked
 
     def watch(self, node: Node, seen: Iterable[Hashable]) -> None:
-        """What the rules have looked at for a node that stays as it is."""
+        """Record the dependencies of a node that no rule matched."""
         for each in seen:
             self._watched.setdefault(each, {})[node] = None
 
     def wake(self, changed: Hashable) -> None:
-        """Have a node wait that has changed, and those that watch it, or a value by name."""
+        """Enqueue a changed node, and all nodes that depend on it or on a value of this name."""
         if isinstance(changed, Node):
             self.add(changed)
+        # The entry is dropped: a node records its dependencies again when no rule matches it.
         for node in self._watched.pop(changed, ()):
             self.add(node)

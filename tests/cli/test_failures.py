@@ -139,7 +139,7 @@ FAULTY_REWRITES = {
     ),
     "no values": ("return Rewrite(law='', values=3)", rf"mine.py: {AT} must map names to names in values, has 3"),
     "what is not there": (
-        "return Rewrite(law='', values={site.output(): 'n'})", rf"{AT} reads n, which is not there",
+        "return Rewrite(law='', values={site.output(): 'n'})", rf"{AT} reads n, which is not defined",
     ),
 }  # fmt: skip
 

@@ -116,15 +116,15 @@ def with_a_subgraph(site: Site) -> Rewrite | None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (unknown_value, "reads nosuch, which is not there"),
-        (reads_unknown, "reads nosuch, which is not there"),
-        (reads_itself, "nodes wait for each other"),
-        (other_type, "puts int64 in the place of y, which is float32"),
-        (endless, "rewrites do not come to an end: endless"),
+        (unknown_value, "reads nosuch, which is not defined"),
+        (reads_unknown, "reads nosuch, which is not defined"),
+        (reads_itself, "the rewrites lead to a cycle of nodes"),
+        (other_type, "replaces y, which is float32, by a value of int64"),
+        (endless, "the rewrites do not reach a fixed point: endless"),
         (too_many, "2 values for the 1 outputs of Neg"),
         (other_output, "replaces x, which .* does not write"),
-        (known_name, "writes r, which is there already"),
-        (out_of_order, "reads p, which is not there"),
+        (known_name, "writes r, which is already defined"),
+        (out_of_order, "reads p, which is not defined"),
         (with_a_subgraph, "adds If, which has a subgraph"),
     ],
 )
@@ -191,7 +191,7 @@ def test_what_costs_more_is_not_done(rule: Callable[[Site], Rewrite | None]) -> 
     assert result.proto == made
     refused = [d.message for d in result.diagnostics if d.code == "GI401"]
     assert refused == (
-        ["not folded: its constants have 1440000 bytes more, the budget is 1048576"] if rule is large_constant else []
+        ["not folded: its constants grow by 1440000 bytes, the budget is 1048576"] if rule is large_constant else []
     )
     if rule is large_constant:
         assert ops(optimize(made, rewrites=[rules], max_growth=1440000).proto.graph) == ["Relu", "Exp"]

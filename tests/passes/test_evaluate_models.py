@@ -178,7 +178,7 @@ def test_a_node_that_fails_or_gives_no_tensor_is_not_tried_again(monkeypatch: py
         for op, inputs, reason in (
             ("MatMul", [of(T.FLOAT, np.ones((2, 3)))] * 2, "MatMul dimension mismatch|[Ii]ncompatible dimensions"),
             ("Nonesuch", [of(T.FLOAT, [1.0])], "Nonesuch"),
-            ("SequenceConstruct", [of(T.FLOAT, [1.0])], "a result is no tensor of numbers"),
+            ("SequenceConstruct", [of(T.FLOAT, [1.0])], "a result is not a tensor of numbers"),
         ):
             node = helper.make_node(op, [f"i{n}" for n in range(len(inputs))], ["o"])
             found = runtime.evaluate(node, inputs, {"": 18})

@@ -59,7 +59,7 @@ def test_a_dim_that_is_static() -> None:
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (F, ["N", 7])}, {"one": i64(1)})
     result = fold(made)
     assert ops(result.proto.graph) == ["Expand"]
-    assert [f.law for f in result.done] == ["stands for int64[1] = [7]"]
+    assert [f.law for f in result.done] == ["evaluates to int64[1] = [7]"]
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 7), np.float32)})
 
 
@@ -86,7 +86,7 @@ def test_a_symbolic_dim_that_is_declared_folds() -> None:
     made = model(nodes, {"x": (F, ["N", "M"])}, {"n": (I64, [])}, {"one": np.array(1)})
     for given in ({"dims": ["M=3"]}, {"dims": {"M": (3, 3)}}, {"inputs": ["x=[N, 3]"]}):
         result = fold(made, **given)
-        assert [f.law for f in result.done] == ["stands for int64[] = 3"]
+        assert [f.law for f in result.done] == ["evaluates to int64[] = 3"]
         dims = result.proto.graph.input[0].type.tensor_type.shape.dim
         assert [d.dim_value or d.dim_param for d in dims] == ["N", 3]
         assert_same_outputs(made, result.proto, {"x": np.zeros((2, 3), np.float32)})

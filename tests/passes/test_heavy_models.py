@@ -66,7 +66,7 @@ def test_no_more_is_made_than_a_message_holds(layered: Path, monkeypatch: pytest
     monkeypatch.setattr(engine, "MAX_MESSAGE_BYTES", (16 << 20) + 2 * NBYTES + (1 << 16))
     result = optimize(layered)
     assert transposes(result.proto) == COUNT - 2
-    assert f"not folded: {NBYTES} bytes of constants more than a model file holds" in {
+    assert f"not folded: a model file cannot hold {NBYTES} more bytes of constants" in {
         d.message for d in result.diagnostics
     }
     out = layered.parent / "out.onnx"

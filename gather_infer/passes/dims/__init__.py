@@ -1,1 +1,1 @@
-"""The sizes that a graph computes, computed anew: once each, and in as few nodes as can be."""
+"""Shape-computation rewriting: compute each size once, in as few nodes as possible."""

@@ -1,4 +1,4 @@
-"""A dim as an operator of two simpler ones."""
+"""Decompositions of a dim into an operator and two simpler dims."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Split = tuple[str, Dim, Dim]
 
 
 def splits(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterator[Split]:
-    """Operators of ai.onnx on int64 that give the dim, each with what it reads: a number or a dim of less parts.
+    """Operators of ai.onnx on int64 that compute the dim, each with its operands: numbers or smaller dims.
 
     near    dims that can be read off shapes
 
-    Sums and products hold modulo 2**64, whatever the order. A quotient is taken of a sum of sizes only, which does not
-    overflow, and where ONNX's truncation and the floor are the same.
+    Sums and products hold modulo 2**64, in any order. Only sums of sizes are divided: they do not overflow, and the
+    truncation of ONNX equals the floor for them.
     """
     if isinstance(dim, FloorDiv):
         if known_le(0, dim.num, scope) is True and known_le(1, dim.den, scope) is True and _is_linear(dim.num):
@@ -55,7 +55,7 @@ def splits(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterato
 
 
 def _quotient(dim: Expr, factor: Expr, scope: Scope) -> Dim | None:
-    """What times `factor` is the dim, None when it is not a multiple of it."""
+    """The factor q with q * factor == dim, None if there is none."""
     if isinstance(factor, Atom):
         if not all(factor in monomial for monomial, _ in dim.terms):
             return None
@@ -85,7 +85,7 @@ def _is_negative(dim: Dim) -> bool:
 
 
 def _is_linear(dim: Dim) -> bool:
-    """Whether the dim is a sum of symbols and a number, each small."""
+    """Whether the dim is a sum of symbols and a number, with small coefficients."""
     return isinstance(dim, int) or all(
         len(monomial) <= 1 and all(atom.is_symbol for atom in monomial) and abs(coefficient) < 1 << 20
         for monomial, coefficient in dim.terms

@@ -1,9 +1,9 @@
-"""Which sizes a graph needs, how each of them is computed, and whether that is cheaper than what it does now.
+"""A plan for the sizes that a graph needs: the cheapest way to compute each of them, and the saving.
 
-A size is an integer tensor of rank 0 or 1 whose elements are all known as dims. A node that computes nothing else need
-not stand: whoever reads a size, a Reshape say, can read anything that has the same elements. So the graph is taken for
-the nodes that do other work, the sizes that those read, and a search for how to make these. Acyclic: a new node stands
-behind what it reads and before what reads it, in one order of the nodes of the graph.
+A size is an integer tensor of rank 0 or 1 whose elements are all known as dims. A node that computes only sizes need
+not stay: a reader of the size, such as a Reshape, can read any value with the same elements. So the plan keeps the
+nodes that do other work live, collects the sizes that they read, and searches for terms that compute these. The result
+is acyclic: a new node comes after its inputs and before its readers, in one topological order of the graph.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _ROUNDS: Final = 3
 
 @dataclass(slots=True, eq=False)
 class Need:
-    """A size that has to be there.
+    """A size that the graph has to compute.
 
-    ways     what its elements may be
-    readers  the inputs that read it
-    limit    the place of the first of them
-    output   the name that it has to have, "" for any
+    alternatives   the elements that it may have
+    readers        the inputs that read it
+    limit          the position of the first reader
+    output         the graph output whose name it has to take, "" for none
     """
 
     name: str
@@ -52,7 +52,7 @@ class Need:
 
 
 def planned(engine: Surroundings, graph: Graph) -> Arrangement | None:
-    """The sizes of a graph computed at their cheapest; None where the graph does so."""
+    """The graph-level rewrite that computes the sizes of a graph at the lowest cost; None if it is not cheaper."""
     if graph.path.root is not Root.GRAPH or engine.draft.subject.is_trained:
         return None
     if not any(_is_size_node(engine, node) for node in graph.nodes):
@@ -68,10 +68,10 @@ def planned(engine: Surroundings, graph: Graph) -> Arrangement | None:
 
 
 class _Plan:
-    """A plan for a graph.
+    """The sizes of one graph, and the terms that compute them.
 
-    lacks_gathers    it was dropped since the model would get more Gathers than its file has
-    nodes_of_gather  as how many nodes a new Gather counts when terms are chosen
+    lacks_gathers    whether the plan was dropped because the model would get more Gathers than its file
+    nodes_of_gather  the number of nodes as which a new Gather counts in the search
     """
 
     def __init__(self, engine: Surroundings, graph: Graph, *, nodes_of_gather: int = 1) -> None:
@@ -108,10 +108,10 @@ class _Plan:
         cost = Cost(then.nodes - now.nodes, then.nbytes - now.nbytes)
         return _Writer(self, cost).arrangement()
 
-    # what stands, and what it needs
+    # live nodes, and the sizes that they need
 
     def _see_outside(self) -> None:
-        """What the graph can read that it does not compute."""
+        """Add the values that the graph can read and does not compute: inputs and outer values."""
         for name in self.graph.inputs:
             self._settle(name, -1)
         owner, inner = self.graph.owner, self.graph
@@ -133,7 +133,7 @@ class _Plan:
             owner = outer.owner
 
     def _sizes_of(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
-        """The places of the nodes of a graph around this one, and the sizes that they compute, with their places."""
+        """The positions of the nodes of an enclosing graph, and the sizes that they compute with theirs."""
 
         def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
             order = {node: at for at, node in enumerate(self.engine.draft.sequence(graph))}
@@ -184,7 +184,7 @@ class _Plan:
                         self._demand(name, at, reader, index)
 
     def _demand(self, name: str, limit: int, reader: Node | None = None, index: int = 0, output: str = "") -> None:
-        """Something that stands reads a value."""
+        """Require a value that a live node reads, or mark its producer live if it is no size."""
         found = self.graph.producers.get(name)
         if found is None or name in self.graph.constants or found[0] in self.stands:
             return
@@ -214,7 +214,7 @@ class _Plan:
             need.readers.append((reader, index))
 
     def _solve(self) -> bool:
-        """Find a term for each need; whether a node has to stand because there is none."""
+        """Find a term for each required size. Returns whether more nodes are live, as a size has no term."""
         self.search.pool = pool = Pool()
         for key, need in sorted(self.needs.items(), key=lambda item: item[1].limit):
             need.term = self.search.best(need.dtype, need.rank, need.ways, need.limit)
@@ -227,7 +227,7 @@ class _Plan:
         return bool(self._pending)
 
     def _improve(self) -> None:
-        """Decide on each need again, now that the others are there."""
+        """Choose each term again, given the terms of the other sizes."""
         pool = self.search.pool
         for _ in range(_ROUNDS):
             is_better = False
@@ -244,7 +244,7 @@ class _Plan:
                 break
 
     def _name_outputs(self) -> bool:
-        """Let each output of the graph be a node of its own, which can take its name."""
+        """Give each graph output a node of its own, which can take its name."""
         taken: set[Term] = set()
         for need in self.needs.values():
             if not need.output:
@@ -254,7 +254,7 @@ class _Plan:
             own = self.search.kept(need.output, need.limit)
             outputs = set(self.graph.outputs) - {need.output}
             if term in taken or not term.op_type or term.name in outputs or _kept_name(term) in outputs:
-                # of two outputs that are the same size one is a copy of the other
+                # if two outputs are the same size, one is a copy of the other
                 term = self.search.copied(term) if own is None or own in taken else own
             if term is None or term in taken:
                 return False
@@ -263,7 +263,7 @@ class _Plan:
         return True
 
     def _price_now(self) -> Price:
-        """What the nodes cost that need not stand."""
+        """The cost of the present nodes that are not live."""
         units = []
         for node in self.graph.nodes:
             if node in self.stands or node.is_constant:
@@ -280,7 +280,7 @@ class _Plan:
 
 
 class _Writer:
-    """Terms as nodes."""
+    """A writer of terms as nodes; equal terms become one node."""
 
     def __init__(self, plan: _Plan, cost: Cost) -> None:
         self.plan, self.cost = plan, cost
@@ -301,7 +301,7 @@ class _Writer:
                 if reader.inputs[at] != name:
                     if reader.graph is not self.graph and name not in self._new() \
                             and reader.graph.home(name) is not self.graph.home(name):  # fmt: skip
-                        return None  # the name means another value in that subgraph
+                        return None  # another value shadows the name in that subgraph
                     self.inputs.append((reader, at, name))
             if need.output and name != need.output:
                 self.renamed[name] = need.output
@@ -310,7 +310,7 @@ class _Writer:
                 return None
             readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
             if any(reader.graph.home(output) is not self.graph for reader in readers):
-                return None  # the name of the output means another value in that subgraph
+                return None  # another value shadows the name of the output there
         first = next(need for need in needs)
         return Arrangement(
             law=LAW,
@@ -339,6 +339,7 @@ class _Writer:
         if not term.op_type:
             return term.name
         node = term.node
+        # A present node is rewired in place once; for other inputs it is copied.
         if node is not None and self.wired.setdefault(node, term.inputs) == term.inputs:
             for at, (name, given) in enumerate(zip(node.inputs, term.inputs, strict=True)):
                 if given.elements is not None and self.plan.search.stands_for(name, given):
@@ -374,7 +375,7 @@ def _kept_name(term: Term) -> str:
 
 
 def _inner(node: Node) -> Iterator[Node]:
-    """The nodes in the graphs that a node holds, at any depth."""
+    """The nodes of the subgraphs of a node, at any depth."""
     for body in node.bodies:
         for inner in body.nodes:
             yield inner
@@ -382,7 +383,7 @@ def _inner(node: Node) -> Iterator[Node]:
 
 
 def _is_size_node(engine: Surroundings, node: Node) -> bool:
-    """Whether all that a node computes and somebody reads are sizes."""
+    """Whether all live outputs of a node are sizes."""
     if node.is_constant:
         return False
     needed = [name for name in node.outputs if name and engine.draft.is_needed(node.graph, name)]

@@ -1,4 +1,4 @@
-"""How sizes can be computed: from the shapes of values that are there, from each other, or as the graph does it."""
+"""The search for the cheapest term of a size: from shapes of available values, other sizes, or present nodes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import DType, Shape, SymbolicTensor, from_values, make_values
 
 _MAX_CONCAT: Final = 12
-_MAX_KEPT: Final = 4  # values of the graph with the same elements that are looked at
-_MAX_SOURCES: Final = 12  # values that are looked at for one dim
+_MAX_KEPT: Final = 4  # values of the graph with the same elements that are examined
+_MAX_SOURCES: Final = 12  # values that are examined for one dim
 _MAX_SPLITS: Final = 8
 _MAX_DEPTH: Final = 4
 
 _TOLD: Final = frozenset({"Shape", "Size"})
 
-_UNMADE: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # nothing is remembered; `None` is an answer
+_UNMADE: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # the key is not memoized; `None` is a result
 
 
 class Search:
-    """Terms for sizes, the cheapest beside those of the pool.
+    """Terms for sizes, chosen by their cost in addition to the nodes of the DAG.
 
-    opset   of ai.onnx
-    nodes_of_gather   as how many nodes a Gather counts that the graph does not have yet
-    pool    what is computed anyway
-    limit   of the methods: the place of the node that reads the term; what it needs stands before
+    opset             of ai.onnx
+    nodes_of_gather   the number of nodes as which a new Gather counts
+    dag               the nodes that are computed anyway
+    limit             of the methods: the position of the node that reads the term; its inputs come before
     """
 
     def __init__(self, graph: Graph, scope: Scope, opset: int, nodes_of_gather: int = 1) -> None:
@@ -40,7 +40,7 @@ class Search:
         self.scope = scope
         self.opset = opset
         self.pool = Pool()
-        self.settled: dict[str, Term] = {}  # values that stand
+        self.settled: dict[str, Term] = {}  # values that stay
         self._sources: dict[Shape, Term] = {}
         self._axes: dict[Dim, list[tuple[Term, int]]] = {}
         self._values: dict[tuple[DType, int, Elements], list[str]] = {}
@@ -49,17 +49,17 @@ class Search:
         self._memo: dict[tuple[object, ...], Term | None] = {}
         self._version = -1
         self._open: set[tuple[object, ...]] = set()
-        self._read: set[str] = set()  # by nodes whose values may be computed otherwise
+        self._read: set[str] = set()  # read by nodes whose values may be computed in another way
         self._pieces: dict[tuple[object, ...], list[Term]] = {}
         self._shown: dict[tuple[Dim, ...], list[Dim]] = {}
         self._split: dict[Expr, list[Split]] = {}
         self._places: list[int] = []
         self._made_new: dict[tuple[object, ...], Term | None] = {}
 
-    # what there is
+    # available values
 
     def settle(self, name: str, fact: SymbolicTensor, at: int) -> Term:
-        """A value that stands whatever is decided, behind place `at`."""
+        """Add a value that stays in any case (an available expression), computed at position `at`."""
         term = self.settled[name] = Term("", (), (), fact, at, frozenset(), name=name)
         self._memo.clear()
         self._pieces.clear()
@@ -80,7 +80,7 @@ class Search:
         return term
 
     def enter(self, node: Node) -> None:
-        """A node of the graph whose values may be computed otherwise."""
+        """Add a node of the graph whose values may be computed in another way."""
         self._read.update(node.inputs)
         for at, name in enumerate(node.outputs):
             fact = self.graph.fact(name) if name else None
@@ -97,7 +97,7 @@ class Search:
     # terms
 
     def best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
-        """The cheapest term for a tensor of rank 0 or 1 that is filled in one of these ways."""
+        """The cheapest term for a tensor of rank 0 or 1 with one of these alternatives as its elements."""
         return self._best(dtype, rank, ways, self._place_before(limit))
 
     def _best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
@@ -110,7 +110,7 @@ class Search:
         return self._cheapest(found)
 
     def _place_before(self, limit: int) -> int:
-        """The least limit before which the same stands: readers at most places are in the same situation."""
+        """The least limit with the same available values: most readers then share memoized terms."""
         if not self._places:
             held = {term.at for term in self._sources.values()}
             held |= {t.at for name, t in self.settled.items() if name in self._read or elements_of(t.fact) is not None}
@@ -131,7 +131,7 @@ class Search:
         return self._best(fact.dtype, len(fact.shape), [tuple((e,) for e in elements)], limit)
 
     def kept(self, name: str, limit: int) -> Term | None:
-        """The node of the graph that writes a value, which reads the cheapest terms for its inputs."""
+        """The present producer of a value, with the cheapest terms as its inputs."""
         limit = self._place_before(limit)
         key = ("kept", name, limit)
         return self._remembered(key, lambda: self._kept(name, limit))
@@ -158,7 +158,7 @@ class Search:
 
     def _new(self, op_type: str, inputs: Sequence[Term | None], attributes: Attributes, elements: Elements, rank: int,
              dtype: DType = DType.INT64) -> Term | None:  # fmt: skip
-        """A node over terms, or the one that the graph has."""
+        """A node over terms, or the present node that is equivalent."""
         key = (op_type, tuple(inputs), attributes)
         found = self._made_new.get(key, _UNMADE)
         if found is not _UNMADE:
@@ -199,7 +199,7 @@ class Search:
         return made
 
     def copied(self, term: Term) -> Term | None:
-        """An Identity of a term; None of a constant, which needs none."""
+        """An Identity of a term; None for a constant, which needs no copy."""
         return None if term.elements is not None else self._made("Identity", (term,), (), term.fact)
 
     def constant(self, elements: Elements, rank: int, dtype: DType = DType.INT64) -> Term:
@@ -211,7 +211,7 @@ class Search:
             found = self._terms[key] = Term("", (), (), fact, -1, frozenset(), elements=elements)
         return found
 
-    # ways to compute
+    # term construction
 
     def _narrow(self, dtype: DType, rank: int, way: Choices, limit: int) -> Term | None:
         """A term of another type than int64, whose elements are in its range."""
@@ -243,7 +243,7 @@ class Search:
                 yield self._new(op_type, pair, (), (dim,), 0)
 
     def _gathered(self, dim: Expr, limit: int) -> Sequence[Term]:
-        """A dim, read off the shapes that have it."""
+        """A dim, gathered from the shapes that contain it."""
         found = self._pieces.get((dim, limit))
         if found is None:
             near = [(source, axis) for source, axis in self._axes.get(dim, ()) if source.at < limit]
@@ -269,7 +269,7 @@ class Search:
             yield self._concat(way, limit)
 
     def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Vectors that stand, and pieces of shapes."""
+        """Present vectors, and parts of shapes."""
         yield from self._kept_with(DType.INT64, 1, way, limit)
         found = self._pieces.get((way, limit))
         if found is None:
@@ -277,7 +277,7 @@ class Search:
         yield from found
 
     def _told(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Pieces of shapes."""
+        """Parts of shapes that have these elements."""
         seen: set[Term] = set()
         for dim in (dim for each in way for dim in self._on_axes(each)):
             for source, _ in self._axes[dim]:
@@ -302,7 +302,7 @@ class Search:
         return found
 
     def _run(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
-        """Some dims of a value, one after the other."""
+        """Consecutive dims of the shape of a value."""
         shape = source.fact.shape or ()
         if start == 0 and end == len(shape):
             yield self._shape(source)
@@ -330,7 +330,8 @@ class Search:
                     yield self._new(op_type, [a, self._scalar(right, limit, depth + 1)], (), (dim,), 1)
 
     def _concat(self, way: Choices, limit: int) -> Term | None:
-        """Pieces in a row: the cheapest for each beginning, from those for shorter ones."""
+        """The cheapest Concat of parts: dynamic programming over the prefixes."""
+        # rows[n]: the cheapest terms whose concatenation has the first n elements
         rows: list[tuple[Price, tuple[Term, ...]] | None] = [(Price(), ()), *[None] * len(way)]
         for end in range(1, len(way) + 1):
             for start in range(end):
@@ -390,11 +391,11 @@ class Search:
         found = self._split[dim] = list(islice(splits(dim, near, self.scope, self.opset), _MAX_SPLITS))
         return found
 
-    # choosing
+    # choice
 
     def _cheapest(self, terms: Iterable[Term | None]) -> Term | None:
         best: Term | None = None
-        least: Price | None = None  # of `best`, once there is another
+        least: Price | None = None  # of `best`, computed once there is another term
         for term in terms:
             if term is None or term is best:
                 continue
@@ -416,7 +417,7 @@ class Search:
         if known is not _UNMADE:
             return known
         if key in self._open or len(self._open) > 40:
-            return None  # it would be computed from itself
+            return None  # cyclic, or too deep
         self._open.add(key)
         found = make()
         self._open.discard(key)
@@ -424,11 +425,11 @@ class Search:
         return found
 
     def stands_for(self, name: str, term: Term) -> bool:
-        """Whether a name of the graph is that of this constant."""
+        """Whether a name of the graph refers to an equal constant."""
         return term.elements is not None and self._token_of(name) == self._token(term)
 
     def _token(self, term: Term) -> object:
-        """What tells a value that stands, or a constant, apart from others; None for a value that does not stand."""
+        """A key that identifies an available value or a constant; None for any other value."""
         if term.elements is not None:
             return term.fact.dtype, term.fact.rank, term.elements
         return term.name or None
@@ -449,7 +450,7 @@ class Search:
 
 
 def elements_of(fact: SymbolicTensor) -> Elements | None:
-    """The elements of an int32 or int64 tensor of rank 0 or 1 when all of them are known, and up to 64."""
+    """The elements of an int32 or int64 tensor of rank 0 or 1, if all are known and there are at most 64."""
     values = fact.values
     if fact.dtype not in (DType.INT32, DType.INT64) or values is None or values.ndim > 1 or values.size > 64:
         return None
@@ -458,7 +459,7 @@ def elements_of(fact: SymbolicTensor) -> Elements | None:
 
 
 def is_computed(graph: Graph, name: str) -> bool:
-    """Whether a node computes the value: it is no input of a graph, and no constant."""
+    """Whether a node computes the value: it is neither an input of a graph nor a constant."""
     return graph.producer(name) is not None and graph.held(name) is None
 
 
@@ -471,7 +472,7 @@ def _fits(shape: Shape, way: Choices) -> bool:
 
 
 def _combinations(way: Choices) -> Iterator[Elements]:
-    """Some of the ways to choose: the elements that come last in their choices, which are those that a node has."""
+    """Two of the ways to choose: the last choices, which are the present elements, and the first ones."""
     first = tuple(each[0] for each in way)
     last = tuple(each[-1] for each in way)
     yield last
@@ -480,7 +481,7 @@ def _combinations(way: Choices) -> Iterator[Elements]:
 
 
 def _attributes(node: Node) -> Attributes | None:
-    """The attributes that are integers, in order of name, as a new node has them; None when there are others."""
+    """The integer attributes, sorted by name, in the form of a new node; None if there are others."""
     found: list[tuple[str, int | tuple[int, ...]]] = []
     for attribute in node.proto.attribute:
         if attribute.ref_attr_name or attribute.type not in (attribute.INT, attribute.INTS):

@@ -1,4 +1,4 @@
-"""Ways to compute a value: a DAG of operators over values that stand, and what it costs beside others."""
+"""Expression DAGs: ways to compute a size from available values, and their cost in addition to other nodes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Elements: TypeAlias = "tuple[Dim, ...]"
 Attributes: TypeAlias = "tuple[tuple[str, int | tuple[int, ...]], ...]"
 
 MAX_UNITS: Final = 48
-"""Nodes of one term; a value that takes more stays as it is."""
+"""Nodes of one term; a value that needs more stays as it is."""
 
 
 class Price(NamedTuple):
-    """What nodes cost, the most important first.
+    """The cost of nodes, compared in this order.
 
-    gathers  Gathers among them
-    far      Shapes among them of values that are no inputs of the graph: these have to be there first, and to stay
-    new      those that the graph does not have yet
-    nbytes   read and written in a run
+    gathers          the number of Gathers
+    computed_shapes  Shapes of values that are no graph inputs: these have to be computed before, and to stay
+    new_nodes        nodes that the graph does not have yet
+    nbytes           read and written in a run
     """
 
     nodes: int = 0
@@ -39,21 +39,21 @@ _FREE: Final = Price()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """A node, new or of the graph."""
+    """A node of the DAG, new or of the graph."""
 
     price: Price
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """A value and what computes it. Equal terms are the same object.
+    """A value and the expression that computes it. Equal terms are the same object (hash consing).
 
-    op_type   "" for a value that stands, or a constant
-    at        the place in the graph of the last node that it needs, -1 for none: a new node goes behind that
-    name      of a value that stands, or of an output of `node` when that needs no change
-    node      the node of the graph that it keeps, with `inputs`; `output` says which value of it this is
-    elements  of a constant
-    units     the nodes that compute it
+    op_type    "" for an available value or a constant
+    at         the position in the graph of the last node that it needs, -1 for none: a new node comes after it
+    name       of an available value, or of an output of `node` if that needs no change
+    node       the node of the graph that is reused, with `inputs`; `output` is the index of this value
+    elements   of a constant
+    dag_nodes  the nodes that compute it
     """
 
     op_type: str
@@ -69,12 +69,12 @@ class Term:
 
 
 class Pool:
-    """The nodes that are there anyway: they compute values that were decided on."""
+    """The nodes that are computed anyway, for the terms chosen so far."""
 
     def __init__(self) -> None:
         self._counts: Counter[Unit] = Counter()
-        self._extra: tuple[int, dict[frozenset[Unit], Price]] = (0, {})  # of a version
-        self.version = 0  # changes with what is there
+        self._extra: tuple[int, dict[frozenset[Unit], Price]] = (0, {})  # of one version
+        self.version = 0  # changes with the set of nodes
 
     def add(self, term: Term) -> None:
         if not all(unit in self._counts for unit in term.units):
@@ -90,11 +90,11 @@ class Pool:
                 del self._counts[unit]
 
     def is_shared(self, term: Term) -> bool:
-        """Whether all that computes a term is there for others too."""
+        """Whether each node of a term is used by other terms too."""
         return all(self._counts[unit] > 1 for unit in term.units)
 
     def extra(self, units: frozenset[Unit]) -> Price:
-        """What these cost beside those that are there."""
+        """The cost of the nodes that are not in the DAG yet."""
         if self._extra[0] != self.version:
             self._extra = self.version, {}
         known = self._extra[1]
@@ -105,7 +105,7 @@ class Pool:
         return found
 
     def price(self) -> Price:
-        """What all of them cost."""
+        """The cost of all nodes."""
         return total(self._counts)
 
 
@@ -117,7 +117,7 @@ def total(units: Iterable[Unit]) -> Price:
 
 
 def static_bytes(fact: SymbolicTensor) -> int:
-    """The bytes of a tensor of known size; 0 when they are not known."""
+    """The bytes of a tensor of known size; 0 if they are unknown."""
     count = 1
     for dim in fact.shape or ():
         if not isinstance(dim, int):

@@ -1,4 +1,4 @@
-"""Exact evaluation of nodes whose inputs are constants. Every table of evaluators is listed here."""
+"""Constant evaluation: exact results of nodes with constant inputs. All tables of evaluators are listed here."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TABLES: tuple[EvaluatorSet, ...] = (
 
 @cache
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
-    """What evaluates an operator of a canonical domain at an opset version; None when nothing does."""
+    """The evaluator of an operator of a canonical domain at an opset version; None if there is none."""
     found = (table.find(op_type, version) for table in TABLES if table.domain == domain)
     return next((evaluator for evaluator in found if evaluator is not None), None)
 

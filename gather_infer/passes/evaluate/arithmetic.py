@@ -1,9 +1,9 @@
-"""Arithmetic element by element: of integers and booleans all of it, of floats what is correctly rounded.
+"""Elementwise arithmetic: all operators of integers and booleans, and the correctly rounded ones of floats.
 
-A float result is given where IEEE 754 leaves no choice: + - * / and sqrt, what changes only the sign, what picks or
-compares elements, what rounds to whole numbers. NaN results are not: their sign and payload differ between runtimes.
-float16 and bfloat16 are computed in float32 and rounded; for these operations that is the same as rounding once.
-The attributes `axis` and `broadcast` of opset 6 and before are not evaluated.
+A float result is returned where IEEE 754 leaves no choice: + - * / and sqrt, changes of the sign only, selection and
+comparison of elements, rounding to integers. A NaN result is not returned: its sign and payload differ between
+runtimes. float16 and bfloat16 are computed in float32 and rounded; for these operations that equals rounding once. The
+attributes `axis` and `broadcast` of opset 6 and before are not evaluated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_IN_FLOAT64 = 1 << 53
 
 
 def _pair(call: Evaluation) -> tuple[int, Numbers, Numbers] | None:
-    """Two tensors of one element type that arithmetic is defined for."""
+    """Two tensors of one element type that supports arithmetic."""
     found = operands(call, count=2)
     if found is None or not is_number(found[0]):
         return None
@@ -48,7 +48,7 @@ def _pair(call: Evaluation) -> tuple[int, Numbers, Numbers] | None:
 
 
 def _one(call: Evaluation) -> tuple[int, Numbers] | None:
-    """One tensor that arithmetic is defined for."""
+    """One tensor of an element type that supports arithmetic."""
     found = operands(call, count=1)
     if found is None or not is_number(found[0]):
         return None
@@ -61,7 +61,7 @@ def _computed(data_type: int, ufunc: Ufunc, *numbers: Numbers) -> list[Constant]
 
 
 def _rounded(ufunc: Ufunc) -> Evaluator:
-    """Integers wrap around, floats are rounded once."""
+    """An evaluator of a binary operator: integers wrap around, floats are rounded once."""
 
     def evaluate(call: Evaluation) -> list[Constant] | None:
         found = _pair(call)
@@ -87,7 +87,7 @@ def _div(call: Evaluation) -> list[Constant] | None:
 
 
 def _has_no_quotient(data_type: int, a: Numbers, b: Numbers) -> bool:
-    """Whether runtimes may stop, or answer as they like: a divisor is 0, or the quotient may be out of range."""
+    """Whether the result is undefined or may trap in runtimes: division by 0, or a quotient out of range."""
     low, _ = integer_range(data_type)
     return bool((b == 0).any() or (low < 0 and (a == low).any() and (b == -1).any()))
 
@@ -125,7 +125,7 @@ def _pow(call: Evaluation) -> list[Constant] | None:
         size = np.abs(np.power(x.astype(np.float64), y.astype(np.float64)))
         if size.size and size.max() > min(_MAX_IN_FLOAT64, integer_range(base.data_type)[1]):
             return None
-        # A greater exponent than 64 is one of -1, 0 or 1 here: only whether it is even counts.
+        # An exponent above 64 has a base of -1, 0 or 1 here: only its parity matters.
         small = np.where(y > 64, 64 + y % 2, y).astype(np.int64)
         return result(base.data_type, np.asarray(np.power(x.astype(np.int64), small)))
 
@@ -145,7 +145,7 @@ def _abs(call: Evaluation) -> list[Constant] | None:
         return None
     data_type, x = found
     if is_integer(data_type) and integer_range(data_type)[0] < 0 and (x == integer_range(data_type)[0]).any():
-        return None  # C++ leaves it undefined
+        return None  # undefined in C++
     return _computed(data_type, np.abs, x)
 
 
@@ -176,14 +176,14 @@ evaluators.evaluates("Round", since=11)(_of_float(np.rint))
 
 @evaluators.evaluates("Sum", since=8)
 def _sum(call: Evaluation) -> list[Constant] | None:
-    """Of one or two tensors: the order in which more are added is not defined."""
+    """One or two tensors only: the order in which more are added is not defined."""
     found = operands(call)
     if found is None or not (is_number(found[0]) and is_float(found[0])) or len(found[1]) > 2:
         return None
     data_type, numbers = found
     with np.errstate(all="ignore"):
         total = np.add(*numbers) if len(numbers) == 2 else numbers[0]
-    # -0.0 where the sum is begun with the first tensor, 0.0 where it is begun with 0.
+    # -0.0 if the sum starts with the first tensor, 0.0 if it starts with 0.
     is_negative_zero = (total == 0) & np.signbit(total)
     return None if is_negative_zero.any() else result(data_type, np.asarray(total))
 
@@ -232,12 +232,12 @@ def _clip(call: Evaluation) -> list[Constant] | None:
 
 
 def _clipped(data_type: int, x: Numbers, low: Numbers | None, high: Numbers | None) -> list[Constant] | None:
-    """`Min(high, Max(x, low))` without a doubt: no NaN, no crossed bounds, no zeros of two signs."""
+    """`Min(high, Max(x, low))` where runtimes agree: no NaN, no crossed bounds, no zeros of two signs."""
     given = [b for b in (low, high) if b is not None]
     if any(np.isnan(n).any() for n in (x, *given)) or (low is not None and high is not None and low > high):
         return None
     if is_float(data_type):
-        # A bound that is left out is the largest finite number in some runtimes, infinity in others.
+        # An omitted bound is the largest finite number in some runtimes, infinity in others.
         if low is None and (x == -np.inf).any():
             return None
         if high is None and ((x == np.inf).any() or (low is not None and low == np.inf)):
@@ -259,7 +259,7 @@ def _bit_shift(call: Evaluation) -> list[Constant] | None:
     width = x.dtype.itemsize * 8
     is_within = (y >= 0) & (y < width)
     if call.version < 28 and not (is_within.all() and x.dtype.kind == "u"):
-        return None  # until then the specification did not say what happens
+        return None  # undefined in earlier versions
     by, beyond = np.where(is_within, y, 0).astype(y.dtype), np.zeros_like(x)
     if direction.s == b"LEFT":
         plain = f"u{x.dtype.itemsize}"
@@ -331,13 +331,13 @@ def _equal(call: Evaluation) -> list[Constant] | None:
 
 
 def _numbered(*texts: Constant) -> list[Constant]:
-    """Strings as numbers, equal ones as equal numbers."""
+    """Strings as numbers, such that equal strings are equal numbers."""
     number: dict[bytes, int] = {}
     numbered = []
     for text in texts:
         ranks = [number.setdefault(element, len(number)) for element in text.bits.flat]
         found = from_numbers(DType.INT64, np.array(ranks, dtype=np.int64).reshape(text.bits.shape))
-        assert found is not None, "int64 is held"
+        assert found is not None, "constants of int64 are supported"
         numbered.append(found)
     return numbered
 

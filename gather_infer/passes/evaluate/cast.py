@@ -1,7 +1,7 @@
-"""Cast and CastLike by the specification's table; what it leaves undefined, or runtimes do differently, is not known.
+"""Cast and CastLike by the table of the specification; results that are undefined, or differ in runtimes, are unknown.
 
-Floats are rounded half to even, once: what a runtime that goes through float32 would round differently is left open,
-and so is a NaN, unless the target has only one.
+Floats are rounded half to even, once. The result is unknown if a runtime that rounds to float32 first could return
+another one, and for a NaN, unless the target type has only one.
 https://onnx.ai/onnx/operators/onnx__Cast.html
 """
 
@@ -27,14 +27,14 @@ from gather_infer.tensor import DType
 evaluators = EvaluatorSet("")
 
 _LARGEST: Final = {
-    # floats of a byte and less that saturate: their largest number
+    # floats of at most a byte that saturate: their largest number
     DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E4M3FNUZ: 240.0, DType.FLOAT8E5M2: 57344.0, DType.FLOAT8E5M2FNUZ: 57344.0,
     DType.FLOAT4E2M1: 6.0, DType.FLOAT6E2M3: 7.5, DType.FLOAT6E3M2: 28.0,
 }  # fmt: skip
 _FNUZ: Final = (DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2FNUZ)
 """These have one NaN and one zero."""
 _SATURATE: Final = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)
-"""These have a NaN of either sign; the attribute `saturate` counts for them, as for the ones above."""
+"""These have a NaN of either sign; the attribute `saturate` applies to them, as to the ones above."""
 _NOT_KEPT: Final = (DType.FLOAT8E5M2, DType.FLOAT8E8M0)
 """Cast to themselves, some of their elements change in some runtimes: infinity saturates, 2**-127 is lost."""
 
@@ -65,9 +65,9 @@ def _saturates(call: Evaluation) -> bool:
 def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
     """The elements in another type.
 
-    saturate   of floats of 8 bits: what is too large becomes the largest number, not NaN or infinity
+    saturate   of floats of 8 bits: too large numbers become the largest number, not NaN or infinity
 
-    Returns None where the result is undefined or runtimes differ, and for types that constants are not held in.
+    Returns None if the result is undefined or runtimes differ, and for types of which constants are not supported.
     """
     if data.data_type == to:
         return None if to in _NOT_KEPT else data
@@ -97,7 +97,7 @@ def _to_integers(numbers: Numbers, to: int) -> Constant | None:
         low, high = integer_range(to)
         with np.errstate(all="ignore"):
             whole = np.trunc(numbers.astype(np.float64))
-        # Both ends are powers of two: exact as floats, unlike the largest integer.
+        # Both bounds are powers of two: exact as floats, unlike the largest integer.
         if not ((whole >= low) & (whole < high + 1)).all():
             return None
         if high < 16 and (whole != numbers).any():
@@ -127,7 +127,7 @@ def _has_nan(numbers: Numbers) -> bool:
 
 
 def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
-    """Numbers as float32 that a second rounding takes to what one rounding gives, and as plainly rounded ones."""
+    """Numbers rounded to odd as float32, so that a second rounding equals a single one; and rounded to nearest."""
     with np.errstate(all="ignore"):
         plain = numbers.astype(np.float32)
         if numbers.dtype.kind != "f":
@@ -136,7 +136,7 @@ def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
             numbers = numbers.astype(np.float64)
         if numbers.dtype != np.float64:
             return plain, plain
-        # Rounding to odd: what is cut off is not nothing, and is remembered in the last bit.
+        # Rounding to odd: the last bit is set if the rest that is cut off is not 0.
         is_off = np.isfinite(plain) & (plain.astype(np.float64) != numbers)
         is_past = is_off & (np.abs(plain.astype(np.float64)) > np.abs(numbers))
         cut = np.where(is_past, np.nextafter(plain, np.float32(0)), plain)
@@ -145,7 +145,7 @@ def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
 
 
 def _to_small(single: tuple[Numbers, Numbers], to: int, *, saturate: bool) -> Constant | None:
-    """Floats of 8, 6 and 4 bits; of less than 8 too large a number is not defined, of others the sign of a NaN."""
+    """Floats of 8, 6 and 4 bits. Undefined are too large numbers below 8 bits, and elsewhere the sign of a NaN."""
     largest = np.float32(_LARGEST[DType(to)])
     is_nan = np.isnan(single[0])
     clipped = [np.where(is_nan, np.float32(0), np.clip(numbers, -largest, largest)) for numbers in single]
@@ -162,11 +162,11 @@ def _to_small(single: tuple[Numbers, Numbers], to: int, *, saturate: bool) -> Co
 
 
 def _rounds_past(numbers: Numbers, largest: np.float32, to: int) -> Numbers:
-    """Whether a number is past the largest, rounded to as many digits."""
+    """Whether a number exceeds the largest one when rounded to as many digits."""
     with np.errstate(all="ignore"):
         last = np.spacing(largest) * np.float32(1 << (23 - _DIGITS[DType(to)]))
         middle = largest + last / 2
-        # The last digit of the largest number says where the middle goes.
+        # The last digit of the largest number decides to which side the middle is rounded.
         is_even = int(largest / last) % 2 == 0
         past = np.abs(numbers) > middle if is_even else np.abs(numbers) >= middle
     return np.asarray(past)
@@ -180,11 +180,11 @@ _DIGITS: Final = {
 
 
 def _to_powers_of_two(numbers: Numbers) -> Constant | None:
-    """FLOAT8E8M0 of what it holds exactly: then no mode of rounding counts."""
+    """FLOAT8E8M0 of exact powers of two only, which every rounding mode preserves."""
     with np.errstate(all="ignore"):
         wide = numbers.astype(np.float64)
         fraction, exponent = np.frexp(wide)
-        # 2**-127 is left out: where denormal numbers are not seen it is another one.
+        # 2**-127 is left out: it is denormal, and runtimes that flush these change it.
         if not (fraction == 0.5).all() or ((exponent <= -126) | (exponent > 128)).any():
             return None
         if numbers.dtype.kind != "f" and not (wide < 1 << 53).all():
@@ -194,7 +194,7 @@ def _to_powers_of_two(numbers: Numbers) -> Constant | None:
 
 
 def _parsed(data: Constant, to: int) -> Constant | None:
-    """Text that is one plain number each, in a type that holds it."""
+    """Strings of one plain number each, in a type that represents it."""
     texts = list(data.bits.flat)
     if is_integer(to):
         low, high = integer_range(to)
@@ -216,7 +216,7 @@ def _parsed(data: Constant, to: int) -> Constant | None:
 
 
 def _decimal(text: bytes, to: int) -> float | None:
-    """A decimal number; None where it is none, is not in the type's normal range, or a second rounding may count."""
+    """A decimal number; None if it is malformed, outside of the normal range, or rounding twice may differ."""
     if not _DECIMAL.fullmatch(text):
         return None
     number = float(text)

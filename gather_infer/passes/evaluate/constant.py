@@ -1,6 +1,6 @@
 """Constants by their exact bits, of every element type.
 
-An element is an unsigned integer of its own width (a NaN keeps its payload, a zero its sign), a string is its bytes.
+An element is an unsigned integer of its own width (a NaN keeps its payload, a zero its sign); a string is its bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gather_infer.passes.evaluate.packing import pack, unpack
 Bits = npt.NDArray[Any]
 
 MAX_RANK = 32
-"""Axes of a constant: numpy 1 has no more."""
+"""Axes of a constant: numpy 1 supports no more."""
 
 _FLOAT_FIELD: dict[int, str] = {
     # element types that are stored as floats when not raw; their wire bytes are the raw form
@@ -35,11 +35,11 @@ _ONE_BY_ONE = (TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A tensor with its exact bits. Its elements are never changed: results may be views of them.
+    """A tensor with its exact bits. Its elements are never modified: results may be views of them.
 
     data_type   number of the element type in TensorProto.DataType
-    bits        the tensor's own shape; unsigned integers as wide as an element (void for 128 bits, and where the
-                elements are mapped from a file), one in the low bits of a byte where it is narrower; bytes objects for
+    bits        in the shape of the tensor; unsigned integers as wide as an element (void for 128 bits, and if the
+                elements are mapped from a file), one in the low bits of a byte for a narrower type; bytes objects for
                 strings
     """
 
@@ -53,14 +53,14 @@ class Constant:
 
     @property
     def plain(self) -> Bits:
-        """The bits in the dtype of `bits_dtype`, also of mapped elements; nothing is copied."""
+        """The bits in the dtype of `bits_dtype`, for mapped elements too; nothing is copied."""
         dtype = bits_dtype(self.data_type)
-        assert dtype is not None, "the bits of a type are held"
+        assert dtype is not None, "the element type has a numpy type"
         return np.asarray(self.bits if self.bits.dtype == dtype else self.bits.view(dtype))
 
     @property
     def nbytes(self) -> int:
-        """Bytes in raw form; of strings, of their characters."""
+        """Bytes in raw form; for strings, of their characters."""
         if self.data_type == TensorProto.STRING:
             return sum(map(len, self.bits.flat))
         return raw_size(self.data_type, self.bits.size)
@@ -85,7 +85,7 @@ class Constant:
 
 
 def bits_dtype(data_type: int) -> np.dtype[Any] | None:
-    """How the bits of an element type are held; None when there is no such type."""
+    """The numpy type of the bits of an element type; None if there is no such type."""
     if data_type == TensorProto.STRING:
         return np.dtype(object)
     width = element_bits(data_type)
@@ -95,14 +95,14 @@ def bits_dtype(data_type: int) -> np.dtype[Any] | None:
 
 
 def raw_size(data_type: int, elements: int) -> int:
-    """Bytes that so many elements take in raw form, where narrow ones are packed; of strings, a byte each."""
+    """Bytes of so many elements in raw form, where narrow ones are packed; a byte for each string."""
     return (elements * (element_bits(data_type) or 8) + 7) // 8
 
 
 def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
-    """The bits of a tensor of the model; payloads on disk are mapped, not read, unless elements are packed.
+    """The constant of a tensor of the model; payloads on disk are mapped, not read, unless elements are packed.
 
-    Returns None when ONNX does not have the element type, or data and dims do not fit.
+    Returns None if ONNX does not have the element type, or data and dims do not fit.
     Raises ModelReadError when external data is missing.
     """
     dtype = bits_dtype(tensor.data_type)
@@ -114,7 +114,7 @@ def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
     if region.nbytes == 0:
         bits = np.empty(0, dtype)
     else:
-        # Bytes in a file are not aligned, and numpy would copy a whole table to align it; void needs none.
+        # Bytes in a file are not aligned, and numpy would copy a table to align it; void needs no alignment.
         void = np.dtype(f"V{dtype.itemsize}")
         with region.source.open() as file:
             bits = np.memmap(file, void, "r", region.offset, (region.nbytes // dtype.itemsize,))
@@ -122,7 +122,7 @@ def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
 
 
 def read_inline(tensor: TensorProto) -> Constant | None:
-    """The bits of a tensor whose data is not external; None as for `read_tensor`, and for external data."""
+    """The constant of a tensor without external data; None as for `read_tensor`, and for external data."""
     dtype = bits_dtype(tensor.data_type)
     if dtype is None:
         return None
@@ -142,7 +142,7 @@ def read_inline(tensor: TensorProto) -> Constant | None:
 
 
 def _shaped(tensor: TensorProto, bits: Bits, *, is_packed: bool = True) -> Constant | None:
-    """The constant of the dims of `tensor`; None when `bits` does not fit them."""
+    """The constant with the dims of `tensor`; None if `bits` does not fit them."""
     shape = tuple(tensor.dims)
     if len(shape) > MAX_RANK or any(n < 0 for n in shape):
         return None
@@ -159,7 +159,7 @@ def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
     """The bits of a tensor that is stored in one of the typed fields."""
     name = _FLOAT_FIELD.get(tensor.data_type)
     if name is not None:
-        # Not through Python floats: a signalling float32 NaN would come back quiet.
+        # Not through Python floats, which would make a signalling float32 NaN quiet.
         wire = tensor.SerializeToString()
         wanted = (LENGTH_DELIMITED, FIXED32, FIXED64)
         number = TENSOR_FIELDS[name]
@@ -180,7 +180,7 @@ def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
 
 
 def read_attribute(model: ModelFile, attribute: AttributeProto) -> Constant | None:
-    """The tensor that a Constant node with this attribute gives; None for a sparse one. Raises as `read_tensor`."""
+    """The tensor that a Constant node with this attribute returns; None for a sparse one. Raises as `read_tensor`."""
     match attribute.name:
         case "value":
             return read_tensor(model, attribute.t)
@@ -220,7 +220,7 @@ def strings(elements: Sequence[bytes], shape: tuple[int, ...] | None = None) -> 
 
 
 def from_integers(data_type: int, values: npt.NDArray[np.object_]) -> Constant:
-    """Python integers (or booleans) as a tensor of an integer type that holds them all."""
+    """Python integers (or booleans) as a tensor of an integer type that can represent all of them."""
     dtype = bits_dtype(data_type)
     assert dtype is not None and data_type != TensorProto.STRING, "the type of integer elements"
     mask = (1 << (element_bits(data_type) or 0)) - 1

@@ -1,4 +1,4 @@
-"""The gather family: elements are moved as bits, no arithmetic ever touches them."""
+"""The gather family: elements are moved as bits, without arithmetic."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _array_feature_extractor(call: Evaluation) -> list[Constant]:
 def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:
     """`data[:axis] + indices + data[axis+1:]`.
 
-    Raises SpecViolation when axis, types or an index are outside what the operator allows.
+    Raises SpecViolation if axis, types or an index are outside the range that the operator allows.
     https://onnx.ai/onnx/operators/onnx__Gather.html
     """
     rank = data.bits.ndim
@@ -95,7 +95,7 @@ def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Cons
 def array_feature_extractor(data: Constant, indices: Constant) -> Constant:
     """The elements of the last axis at `indices`; `[1, n]` for one-dimensional data.
 
-    Raises SpecViolation for a negative index: runtimes do not take one here.
+    Raises SpecViolation for a negative index, which runtimes do not accept here.
     https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
     """
     index = indices_of(indices).reshape(-1)

@@ -1,4 +1,4 @@
-"""What evaluators ask of their constants before they touch an element."""
+"""Checks of the constant inputs of evaluators."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from gather_infer.model.wire import MAX_MESSAGE_BYTES
 from gather_infer.passes.evaluate.constant import MAX_RANK, Bits, Constant, bits_dtype
 
 MAX_BYTES = MAX_MESSAGE_BYTES
-"""Bytes of a result at most, as it is held: protobuf takes no larger initializer."""
+"""Bytes of a result in memory: protobuf supports no larger initializer."""
 
 INDEX_TYPES = (TensorProto.INT64, TensorProto.INT32)
 INT64_ONLY = (TensorProto.INT64,)
 
 
 def is_holdable(data_type: int, shape: Sequence[int]) -> bool:
-    """Whether a tensor of that shape can be an initializer: numpy and protobuf have limits of rank and size."""
+    """Whether a tensor of that shape can be an initializer: numpy and protobuf limit rank and size."""
     dtype = bits_dtype(data_type)
-    assert dtype is not None, "the bits of a type are held"
+    assert dtype is not None, "the element type has a numpy type"
     return len(shape) <= MAX_RANK and prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES
 
 
 def reshaped(data: Constant, shape: Sequence[int]) -> list[Constant] | None:
-    """The elements of `data` in a shape that has as many."""
+    """The elements of `data` in a shape with the same number of elements."""
     if not is_holdable(data.data_type, shape):
         return None
     return [Constant(data.data_type, data.bits.reshape(tuple(shape)))]
 
 
 def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> list[int] | None:
-    """The elements of a vector of integers; None for a scalar, which some runtimes take for one element.
+    """The elements of a vector of integers; None for a scalar, which some runtimes accept as one element.
 
     Raises SpecViolation for another type (GI308 where two are allowed) or rank (GI305).
     """
@@ -47,7 +47,7 @@ def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> l
 
 
 def sizes(tensor: Constant, name: str) -> list[int] | None:
-    """`numbers` that are lengths. Raises SpecViolation for a negative one."""
+    """The elements of a vector of lengths, as `numbers`. Raises SpecViolation for a negative one."""
     found = numbers(tensor, name)
     for i, size in enumerate(found or ()):
         if size < 0:
@@ -56,7 +56,7 @@ def sizes(tensor: Constant, name: str) -> list[int] | None:
 
 
 def flags(tensor: Constant, name: str) -> Bits | None:
-    """The elements of a bool tensor; None when a byte is neither 0 nor 1, which runtimes read in their own ways.
+    """The elements of a bool tensor; None if a byte is neither 0 nor 1, which runtimes interpret differently.
 
     Raises SpecViolation for another type.
     """
@@ -75,7 +75,7 @@ def require_same_type(names: str, *tensors: Constant) -> None:
 
 
 def zero(data_type: int) -> object | None:
-    """The bits of 0, of False or of the empty string; None for the type that has no zero."""
+    """The bits of 0, of False or of the empty string; None for the type without a zero."""
     if data_type == TensorProto.FLOAT8E8M0:
         return None
     return b"" if data_type == TensorProto.STRING else 0

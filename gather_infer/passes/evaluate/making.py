@@ -1,4 +1,4 @@
-"""Operators that make elements out of few numbers: Range and OneHot."""
+"""Operators that generate elements from few numbers: Range and OneHot."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
 evaluators = EvaluatorSet("")
 
 _MAX_WHOLE: Final = {10: 1 << 11, 16: 1 << 8, 1: 1 << 24}
-"""Up to here a float type has every whole number."""
+"""Bound up to which a float type represents every integer."""
 
 
 @evaluators.evaluates("Range", since=11)
 def _range(call: Evaluation) -> list[Constant] | None:
-    """`start`, `start + delta`, ...; of floats only where all of them are whole and have one form."""
+    """`start`, `start + delta`, ...; for floats only if all of them are integers and no zero is negative."""
     found = operands(call, count=3)
     if found is None or not is_number(found[0]) or any(n.ndim for n in found[1]):
         return None
@@ -38,7 +38,7 @@ def _range(call: Evaluation) -> list[Constant] | None:
         if not all(abs(n) <= limit and n == np.rint(n) and not (n == 0 and np.signbit(n)) for n in numbers):
             return None
     else:
-        limit = min(int(np.iinfo(numbers[0].dtype).max), 1 << 53)  # runtimes count in this type, or in float64
+        limit = min(int(np.iinfo(numbers[0].dtype).max), 1 << 53)  # runtimes compute in this type, or in float64
     start, stop, delta = (int(n) for n in numbers)
     if not delta or abs(stop - start) > limit:
         return None
@@ -50,7 +50,7 @@ def _range(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("OneHot", since=9)
 def _one_hot(call: Evaluation) -> list[Constant] | None:
-    """The bits of the two values, by the indices; a negative index counts from the end since version 11."""
+    """The bits of the two values, selected by the indices; a negative index counts from the end since version 11."""
     index, depth, values = _whole(call.input(0)), _whole(call.input(1)), call.input(2)
     if index is None or depth is None or depth.shape not in ((), (1,)):
         return None
@@ -67,7 +67,7 @@ def _one_hot(call: Evaluation) -> list[Constant] | None:
 
 
 def _whole(constant: Constant) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]] | None:
-    """The elements as int64; None when one is not whole, or too large."""
+    """The elements as int64; None if one is not an integer, or too large."""
     x = to_numbers(constant) if is_number(constant.data_type) else None
     if x is None or not x.size:
         return None if x is None else x.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Operators that move elements along axes, repeat, select or blank them, as bits."""
+"""Operators that move elements along axes, or repeat, select or clear them, as bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ evaluators = EvaluatorSet("")
 microsoft = EvaluatorSet("com.microsoft")
 
 _NEGATIVE_ZERO: dict[int, int] = {
-    # element types with two zeros that onnxruntime's Where takes: the bits of -0.0
+    # element types with two zeros that Where of onnxruntime supports: the bits of -0.0
     TensorProto.FLOAT: 1 << 31, TensorProto.DOUBLE: 1 << 63,
     TensorProto.FLOAT16: 1 << 15, TensorProto.BFLOAT16: 1 << 15,
 }  # fmt: skip
@@ -28,7 +28,7 @@ _NEGATIVE_ZERO: dict[int, int] = {
 def _transpose(call: Evaluation) -> list[Constant] | None:
     """A view. None for an empty perm of a tensor with axes: numpy reverses them, onnxruntime fails.
 
-    Raises SpecViolation when perm is no permutation of the axes.
+    Raises SpecViolation if perm is not a permutation of the axes.
     https://onnx.ai/onnx/operators/onnx__Transpose.html
     """
     data, perm = call.input(0), call.integers("perm")
@@ -56,7 +56,7 @@ def _expand(call: Evaluation) -> list[Constant] | None:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all of them broadcast to. Raises SpecViolation (GI212) when there is none."""
+    """The common shape that these broadcast to. Raises SpecViolation (GI212) if there is none."""
     rank = max(map(len, shapes))
     result = []
     for dims in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
@@ -72,7 +72,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 def _tile(call: Evaluation) -> list[Constant] | None:
     """https://onnx.ai/onnx/operators/onnx__Tile.html
 
-    Raises SpecViolation when repeats has not an element >= 0 per axis.
+    Raises SpecViolation if repeats does not have an element >= 0 per axis.
     """
     data, repeats = call.input(0), sizes(call.input(1), "repeats")
     if repeats is None:
@@ -173,9 +173,9 @@ def _require_multiple(dim: int, divisor: int, what: str) -> None:
 
 @evaluators.evaluates("ReverseSequence", since=10)
 def _reverse_sequence(call: Evaluation) -> list[Constant] | None:
-    """None for a length outside [0, d(time_axis)], of which the page does not speak.
+    """None for a length outside [0, d(time_axis)], which the specification leaves open.
 
-    Raises SpecViolation when the axes are not 0 and 1, the rank is below 2, or there is not a length per batch.
+    Raises SpecViolation if the axes are not 0 and 1, the rank is below 2, or there is not a length per batch.
     https://onnx.ai/onnx/operators/onnx__ReverseSequence.html
     """
     data, lengths = call.input(0), call.input(1).to_indices()
@@ -221,7 +221,7 @@ def _trilu(call: Evaluation) -> list[Constant] | None:
             return None
         k = int(numbers.reshape(-1)[0])
     if data.data_type == TensorProto.STRING:
-        return None  # the page speaks of zeros
+        return None  # the specification clears elements to zero
     held = data.plain
     rows, columns = data.shape[-2:]
     k = min(max(k, -rows), columns)
@@ -264,9 +264,9 @@ def _compress(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Where", since=9)
 def _where(call: Evaluation) -> list[Constant] | None:
-    """None for a result with -0.0: onnxruntime gives 0.0 for one that it selects of X.
+    """None for a result with -0.0: onnxruntime returns 0.0 for one that it selects from X.
 
-    Raises SpecViolation when the condition is not bool, types differ or shapes do not broadcast (GI212).
+    Raises SpecViolation if the condition is not bool, types differ or shapes do not broadcast (GI212).
     https://onnx.ai/onnx/operators/onnx__Where.html
     """
     condition, x, y = (call.input(i) for i in range(3))

@@ -1,8 +1,8 @@
-"""Constants as arrays of numbers, and back.
+"""Conversion between constants and arrays of numbers.
 
-Integers, bool, float16, float32 and float64 are numpy's own; an integer of 4 or 2 bits is held in 8, a float of another
-kind in a float32, which holds every value of it. The formats of the small floats are those of ml_dtypes, which comes
-with onnx.
+Integers, bool, float16, float32 and float64 are numpy types. An integer of 4 or 2 bits is stored in 8, a float of
+another format in a float32, which represents every value of it. The small float formats are those of ml_dtypes, which
+onnx depends on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gather_infer.tensor import INTEGER_RANGE, DType
 Numbers = npt.NDArray[Any]
 
 MAX_ELEMENTS: Final = 1 << 24
-"""Of a result that may be larger than its inputs; whoever folds has a limit of his own, far below."""
+"""Elements of a result that may be larger than its inputs; the limit of constant folding is far below."""
 
 _FLOATS: Final = {DType.FLOAT16: "<f2", DType.FLOAT32: "<f4", DType.FLOAT64: "<f8"}
 _BITS: Final = {DType.FLOAT4E2M1: 4, DType.FLOAT6E2M3: 6, DType.FLOAT6E3M2: 6}
@@ -31,17 +31,17 @@ _BITS: Final = {DType.FLOAT4E2M1: 4, DType.FLOAT6E2M3: 6, DType.FLOAT6E3M2: 6}
 
 
 def is_integer(data_type: int) -> bool:
-    """Signed or unsigned integers of any width; bool is none."""
+    """Whether the type is a signed or unsigned integer of any width; bool is not."""
     return data_type in INTEGER_RANGE
 
 
 def is_float(data_type: int) -> bool:
-    """Floats of any format."""
+    """Whether the type is a float of any format."""
     return data_type in set(DType) and DType(data_type).is_float
 
 
 def is_number(data_type: int) -> bool:
-    """What arithmetic is defined for: integers of 8 bits and more, float16, bfloat16, float32, float64."""
+    """Whether arithmetic supports the type: integers of 8 bits and more, float16, bfloat16, float32, float64."""
     if is_integer(data_type):
         return _integer_bits(data_type) >= 8
     return data_type in _FLOATS or data_type == DType.BFLOAT16
@@ -58,7 +58,7 @@ def _integer_bits(data_type: int) -> int:
 
 
 def _holder(data_type: int) -> str:
-    """The numpy type of the numbers of an integer type."""
+    """The numpy type for the numbers of an integer type."""
     signed = "i" if integer_range(data_type)[0] < 0 else "u"
     return f"<{signed}{max(_integer_bits(data_type), 8) // 8}"
 
@@ -93,9 +93,9 @@ def _to_integers(data_type: int, bits: Bits) -> Numbers:
 
 
 def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
-    """Numbers as a constant: of integers the low bits, floats rounded half to even, overflowing as the format does.
+    """Numbers as a constant: the low bits of integers; floats are rounded half to even and overflow as in their format.
 
-    Returns None when constants of the type are not held, or it is no type of numbers.
+    Returns None if constants of the type are not supported, or it is not a numeric type.
     """
     held = bits_dtype(data_type)
     if held is None or held.hasobject:
@@ -116,7 +116,7 @@ def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
 
 
 def result(data_type: int, numbers: Numbers) -> list[Constant] | None:
-    """The one result of a node; None for a float that is no number: its sign and payload differ between runtimes."""
+    """The single result of a node; None if a float is NaN, whose sign and payload differ between runtimes."""
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         return None
     found = from_numbers(data_type, numbers)
@@ -124,15 +124,15 @@ def result(data_type: int, numbers: Numbers) -> list[Constant] | None:
 
 
 def has_two_zeros(*numbers: Numbers) -> bool:
-    """Whether there are both 0.0 and -0.0 among floats: which of them is the larger differs between runtimes."""
+    """Whether floats contain both 0.0 and -0.0: runtimes differ in which of them is the larger."""
     signs = [np.signbit(n[n == 0]) for n in numbers]
     return any(s.any() for s in signs) and not all(s.all() for s in signs)
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that all broadcast to, None for one of more than MAX_ELEMENTS or of more axes than numpy has.
+    """The shape that all broadcast to; None if it has more than MAX_ELEMENTS, or more axes than numpy supports.
 
-    Raises SpecViolation when there is none.
+    Raises SpecViolation if there is none.
     """
     rank = max(map(len, shapes), default=0)
     dims = []
@@ -145,11 +145,11 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
 
 
 def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[Numbers]] | None:
-    """The element type of all inputs, and their numbers; None when types differ or are none of numbers or booleans.
+    """The element type of all inputs, and their numbers; None if types differ or are neither numeric nor bool.
 
     count   of inputs; None for one or more
 
-    Raises SpecViolation when inputs are missing, or their shapes do not broadcast.
+    Raises SpecViolation if inputs are missing, or their shapes do not broadcast.
     """
     given = [call.input(i) for i in range(max(len(call.inputs), 1) if count is None else count)]
     data_type = given[0].data_type
@@ -160,7 +160,7 @@ def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[N
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """The axis counted from the front. Raises SpecViolation when it is out of range."""
+    """The axis, not negative. Raises SpecViolation if it is out of range."""
     if not -rank <= axis < rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
     return axis % rank

@@ -1,4 +1,4 @@
-"""Elements narrower than a byte, packed as in `raw_data`: one after the other from the lowest bit of the first byte."""
+"""Elements narrower than a byte, packed as in `raw_data`: consecutive, from the lowest bit of the first byte on."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Octets = npt.NDArray[np.uint8]
 
 
 def unpack(raw: Octets, elements: int, width: int) -> Octets:
-    """One element of `width` bits in the low bits of each byte.
+    """Unpack elements of `width` bits into the low bits of one byte each.
 
-    raw      [ceil(elements * width / 8)]; what is left of the last byte is not looked at
+    raw      [ceil(elements * width / 8)]; the unused bits of the last byte are ignored
     result   [elements]
     """
     nbytes, count = _group(width)
@@ -32,7 +32,7 @@ def unpack(raw: Octets, elements: int, width: int) -> Octets:
 
 
 def pack(elements: npt.NDArray[Any], width: int) -> bytes:
-    """The raw form of elements that are held one per byte; the last byte is filled with zeros."""
+    """Pack elements that are stored one per byte into raw form; the last byte is padded with zeros."""
     nbytes, count = _group(width)
     groups = -(-elements.size // count)
     padded = np.zeros((groups, count), np.uint8)
@@ -47,6 +47,6 @@ def pack(elements: npt.NDArray[Any], width: int) -> bytes:
 
 
 def _group(width: int) -> tuple[int, int]:
-    """After how many bytes and elements an element begins at the lowest bit again."""
+    """The bytes and elements after which an element starts at the lowest bit again."""
     bits = lcm(8, width)
     return bits // 8, bits // width

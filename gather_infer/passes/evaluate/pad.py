@@ -1,4 +1,4 @@
-"""Pad: axes grown with a constant or with their own elements, or cut."""
+"""Pad: axes extended by a constant or by their own elements, or cut."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _pad_2(call: Evaluation) -> list[Constant] | None:
 
 
 def _pad_by_attribute(call: Evaluation, name: str) -> list[Constant] | None:
-    """None for a value that the element type does not hold exactly, or NaN: a conversion may change its payload."""
+    """None if the element type does not represent the value exactly, or it is NaN: a conversion may change it."""
     data, pads, given = call.input(0), call.integers(name), call.attribute("value")
     if pads is None:
         raise SpecViolation(f"attribute {name} is missing", "GI106")
@@ -75,7 +75,7 @@ def _pad(call: Evaluation) -> list[Constant] | None:
 
 
 def _mode(call: Evaluation) -> str:
-    """Raises SpecViolation for a mode that does not exist."""
+    """The padding mode. Raises SpecViolation for a mode that does not exist."""
     mode = call.text("mode", "constant")
     if mode not in _MODES[: 3 if call.version < _WRAP_SINCE else 4]:
         raise SpecViolation(f'mode = "{mode}" must be one of {", ".join(_MODES)}', "GI106")
@@ -87,14 +87,13 @@ def pad(
 ) -> list[Constant] | None:
     """`data` with elements added before and after each of `axes`, or cut where a pad is negative.
 
-    fill     a scalar, what `constant` adds; None when the type has none
-    result   None too where the page leaves open what is added: for an axis given twice, an axis cut on one side by more
-             than there is, and in the modes that repeat elements for an axis grown by more than it has to give, or
-             grown and cut
+    fill     the scalar that mode `constant` adds; None if the type has none
+    result   None too where the specification does not define the elements: for an axis given twice, an axis cut on one
+             side by more than its length, and in the modes that repeat elements for an axis extended by more than it
+             has, or extended and cut
 
-    Raises SpecViolation when `pads` has not two elements per axis, an axis is outside [-r, r-1], or more is cut than
-    there is.
-    https://onnx.ai/onnx/operators/onnx__Pad.html
+    Raises SpecViolation if `pads` does not have two elements per axis, an axis is outside [-r, r-1], or more is cut
+    than there is. https://onnx.ai/onnx/operators/onnx__Pad.html
     """
     places = [normalize_axis(axis, data.bits.ndim, "axes") for axis in axes]
     if len(pads) != 2 * len(places):
@@ -136,7 +135,7 @@ def _filled(data: Constant, held: Bits, shape: Sequence[int], grown: Sequence[tu
 
 
 def _sources(dim: int, before: int, after: int, mode: str) -> npt.NDArray[np.int64]:
-    """Which of the `dim` elements of an axis each element of the grown axis is."""
+    """The index in the axis of length `dim` of each element of the extended axis."""
     at: npt.NDArray[np.int64] = np.arange(-before, dim + after, dtype=np.int64)
     match mode:
         case "reflect":

@@ -1,4 +1,4 @@
-"""Operators along axes: reductions of integers, running sums, the largest and the smallest elements."""
+"""Operators along axes: reductions of integers, cumulative sums, the largest and the smallest elements."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ evaluators = EvaluatorSet("")
 
 
 def _data(call: Evaluation) -> Numbers | None:
-    """Input 0 as numbers that have an order; None when one of them is NaN."""
+    """Input 0 as numbers with a total order; None if one of them is NaN."""
     data = call.input(0)
     x = to_numbers(data) if is_number(data.data_type) or data.data_type == DType.BOOL else None
     return None if x is None or np.isnan(x).any() else x
 
 
 def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] | None:
-    """The axes that a reduction goes over, from the front; None where runtimes differ.
+    """The reduced axes, not negative; None where runtimes differ.
 
-    input_since   the version from which on they are an input
+    input_since   the first version in which they are an input
 
     Raises SpecViolation for an axis out of range.
     """
@@ -59,14 +59,14 @@ def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] 
 
 
 def _may_be_negative(call: Evaluation, x: Numbers) -> bool:
-    """Whether an axis may count from the end: since version 11, and onnxruntime 1.31 forgets to where x is empty."""
+    """Whether an axis may count from the end: since version 11; onnxruntime 1.31 mishandles it if x is empty."""
     return call.version >= 11 and x.size > 0
 
 
 def _is_within(x: Numbers, axes: tuple[int, ...], data_type: int, *, product: bool) -> bool:
-    """Whether no partial result, in any order, leaves the type or what float64 counts in: runtimes reduce in both.
+    """Whether every partial result, in any order, is in the range of the type and exact in float64: runtimes use both.
 
-    That counts for one element as well: onnxruntime gives 2**53 for the sum of 2**53 + 1 alone.
+    That holds for one element as well: onnxruntime returns 2**53 for the sum of 2**53 + 1 alone.
     """
     size = np.abs(x.astype(np.float64))
     with np.errstate(all="ignore"):
@@ -155,16 +155,16 @@ def _top_k(call: Evaluation) -> list[Constant] | None:
         raise SpecViolation(f"k = {count} is outside [0, {size}]", "GI210")
     if call.version >= 11 and not call.integer("largest", 1):
         order = np.argsort(x, axis=at, kind="stable")
-    else:  # equal elements in the order of their indices here as well
+    else:  # equal elements are in the order of their indices here as well
         order = size - 1 - np.flip(np.argsort(np.flip(x, at), axis=at, kind="stable"), at)
     order = np.take(order, np.arange(count), axis=at)
     positions = from_numbers(DType.INT64, order)
-    assert positions is not None, "int64 is held"
+    assert positions is not None, "constants of int64 are supported"
     return [Constant(data.data_type, np.take_along_axis(data.bits, order, axis=at)), positions]
 
 
 def _count(call: Evaluation) -> int | None:
-    """k, None where it is not one number."""
+    """k, None if it is not a single number."""
     if call.version < 10:
         return call.integer("k", -1) if call.has("k") else None
     given = call.input(1).to_indices()

@@ -1,4 +1,4 @@
-"""Identity, Reshape, Flatten, Squeeze and Unsqueeze: the same elements in another shape, seen and not copied."""
+"""Identity, Reshape, Flatten, Squeeze and Unsqueeze: the same elements in another shape, as views."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _reshape(call: Evaluation) -> list[Constant] | None:
 
 
 def reshape(data: Constant, target: Sequence[int], *, allowzero: bool = False) -> list[Constant] | None:
-    """`data` in the shape `target`: -1 takes what the others leave, 0 copies the dim unless `allowzero`.
+    """`data` in the shape `target`: -1 is inferred from the other entries, 0 copies the dim unless `allowzero`.
 
-    Raises SpecViolation when the target is malformed or has another number of elements.
+    Raises SpecViolation if the target is malformed or has another number of elements.
     https://onnx.ai/onnx/operators/onnx__Reshape.html
     """
     text = list(target)
@@ -45,7 +45,7 @@ def reshape(data: Constant, target: Sequence[int], *, allowzero: bool = False) -
     if target.count(-1) > 1:
         raise SpecViolation(f"only one entry of the target may be -1, target is {text}")
     if allowzero and -1 in target and 0 in target:
-        return None  # the page forbids it, onnxruntime answers
+        return None  # forbidden by the specification, accepted by onnxruntime
     if not allowzero and 0 in target[len(data.shape) :]:
         raise SpecViolation(f"an entry of 0 copies a dim, {list(data.shape)} has no such axis in {text}")
     shape = [data.shape[i] if n == 0 and not allowzero else n for i, n in enumerate(target)]
@@ -100,12 +100,12 @@ def _squeeze(call: Evaluation) -> list[Constant] | None:
 
 
 def squeeze(data: Constant, axes: Sequence[int] | None, *, negative: bool = True) -> list[Constant] | None:
-    """`data` without the axes of length 1, all of them when `axes` is None.
+    """`data` without the axes of length 1, all of them if `axes` is None.
 
-    negative   whether the version says what a negative axis means
-    result     None too for an empty list and for an axis given twice, in which runtimes differ
+    negative   whether the version defines negative axes
+    result     None too for an empty list and for an axis given twice, for which runtimes differ
 
-    Raises SpecViolation when an axis is outside [-r, r-1] or its dim is not 1.
+    Raises SpecViolation if an axis is outside [-r, r-1] or its dim is not 1.
     https://onnx.ai/onnx/operators/onnx__Squeeze.html
     """
     if axes is None:
@@ -148,6 +148,6 @@ def unsqueeze(data: Constant, axes: Sequence[int], *, negative: bool = True) -> 
 
 
 def _axes(tensor: Constant) -> list[int]:
-    """A scalar is one axis here: no runtime takes it for anything else."""
+    """The axes; a scalar is one axis, as in all runtimes."""
     found = numbers(tensor, "axes")
     return numbers(Constant(tensor.data_type, tensor.bits.reshape(1)), "axes") or [] if found is None else found

@@ -1,4 +1,4 @@
-"""Nodes with constant inputs, evaluated by a runtime: float arithmetic that is not correctly rounded."""
+"""Evaluation of nodes with constant inputs in a runtime, for float arithmetic that is not correctly rounded."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.tensor import DType
 
 TOLERANCE: Final = 1e-5
-"""How far outputs may be apart after a node was evaluated so, relative to max(1, |original|)."""
+"""Bound of the difference of outputs after such an evaluation, relative to max(1, |original|)."""
 
 COARSE_TOLERANCE: Final = 1e-2
-"""The same where a result has 16 bits or fewer."""
+"""The same if a result has 16 bits or fewer."""
 
 TIMEOUT: Final = 60.0
-"""Seconds for a node: the budget of operations ends sooner, this is for a runtime that never does."""
+"""Seconds for a node: the limit of operations ends before; this is for a runtime that hangs."""
 
 MAX_LATE: Final = 2
-"""Nodes that may pass the time limit; no other is tried then."""
+"""Nodes that may exceed the time limit; then no other node is evaluated."""
 
 _COARSE: Final = frozenset(d for d in DType if d.is_float and d not in (DType.FLOAT32, DType.FLOAT64))
 
 
 class RuntimeEvaluator:
-    """onnxruntime, its optimiser off and on one thread; onnx's reference evaluator where it is not installed.
+    """onnxruntime, without optimizations and on one thread; onnx's reference evaluator if it is not installed.
 
-    It runs in a process of its own, which is started for the first node: operators of onnxruntime are known that end
-    the process on empty inputs, or never end.
+    It runs in a child process, which starts with the first node: some operators of onnxruntime crash on empty inputs,
+    or never return.
 
-    runtime    what has evaluated nodes, with its version; empty as long as nothing has
-    tolerance  how far outputs of the model may be apart by it
+    runtime    the runtime that has evaluated nodes, with its version; empty as long as there is none
+    tolerance  bound of the difference of outputs of the model
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class RuntimeEvaluator:
     def evaluate(
         self, node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int]
     ) -> list[Constant] | Failure:
-        """The results of a node, of those outputs that have a name; or why there are none.
+        """The results of a node, for the outputs that have a name; or the reason for which there are none.
 
         inputs     a constant per input; None for one that is left out
         versions   domain -> opset version, as the model imports them
@@ -83,7 +83,7 @@ class RuntimeEvaluator:
                 if any(result.data_type in _COARSE for result in results):
                     self.tolerance = COARSE_TOLERANCE
                 return results
-            found = Failure("a result is no tensor of numbers")
+            found = Failure("a result is not a tensor of numbers")
         self._failures[key] = found
         return found
 
@@ -101,7 +101,7 @@ class RuntimeEvaluator:
         return found
 
     def _load(self, folder: Path) -> Child | Failure:
-        """The runtime with the node in it: the one that has loaded nodes before, else the first that is installed."""
+        """The runtime with the node loaded: the one in use, else the first one that is installed."""
         failure: Failure | None = None
         for name in (ONNXRUNTIME, REFERENCE) if self._child is None else (self._child.runtime,):
             child = self._child or self._stack.enter_context(Child(name, folder, TIMEOUT))
@@ -113,7 +113,7 @@ class RuntimeEvaluator:
                 self.runtime = f"{name} {child.version}"
                 return child
             break
-        assert failure is not None, "onnx has its evaluator with it"
+        assert failure is not None, "onnx includes its reference evaluator"
         return failure
 
 
@@ -132,13 +132,13 @@ def _model(node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping
 
 
 def _ir_version(versions: Mapping[str, int]) -> int:
-    """The oldest that has the opset, of those in which initializers need not be inputs."""
+    """The oldest IR version that has the opset and initializers that are no inputs."""
     fitting = [row[1] for row in helper.VERSION_TABLE if row[2] >= versions.get("", 0)]
     return max(4, min(fitting, default=onnx.IR_VERSION))
 
 
 def _constant(value: object) -> Constant | None:
-    """A result as a constant; None for text, a sequence, and a type that constants are not held in as numpy does."""
+    """A result as a constant; None for text, a sequence, and a type with another representation in numpy."""
     if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind in "OUS":
         return None
     array = np.asarray(value)

@@ -1,4 +1,4 @@
-"""ScatterElements, Scatter and ScatterND without a reduction: data with some of its elements replaced."""
+"""ScatterElements, Scatter and ScatterND without a reduction: data with some elements replaced."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _scatter_elements(call: Evaluation) -> list[Constant] | None:
 
 
 def scatter_elements(data: Constant, indices: Constant, updates: Constant, *, axis: int) -> list[Constant] | None:
-    """`data` with each element of `updates` at the place of its index along `axis`; None when two have one place.
+    """`data` with each element of `updates` at its index along `axis`; None if two of them have the same position.
 
-    Raises SpecViolation when axis, types, ranks, shapes or an index are outside what the operator allows.
+    Raises SpecViolation if axis, types, ranks, shapes or an index are outside the range that the operator allows.
     https://onnx.ai/onnx/operators/onnx__ScatterElements.html
     """
     require_same_type("data and updates", data, updates)
@@ -59,7 +59,7 @@ def _scatter_nd(call: Evaluation) -> list[Constant] | None:
 
 
 def scatter_nd(data: Constant, indices: Constant, updates: Constant) -> list[Constant] | None:
-    """`data` with the elements or slices at the index tuples replaced; None when two have one place.
+    """`data` with the elements or slices at the index tuples replaced; None if two of them have the same position.
 
     None too for tuples of length 0.
 
@@ -86,7 +86,7 @@ def scatter_nd(data: Constant, indices: Constant, updates: Constant) -> list[Con
 
 
 def _replaced(data: Constant, places: tuple[npt.NDArray[np.int64], ...], updates: Constant) -> list[Constant] | None:
-    """`data` with `updates` at `places` of its first axes; None when a place occurs twice: the order is not defined."""
+    """`data` with `updates` at `places` of its first axes; None if a place occurs twice, as the order is undefined."""
     if not updates.bits.size:
         return [data]
     flat = np.ravel_multi_index(np.broadcast_arrays(*places), data.shape[: len(places)]).reshape(-1)

@@ -1,4 +1,4 @@
-"""Shape, Size, ConstantOfShape and EyeLike: tensors made of a shape."""
+"""Shape, Size, ConstantOfShape and EyeLike: tensors that depend on a shape."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _int64(numbers: object) -> Constant:
 def _constant_of_shape(call: Evaluation) -> list[Constant] | None:
     """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
 
-    Raises SpecViolation when an element of the shape is negative, or `value` has not one element.
+    Raises SpecViolation if an element of the shape is negative, or `value` does not have one element.
     """
     shape, given = sizes(call.input(0), "the input"), call.attribute("value")
     fill = _FLOAT_ZERO if given is None else read_inline(given.t)

@@ -1,4 +1,4 @@
-"""Slice, Split and Concat: parts of a tensor along its axes (views of it), and parts put together."""
+"""Slice, Split and Concat: parts of a tensor along its axes, as views, and their concatenation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
 evaluators = EvaluatorSet("")
 
 _DISPUTED = (2**31 - 1, 2**63 - 1)
-"""As the end of a slice backward these mean "to the front" to onnxruntime, and the last element to the page."""
+"""Ends of a backward slice that mean "to the front" in onnxruntime, and the last element in the specification."""
 
 
 @evaluators.evaluates("Slice")
@@ -55,10 +55,10 @@ def slice_axes(
     """The elements start, start + step, ... before end of every axis in `axes`.
 
     A negative index counts from the end. For a step > 0 both are then clamped to [0, dim], for a step < 0 start to
-    [0, dim - 1] and end to [-1, dim - 1]. None for an axis given twice and for a slice backward with one of
-    `_DISPUTED` as its end or a start before the first element (numpy takes none, the page the first).
+    [0, dim - 1] and end to [-1, dim - 1]. None for an axis given twice. None also for a backward slice that ends at one
+    of `_DISPUTED`, or starts before the first element (numpy returns no element, the specification the first one).
 
-    Raises SpecViolation when the lists differ in length, an axis is outside [-r, r-1] or a step is 0.
+    Raises SpecViolation if the lists differ in length, an axis is outside [-r, r-1] or a step is 0.
     https://onnx.ai/onnx/operators/onnx__Slice.html
     """
     if not len(starts) == len(ends) == len(axes) == len(steps):
@@ -83,7 +83,7 @@ def slice_axes(
 
 
 def _range(dim: int, start: int, end: int, step: int) -> range:
-    """The indices that a slice takes of an axis of length `dim`."""
+    """The indices of a slice in an axis of length `dim`."""
     start += dim if start < 0 else 0
     end += dim if end < 0 else 0
     if step > 0:
@@ -93,7 +93,7 @@ def _range(dim: int, start: int, end: int, step: int) -> range:
 
 @evaluators.evaluates("Split")
 def _split_2(call: Evaluation) -> list[Constant] | None:
-    """1, 2: lengths as an attribute; 1 may have them as an input of the type of data; 11: axis may be negative."""
+    """1, 2: lengths are an attribute; 1 allows an input of the type of data; 11: axis may be negative."""
     axis = call.integer("axis", 0)
     if call.optional(1) is not None or (axis < 0 and call.version < 11):
         return None
@@ -102,15 +102,15 @@ def _split_2(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Split", since=13)
 def _split_13(call: Evaluation) -> list[Constant] | None:
-    """13: lengths as an input."""
+    """13: lengths are an input."""
     return _split_by_input(call)
 
 
 @evaluators.evaluates("Split", since=18)
 def _split(call: Evaluation) -> list[Constant] | None:
-    """18 adds num_outputs, the last part may be smaller; None where that part is empty, or nothing says the lengths.
+    """18 adds num_outputs, the last part may be smaller; None if that part is empty, or no lengths are given.
 
-    Raises SpecViolation when both split and num_outputs are given, or num_outputs is below 1.
+    Raises SpecViolation if both split and num_outputs are given, or num_outputs is below 1.
     """
     given = call.optional(1)
     if not call.has("num_outputs"):
@@ -152,7 +152,7 @@ def _split_at(call: Evaluation, axis: int, lengths: Sequence[int] | None) -> lis
 def split(data: Constant, lengths: Sequence[int], *, axis: int) -> list[Constant]:
     """`data` in parts of the given lengths along `axis`.
 
-    Raises SpecViolation when a length is negative, they do not add up to the dim, or axis is outside [-r, r-1].
+    Raises SpecViolation if a length is negative, they do not add up to the dim, or axis is outside [-r, r-1].
     https://onnx.ai/onnx/operators/onnx__Split.html
     """
     at = normalize_axis(axis, data.bits.ndim)
@@ -190,9 +190,9 @@ def _concat(call: Evaluation, axis: int) -> list[Constant] | None:
 
 
 def concat(inputs: Sequence[Constant], *, axis: int) -> list[Constant] | None:
-    """The inputs one behind the other along `axis`.
+    """The concatenation of the inputs along `axis`.
 
-    Raises SpecViolation when axis is outside [-r, r-1], or types, ranks or other dims differ.
+    Raises SpecViolation if axis is outside [-r, r-1], or types, ranks or other dims differ.
     https://onnx.ai/onnx/operators/onnx__Concat.html
     """
     require_same_type("the inputs", *inputs)

@@ -1,4 +1,4 @@
-"""How an operator is evaluated and how its evaluator is found: a table, like that of the shape rules."""
+"""Evaluators of operators: their interface, and the tables in which they are looked up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gather_infer.passes.evaluate.constant import Constant
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One node with the constants that it is given.
+    """A node with its constant inputs.
 
     inputs   a constant per input; None for one that is left out
-    version  the opset version in force for the node's domain
+    version  the opset version of the domain of the node
     """
 
     node: NodeProto
@@ -25,20 +25,20 @@ class Evaluation:
     version: int
 
     def two(self) -> tuple[Constant, Constant]:
-        """Data and indices. Raises SpecViolation unless there are just these."""
+        """Data and indices. Raises SpecViolation unless there are exactly these two inputs."""
         if len(self.inputs) != 2 or self.inputs[0] is None or self.inputs[1] is None:
             raise SpecViolation(f"{self.node.op_type} takes 2 inputs, has {len(self.inputs)}", "GI107")
         return self.inputs[0], self.inputs[1]
 
     def input(self, position: int) -> Constant:
-        """An input that has to be there. Raises SpecViolation when it is left out."""
+        """A required input. Raises SpecViolation if it is left out."""
         found = self.optional(position)
         if found is None:
             raise SpecViolation(f"input {position} of {self.node.op_type} is missing", "GI107")
         return found
 
     def optional(self, position: int) -> Constant | None:
-        """An input, None when it is left out."""
+        """An input, None if it is left out."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def has(self, name: str) -> bool:
@@ -51,12 +51,12 @@ class Evaluation:
         return next(found, default)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """An attribute that is a list of integers, None when it is not given."""
+        """A list attribute of integers, None if it is not given."""
         found = (tuple(map(int, a.ints)) for a in self.node.attribute if a.name == name)
         return next(found, None)
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute; what is no UTF-8 in it is replaced."""
+        """A string attribute; bytes that are not UTF-8 are replaced."""
         found = (
             a.s.decode(errors="replace")
             for a in self.node.attribute
@@ -65,18 +65,19 @@ class Evaluation:
         return next(found, default)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute of any kind, None when it is not given."""
+        """An attribute of any type, None if it is not given."""
         return next((a for a in self.node.attribute if a.name == name), None)
 
 
 Evaluator: TypeAlias = Callable[[Evaluation], list[Constant] | None]
-"""The results of a node, in order; None when they are not known exactly, or runtimes differ.
+"""The results of a node, in order; None if they are not known exactly, or runtimes differ.
 
-Raises SpecViolation when the node fails in every run."""
+Raises SpecViolation if the node fails in every run.
+"""
 
 
 class EvaluatorSet:
-    """The evaluators of one domain; one per change of behaviour, found by the newest `since <= version`."""
+    """The evaluators of one domain; one per change of behaviour, looked up by the newest `since <= version`."""
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
@@ -84,11 +85,11 @@ class EvaluatorSet:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Names of the operators that it evaluates at some version."""
+        """Names of the operators that have an evaluator at some version."""
         return tuple(self._evaluators)
 
     def evaluates(self, op_type: str, *, since: int = 1) -> Callable[[Evaluator], Evaluator]:
-        """Decorator: the function evaluates `op_type` from version `since` on."""
+        """Decorator: registers the evaluator of `op_type` from version `since` on."""
 
         def add(function: Evaluator) -> Evaluator:
             versions = self._evaluators.setdefault(op_type, [])

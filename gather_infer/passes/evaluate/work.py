@@ -1,4 +1,4 @@
-"""How many operations a node takes, told from shapes before it is evaluated."""
+"""Operation counts: the work of a node, estimated from shapes before it is evaluated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Shapes: TypeAlias = "Sequence[tuple[int, ...] | None]"
 
 
 def operations(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
-    """About how many operations a node of ai.onnx takes; too many rather than too few.
+    """An estimate of the operations of a node of ai.onnx, from above.
 
     inputs, outputs   a shape for each; None for one that is left out
 
-    An operator that meets each element of one input with some of another is counted as if it were with all of them,
-    unless it is known with how many.
+    An operator that combines elements of two inputs counts as if it combined each with all others, unless the number is
+    known.
     """
     read = sum(prod(shape) for shape in inputs if shape is not None)
     written = sum(prod(shape) for shape in outputs if shape is not None)
@@ -33,12 +33,12 @@ def _shape(inputs: Shapes, at: int) -> tuple[int, ...]:
 
 
 def _inner(node: NodeProto, inputs: Shapes) -> int:
-    """MatMul: as many as the last axis of the first operand is long."""
+    """MatMul: the length of the last axis of the first operand."""
     return (_shape(inputs, 0) or (1,))[-1]
 
 
 def _gemm(node: NodeProto, inputs: Shapes) -> int:
-    """As `_inner`; transposed it is the first axis."""
+    """As `_inner`; of the first axis if that operand is transposed."""
     turned = any(a.name == "transA" and a.i for a in node.attribute)
     return (_shape(inputs, 0) or (1,))[0 if turned else -1]
 
@@ -49,7 +49,7 @@ def _filter(node: NodeProto, inputs: Shapes) -> int:
 
 
 def _filters(node: NodeProto, inputs: Shapes) -> int:
-    """ConvTranspose: at most all filters meet in an element."""
+    """ConvTranspose: at most all filters contribute to an element."""
     return prod(_shape(inputs, 1))
 
 
@@ -59,7 +59,7 @@ def _window(node: NodeProto, inputs: Shapes) -> int:
 
 
 def _nearby(node: NodeProto, inputs: Shapes) -> int:
-    """Resize and GridSample: a cubic takes 4 elements along each axis, and an antialiased one those that it shrinks."""
+    """Resize and GridSample: cubic modes read 4 elements along each axis, antialiased ones all that they shrink."""
     rank = len(_shape(inputs, 0))
     is_antialiased = any(a.name == "antialias" and a.i and a.type == AttributeProto.INT for a in node.attribute)
     return prod(_shape(inputs, 0)) if is_antialiased else min(4**rank, 1 << 12)
@@ -85,4 +85,4 @@ _ALL: Final = frozenset(
         "LinearAttention", "MaxRoiPool", "NonMaxSuppression", "RNN", "RoiAlign", "STFT", "TfIdfVectorizer", "Unique",
     }
 )  # fmt: skip
-"""Operators of which an element of a result may need all that is read."""
+"""Operators of which one element of a result may depend on all inputs."""

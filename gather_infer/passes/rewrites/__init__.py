@@ -1,4 +1,4 @@
-"""The tables of rewriting rules. Every set is listed here, with the command that asks it."""
+"""All tables of rewrite rules, and the command that applies each of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gather_infer.passes.rewrites import (
 )
 
 FOLDING = (folding.rewrites,)
-"""What `fold` does."""
+"""The rules of `fold`."""
 
 GATHER = (
     gather_grids.rewrites,
@@ -28,7 +28,7 @@ GATHER = (
     gather_elementwise.rewrites,
     gather.rewrites,
 )
-"""The gather family: first what takes from further up, a Slice last."""
+"""The gather family: rules that move a Gather towards the inputs come first, those that make it a Slice last."""
 
 REWRITING = (
     folding.initializers,
@@ -41,6 +41,6 @@ REWRITING = (
     common.rewrites,
     chains.rewrites,
 )
-"""What `optimize` does beside."""
+"""The rules that `optimize` adds."""
 
 ALL = (*FOLDING, *REWRITING)

@@ -1,4 +1,4 @@
-"""Shape chains: sizes that need not be computed, and those that do, computed once and at their cheapest."""
+"""Shape-computation rewriting: sizes become constants, or are computed once at the lowest cost."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def sizes_to_constant(site: Site) -> Rewrite | None:
 
 @rewrites.arranges
 def canonical_dims(engine: Surroundings, graph: Graph) -> Arrangement | None:
-    """Each size that a graph computes, computed once, from the shape of an input where one has it."""
+    """Each size of a graph is computed once, from the shape of an input where possible (canonicalization)."""
     return planned(engine, graph)

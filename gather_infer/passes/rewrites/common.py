@@ -1,4 +1,4 @@
-"""What is there twice."""
+"""Duplicate constants and common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gather_infer.passes.table import RewriteSet
 rewrites = RewriteSet()
 
 QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
-"""Operators in whose patterns runtimes expect nodes and constants of their own."""
+"""Operators in whose patterns runtimes expect separate nodes and constants."""
 
 _LAW: Final = "a == b, constants of the same type, shape and bits"
 
 
 @rewrites.rewrites(name="common-constants")
 def common_constants(site: Site) -> Rewrite | None:
-    """a == b, constants of the same type, shape and bits; a graph sees those of the graphs around it"""
+    """a == b, constants of the same type, shape and bits, in one graph or b in an enclosing one"""
     if site.rests_on_training:
         return None
     node = site.node
@@ -40,7 +40,7 @@ def _twin(site: Site, name: str) -> str | None:
 
 
 def _is_apart(site: Site, name: str) -> bool:
-    """Whether a constant belongs to a quantization. No rewrite makes it so, and many may come to read it."""
+    """Whether a quantization operator reads a constant. No rewrite changes this, and many nodes may read it."""
     memory = site.engine.twins.apart
     key = site.graph.home(name), name
     if key not in memory:
@@ -50,7 +50,7 @@ def _is_apart(site: Site, name: str) -> bool:
 
 @rewrites.rewrites(name="common-subexpressions")
 def common_subexpressions(site: Site) -> Rewrite | None:
-    """op(x) == op(x), where the operator is deterministic; a graph sees the nodes of the graphs around it"""
+    """op(x) == op(x), where the operator is deterministic, in one graph or one node in an enclosing graph"""
     if site.op_type in QUANTIZATION or site.traits is None or not site.traits.deterministic:
         return None
     for other in site.repeats():
@@ -62,7 +62,7 @@ def common_subexpressions(site: Site) -> Rewrite | None:
 
 
 def _stays(other: Node, node: Node) -> bool:
-    """Whether of two nodes that are the same it is the other one that stays: it stands further out, or comes first."""
+    """Whether `other` remains of two equivalent nodes: it is in an enclosing graph, or comes first."""
     if other.graph is node.graph:
         return other.place < node.place
     return other.graph in node.graph.around()

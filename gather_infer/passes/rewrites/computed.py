@@ -1,4 +1,4 @@
-"""What can be said of floats from the operators that have computed them."""
+"""Facts about float values that follow from the operators that compute them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _COMPUTES: Final = (
     "Add", "Conv", "Div", "Erf", "Exp", "HardSigmoid", "HardSwish", "MatMul", "Mul", "Sigmoid", "Sqrt", "Sub",
     "Tanh",
 )  # fmt: skip
-"""Operators whose floats are computed: none gives a signalling NaN. (Gemm copies C where the inner dim is 0.)"""
+"""Operators that compute floats and never return a signalling NaN. (Gemm copies C where the inner dim is 0.)"""
 
 _MAX_NODES: Final = 8
 
 
 def is_computed(site: Site, name: str) -> bool:
-    """Whether arithmetic has computed the floats of a value, so that none is a signalling NaN."""
+    """Whether arithmetic has computed the floats of a value, so that none of them is a signalling NaN."""
     for _ in range(_MAX_NODES):
         if site.writer(name, *_COMPUTES) is not None:
             return True
@@ -28,7 +28,7 @@ def is_computed(site: Site, name: str) -> bool:
 
 
 def is_zero(site: Site, name: str) -> bool:
-    """Whether a value is 0.0, never -0.0, throughout: a constant, a ConstantOfShape, or what moves elements of one."""
+    """Whether all elements are 0.0, none -0.0: a constant, a ConstantOfShape, or elements moved from one."""
     for _ in range(_MAX_NODES):
         constant = site.constant_of(name)
         if constant is not None:
@@ -46,7 +46,7 @@ def is_zero(site: Site, name: str) -> bool:
 
 
 def _mover(site: Site, name: str) -> Site | None:
-    """The node that writes a value of elements of its first input, and of nothing else."""
+    """The producer of a value that consists of elements of its first input only."""
     found = site.writer(name)
     traits = None if found is None else found.traits
     if found is None or found.domain or traits is None or traits.moves != 0:

@@ -1,4 +1,4 @@
-"""If and Loop whose way is known."""
+"""If with a known condition, Loop with a known trip count of 0 or 1."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _is_some(site: Site) -> bool:
 
 
 def _is_scalar(site: Site, body: Graph, name: str) -> bool:
-    """Whether an input of a body is declared as a scalar: runtimes give it the rank that is declared."""
+    """Whether an input of a subgraph is declared as a scalar: runtimes give it the declared rank."""
     for value in site.engine.draft.subject.bodies[body.path].input:
         tensor = value.type.tensor_type
         if value.name == name:
@@ -86,7 +86,7 @@ def _is_scalar(site: Site, body: Graph, name: str) -> bool:
 
 
 def _truth(site: Site, graph: Graph, name: str) -> bool | None:
-    """The only element of a bool tensor that a graph knows; None when it is not known."""
+    """The only element of a bool tensor that is visible in a graph; None if it is unknown."""
     fact = graph.fact(name)
     if isinstance(fact, SymbolicTensor) and isinstance(fact.only_element, bool):
         return fact.only_element

@@ -1,4 +1,4 @@
-"""Nodes of constants whose results runtimes round in their own ways become what a runtime makes of them."""
+"""Constant folding of float operators that runtimes round differently, with the results of one runtime."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ MAX_BYTES: Final = 1 << 28
 
 _KEPT: Final = frozenset(
     {
-        "Cast", "CastLike",  # what exact evaluation leaves of them is undefined, not inexact
+        "Cast", "CastLike",  # the cases that exact evaluation leaves out are undefined, not inexact
         "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
     }
 )  # fmt: skip
-"""Operators that are not evaluated so: patterns of quantization are for runtimes to find."""
+"""Operators that are not evaluated: runtimes look for the patterns of quantization."""
 
 
 def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
-    """The rule that asks a runtime; it has nothing to say without one."""
+    """The rule that evaluates nodes in a runtime; it never matches without one."""
     rewrites = RewriteSet()
 
     @rewrites.rewrites(name=NAME)
     def evaluated(site: Site) -> Rewrite | None:
-        """A node of ai.onnx whose inputs are constants, floats among them, is what a runtime computes, bits apart."""
+        """A node of ai.onnx with constant inputs, floats among them, equals the result of a runtime, up to rounding."""
         if runtime is None or not _is_inexact(site) or not _is_affordable(site):
             return None
         inputs: list[Constant | None] = [
             site.constant(at) if name else None for at, name in enumerate(site.node.inputs)
         ]
         if any(name and constant is None for name, constant in zip(site.node.inputs, inputs, strict=True)):
-            site.leave("the elements of an input are not known one by one")
+            site.leave("not all elements of an input are known")
             return None
         found = runtime.evaluate(site.node.proto, inputs, {"": site.version})
         if isinstance(found, Failure):
@@ -52,7 +52,7 @@ def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
         named = iter(found)
         results = [next(named) if name else _NOTHING for name in site.node.outputs]
         if not all(_is_as_inferred(site.result(at), result) for at, result in enumerate(results) if site.output(at)):
-            site.leave(f"{runtime.runtime} gives {', '.join(map(_shown, found))}, not what was inferred")
+            site.leave(f"{runtime.runtime} returns {', '.join(map(_shown, found))}, not the inferred types")
             return None
         return site.folded(f"all inputs are constant, by {runtime.runtime}", results, needed_only=True)
 
@@ -63,7 +63,7 @@ _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 
 def _is_inexact(site: Site) -> bool:
-    """Whether a node computes with floats from constants alone, the same in every run."""
+    """Whether a deterministic node computes with floats, from constants only."""
     node, traits = site.node, site.traits
     if site.domain or node.bodies or node.is_constant or site.op_type in _KEPT or not any(node.inputs):
         return False
@@ -76,7 +76,7 @@ def _is_inexact(site: Site) -> bool:
 
 
 def _is_affordable(site: Site) -> bool:
-    """Whether sizes are known and within the budgets of operations and bytes."""
+    """Whether all sizes are known and within the limits of operations and bytes."""
     read = [site.fact(at) if name else None for at, name in enumerate(site.node.inputs)]
     written = [site.result(at) if name else None for at, name in enumerate(site.node.outputs)]
     for fact in written:

@@ -1,4 +1,4 @@
-"""Nodes that give the same in every run become constants."""
+"""Constant folding: nodes with the same results in every run become constants."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gather_infer.tensor import DType, SymbolicTensor, make_values
 rewrites = RewriteSet()
 
 MAX_OPERATIONS: Final = 1 << 28
-"""Elements that an evaluation reads and writes at most."""
+"""Elements that the evaluation of a node may read and write."""
 
 
 @rewrites.rewrites(name="fold-constants")
 def evaluated(site: Site) -> Rewrite | None:
-    """A node whose inputs are constants is the constants that it computes."""
+    """A node with constant inputs equals the constants that it computes."""
     node = site.node
     if node.is_constant or not node.inputs or site.is_faulty or site.has_reference:
         return None
-    for name in node.inputs:  # of most nodes the first one settles it
+    for name in node.inputs:  # usually the first input decides
         if name and node.graph.held(name) is None:
             return None
     evaluator = site.evaluator()
@@ -37,7 +37,7 @@ def evaluated(site: Site) -> Rewrite | None:
     for at, name in enumerate(node.inputs):
         constant = site.constant(at) if name else None
         if name and constant is None:
-            site.leave(f"the elements of {name} are not known one by one")
+            site.leave(f"not all elements of {name} are known")
             return None
         inputs.append(constant)
     try:
@@ -52,7 +52,7 @@ def evaluated(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites(name="fold-known")
 def known(site: Site) -> Rewrite | None:
-    """A node whose results are known number by number is the constants that it computes, whatever it reads."""
+    """A node whose results are known as numbers equals these constants, whatever it reads."""
     node = site.node
     if node.is_constant or not [True for name in node.outputs if _elements(site.known(name)) is not None]:
         return None
@@ -69,7 +69,7 @@ def known(site: Site) -> Rewrite | None:
         results.append(_NOTHING if constant is None else constant)
     if not any(result is not _NOTHING for result in results):
         return None
-    return site.folded(f"stands for {site.result(0)}", results, needed_only=True)
+    return site.folded(f"evaluates to {site.result(0)}", results, needed_only=True)
 
 
 initializers = RewriteSet()
@@ -77,7 +77,7 @@ initializers = RewriteSet()
 
 @initializers.rewrites("Constant")
 def constant_to_initializer(site: Site) -> Rewrite | None:
-    """Constant(value) is an initializer, where graphs have them and they need not be inputs."""
+    """Constant(value) is an initializer, where graphs may have initializers that are no inputs."""
     if site.rests_on_training or not site.has_free_initializers or len(site.node.proto.attribute) != 1:
         return None
     constant = site.constant_of(site.output())
@@ -90,7 +90,7 @@ _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 
 def _integers(fact: SymbolicTensor) -> Constant | None:
-    """The elements of a tensor of integers or bools when all of them are known."""
+    """The elements of an integer or bool tensor as a constant, if all of them are known."""
     elements = _elements(fact)
     if elements is None or fact.dtype is None or bits_dtype(fact.dtype) is None:
         return None
@@ -101,7 +101,7 @@ def _integers(fact: SymbolicTensor) -> Constant | None:
 
 
 def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
-    """What is known of the elements one by one; of integers or bools that are none, all, whatever was computed."""
+    """The known elements; for an empty tensor of integers or bools an empty array, whatever computed it."""
     if fact.values is not None or fact.dtype is None or not fact.shape or 0 not in fact.shape:
         return fact.values
     if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
@@ -111,7 +111,7 @@ def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
 
 
 def _is_affordable(site: Site) -> bool:
-    """Whether the results fit the budgets of bytes and work, as far as they are known before."""
+    """Whether the results keep to the limits of bytes and work, as far as both are known in advance."""
     work = sum(site.count(site.fact(at)) or 0 for at in range(len(site.node.inputs)))
     for at, name in enumerate(site.node.outputs):
         fact = site.result(at)

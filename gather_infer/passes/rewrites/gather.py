@@ -1,4 +1,4 @@
-"""A Gather by itself: what it takes of its data, whoever computes that."""
+"""Rewrites of a single Gather, whatever computes its data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ rewrites = RewriteSet()
 def gather_of_all(site: Site) -> Rewrite | None:
     """Gather(x, [0, ..., n-1], axis) == x.
 
-    The axis has n positions, n a number, and the indices are all of them in order. Where the axis has one position, any
-    legal index is that one: indices of shape [1] need not be known.
+    The axis has n positions, n a number, and the indices are all of them in order. If the axis has one position, any
+    legal index refers to it: indices of shape [1] need not be known.
     """
     pick = pick_of(site)
     if pick is None or len(pick.shape) != 1:
@@ -48,8 +48,8 @@ def gather_of_one(site: Site) -> Rewrite | None:
 def gather_of_range(site: Site) -> Rewrite | None:
     """Gather(Range(0, n), i) == i and Gather(Range(s, n), i) == i + s, when every i >= 0.
 
-    A negative index counts from the end. Range and indices have the same element type, of a whole number; a constant
-    that is counted up by one is a Range.
+    A negative index counts from the end. Range and indices have the same integer type. A constant whose elements grow
+    by one is a Range.
     """
     pick = pick_of(site)
     if pick is None or len(pick.data) != 1 or not site.is_from(1, 0):
@@ -92,7 +92,7 @@ def gather_of_fill(site: Site) -> Rewrite | None:
 
 
 def _filled(site: Site, data: Site) -> Constant | None:
-    """A constant of the shape of the result with the value of a ConstantOfShape; None when it is large or unknown."""
+    """A constant of the shape of the result with the value of a ConstantOfShape; None if it is large or unknown."""
     shape = tuple(d for d in site.result().shape or () if isinstance(d, int))
     if prod(shape) > 64:
         return None
@@ -107,7 +107,7 @@ def _filled(site: Site, data: Site) -> Constant | None:
 def gather_of_shape(site: Site) -> Rewrite | None:
     """Gather(Shape(x), [k, k+1, ..., l-1]) == Shape<start=k, end=l>(x).
 
-    The rank of x is known, or the indices are not negative. A scalar index has one axis less, and stays.
+    The rank of x is known, or the indices are not negative. A scalar index is left alone: its result has no axis.
     """
     pick, data = pick_of(site), site.producer(0, "Shape")
     if pick is None or data is None or len(pick.shape) != 1 or not pick.positions:
@@ -127,7 +127,7 @@ def gather_to_slice(site: Site) -> Rewrite | None:
     """Gather(x, [k, k+d, k+2d, ...], axis) == Slice(x, k, k+n*d, axis, d), indices constant, not empty, d != 0.
 
     All count from the start, or all from the end, unless the length of the axis is a number. d other than 1 needs
-    version 10. Of a Shape it stays: what reads sizes looks for it.
+    version 10. A Gather of a Shape stays, because the rewrites of shape computations look for it.
     """
     pick = pick_of(site)
     if pick is None or len(pick.shape) != 1 or not pick.indices or site.producer(0, "Shape") is not None:
@@ -151,7 +151,7 @@ def gather_to_slice(site: Site) -> Rewrite | None:
 def shrink_table(site: Site) -> Rewrite | None:
     """Gather(x, i, axis) == Gather(x[:m], i, axis), x constant and every i in [0, m-1].
 
-    Nobody else reads x. A bound from below would need another node, so only rows at the end go.
+    The Gather is the only use of x. Only rows at the end are removed: a lower bound would need a node that shifts i.
     """
     pick = pick_of(site)
     if pick is None or pick.indices is not None or not isinstance(pick.length, int) or not site.is_only_reader(0):
@@ -174,8 +174,8 @@ def shrink_table(site: Site) -> Rewrite | None:
 def gather_by_slice(site: Site) -> Rewrite | None:
     """Gather(x, Slice(i, s, e, axes), axis) == Slice(Gather(x, i, axis), s, e, axes + axis), x and i constant.
 
-    The Gather is a constant then: a table of positions, cut to the length of the input. i is in range as a whole, and
-    the axes of the Slice are known. They have the type of s and e.
+    The Gather is a constant then: a table of positions, cut to the length of the input. All of i is in range, and the
+    axes of the Slice are known. They have the type of s and e.
     """
     pick, cut = pick_of(site), site.producer(1, "Slice")
     if pick is None or cut is None or not cut.is_constant(0) or not site.is_constant(0):
@@ -195,10 +195,10 @@ def gather_by_slice(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Where")
 def where_decided(site: Site) -> Rewrite | None:
-    """Where(c, x, y) == x when every c is true, y when every c is false, and the side taken has the result's shape.
+    """Where(c, x, y) == x when every c is true, y when every c is false, and the selected side has the result's shape.
 
-    `Where(i < 0, i + n, i)` is i when i >= 0 is proved: a comparison with a number is decided by the bounds of what is
-    compared. Not x of floats: onnxruntime adds a 0.0 for y to it, so that -0.0 becomes 0.0.
+    `Where(i < 0, i + n, i)` is i when i >= 0 is proved: the value range of i decides a comparison with a number. Not x
+    of floats: onnxruntime adds a 0.0 for y to it, so that -0.0 becomes 0.0.
     """
     decided, dtype = _decided(site), site.result().dtype
     if decided is None or site.is_faulty or dtype is None:
@@ -213,7 +213,7 @@ def where_decided(site: Site) -> Rewrite | None:
 
 
 def _decided(site: Site) -> bool | None:
-    """What every element of the condition is; None when that is not known."""
+    """The value of every element of the condition; None if it is unknown."""
     span = site.fact(0).span
     if span in (Span(0, 0), Span(1, 1)):
         return span == Span(1, 1)

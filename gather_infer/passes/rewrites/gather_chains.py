@@ -1,4 +1,4 @@
-"""A Gather of what another node has moved: it takes the same elements from before that node."""
+"""A Gather of a value that another node has only moved: it reads the same elements before that node."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ rewrites = RewriteSet()
 def gather_of_gather(site: Site) -> Rewrite | None:
     """Gather(Gather(x, i, axis=a), j, axis=b) == Gather(x, Gather(i, j, axis=b-a), axis=a), a <= b < a + rank(i).
 
-    j addresses an axis of i, so it counts the same positions there, from the end too. Where both are constant, so is
-    what the inner Gather gives.
+    j addresses an axis of i, so it counts the same positions there, also from the end. If both are constant, so are the
+    indices that the inner Gather returns.
     """
     pick, inner = pick_of(site), site.producer(0, "Gather")
     first = None if inner is None else pick_of(inner)
@@ -51,7 +51,7 @@ def gather_of_gather(site: Site) -> Rewrite | None:
 def gather_of_concat(site: Site) -> Rewrite | None:
     """Gather(Concat(x, y), i) == Gather(y, i - dim(x)), when every i is constant and in y; likewise of the end.
 
-    Where the indices are whole parts, one after the other, it is a Concat of these parts.
+    If the indices are whole parts, one after the other, it is a Concat of these parts.
     """
     pick, concat = pick_of(site), site.producer(0, "Concat")
     if pick is None or concat is None or not pick.indices or axis_of(concat, len(pick.data)) != pick.axis:
@@ -81,7 +81,7 @@ def gather_of_concat(site: Site) -> Rewrite | None:
 
 
 def _part(site: Site, lengths: Sequence[Dim], index: int) -> tuple[int, int] | None:
-    """The part of a Concat that an index is in, and the index there; None when sizes leave that open."""
+    """The part of a Concat that contains an index, and the index there; None if unknown sizes leave it open."""
     order = range(len(lengths)) if index >= 0 else range(len(lengths) - 1, -1, -1)
     for part in order:
         length = lengths[part]
@@ -95,7 +95,7 @@ def _part(site: Site, lengths: Sequence[Dim], index: int) -> tuple[int, int] | N
 
 
 def _whole_parts(lengths: Sequence[Dim], places: Sequence[tuple[int, int]]) -> list[int] | None:
-    """The parts that indices take whole, in their order; None when they take something else."""
+    """The parts that the indices cover completely, in order; None if they read anything else."""
     parts: list[int] = []
     at = 0
     while at < len(places):
@@ -132,8 +132,8 @@ def gather_of_split(site: Site) -> Rewrite | None:
 def gather_of_slice(site: Site) -> Rewrite | None:
     """Gather(Slice(x, s, e, axis, d), i) == Gather(x, s + d*i), the Slice of that axis alone.
 
-    s, d and i are constant, and s is a position of x in every run: only then is it not moved to the end of the axis.
-    From the front on with step 1 (s == 0), any indices that are not negative stay as they are.
+    s, d and i are constant, and s is a position of x in every run: otherwise Slice clamps it to the end of the axis. If
+    s == 0 and d == 1, any indices that are not negative stay as they are.
     """
     pick, cut = pick_of(site), site.producer(0, "Slice")
     slices = None if pick is None or cut is None else slices_of(cut, len(pick.data))
@@ -155,11 +155,11 @@ def gather_of_slice(site: Site) -> Rewrite | None:
 
 
 def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, index: int) -> int | None:
-    """The index in x of what has this one in `x[start:end:step]`, in each run in which it is one; else None."""
+    """The index in x of element `index` of `x[start:end:step]`, valid in each legal run; else None."""
     if index < 0:
         if step != 1:
             return None
-        if end < 0:
+        if end < 0:  # both count from the end of x
             return end + index
         if end >= FAR or site.at_most(length, end):
             return index
@@ -169,7 +169,7 @@ def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, inde
         return found if found < 0 and (start == -1 or site.at_most(-start, length)) else None
     if step > 0:
         return start + step * index
-    if start >= FAR or site.at_most(length, start + 1):
+    if start >= FAR or site.at_most(length, start + 1):  # clamped to the last element
         return -1 + step * index
     found = start + step * index
     return found if found >= 0 and site.at_most(start + 1, length) else None
@@ -179,8 +179,9 @@ def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, inde
 def gather_of_unsqueeze(site: Site) -> Rewrite | None:
     """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), axis not among the axes.
 
-    Where it is one of them, its length is 1 and a scalar index takes it away: it was not needed. Squeeze likewise: what
-    it has taken away is no axis of the Gather. It pays when less is taken than there is.
+    If it is one of them, its length is 1 and a scalar index removes it: the Unsqueeze was not needed. Squeeze likewise:
+    the Gather cannot address an axis that it has removed. It pays if the Gather returns fewer elements than it reads
+    from.
     """
     pick, made_by = pick_of(site), site.producer(0, "Unsqueeze", "Squeeze")
     if pick is None or made_by is None:
@@ -215,7 +216,8 @@ def gather_of_unsqueeze(site: Site) -> Rewrite | None:
 def gather_of_transpose(site: Site) -> Rewrite | None:
     """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm'), perm' the order that is left.
 
-    Where perm' leaves all axes in place there is no Transpose. Else it pays when less is taken than there is.
+    If perm' leaves all axes in place there is no Transpose. Else it pays if the Gather returns fewer elements than it
+    reads from.
     """
     pick, turned = pick_of(site), site.producer(0, "Transpose")
     if pick is None or turned is None:
@@ -243,8 +245,8 @@ def gather_of_transpose(site: Site) -> Rewrite | None:
 def gather_of_expand(site: Site) -> Rewrite | None:
     """Gather(Expand(x, s), i, axis) == Expand(x, s'), the axis one along which x is repeated.
 
-    Any index takes the same there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the result,
-    and known as numbers above 0; there is no Expand when x has it already.
+    Every index reads the same elements there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the
+    result, known as numbers above 0; there is no Expand when x has it already.
     """
     pick, wide = pick_of(site), site.producer(0, "Expand")
     shape = None if wide is None else wide.shape(0)
@@ -269,7 +271,7 @@ def gather_of_expand(site: Site) -> Rewrite | None:
         return site.keeps(law, name)
     numbers = [d for d in result if isinstance(d, int)]
     if len(numbers) != len(result) or 0 in numbers:
-        return None  # of an Expand to nothing onnxruntime may infer two sizes, and then refuses the file
+        return None  # for an empty Expand onnxruntime may infer two sizes, and then refuses the file
     return site.keeps(law, site.new("Expand", [name, site.vector(numbers)]))
 
 
@@ -305,7 +307,7 @@ def unsqueeze_of_gather(site: Site) -> Rewrite | None:
     axes = None if given is None else axes_of(site, len(pick.result) + len(given))
     if axes is None:
         return None
-    # The new axes have to stand among those of the indices, or at their ends.
+    # The new axes have to be among those of the indices, or at their ends.
     kept = [a for a in range(len(pick.result) + len(axes)) if a not in axes]
     inside = [a for a in axes if pick.axis <= sum(k < a for k in kept) <= pick.axis + len(pick.shape)]
     if inside != axes:
@@ -319,7 +321,7 @@ def unsqueeze_of_gather(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Reshape")
 def reshape_of_gather(site: Site) -> Rewrite | None:
-    """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), when it has the shape of that.
+    """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), if the latter has the shape of the result.
 
     Both read the same elements of x in the same order. Flatten, Squeeze and Unsqueeze of the indices likewise.
     """

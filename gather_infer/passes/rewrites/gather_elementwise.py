@@ -1,4 +1,4 @@
-"""A Gather of what an operator computes element by element: gather first, compute less."""
+"""A Gather of an elementwise result: gather the operands first, and compute fewer elements."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from gather_infer.tensor import DType
 rewrites = RewriteSet()
 
 _EXACT: Final = frozenset({
-    # bits and truth: the same for every element type
+    # bits and truth values: the same for every element type
     "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "IsNaN", "IsInf", "Neg", "Abs",
 })  # fmt: skip
 _ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt"})
-"""Correctly rounded; of float16 runtimes take another path for the last few elements, with other bits of a NaN."""
+"""Correctly rounded. Runtimes compute the last few elements of float16 in another way, with other bits of a NaN."""
 
 _EITHER_NAN: Final = frozenset({"Add", "Mul"})
-"""Of two NaNs onnxruntime gives the one or the other, by the position of the element."""
+"""Given two NaNs onnxruntime returns one or the other, depending on the position of the element."""
 
 _MAX_READ: Final = 1 << 16
-"""Elements of a constant that are looked at."""
+"""Elements of a constant that are examined."""
 
 _EXACT_CAST: Final = frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
                                 DType.UINT32, DType.UINT64, DType.BOOL})  # fmt: skip
-"""Types from which a Cast to each other, to float32 and to float64 is defined by the specification, bit for bit."""
+"""Types between which, and to float32 and float64, the specification defines a Cast bit for bit."""
 
 
 @rewrites.rewrites("Gather")
 def gather_of_elementwise(site: Site) -> Rewrite | None:
     """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), f elementwise and y the same along the axis.
 
-    f is exact or correctly rounded whatever the position of an element: not Exp, Log, Sin, Tanh, Erf and the like,
-    whose last bits depend on it in runtimes, nor what reads or writes quantized numbers; Add and Mul of floats only
-    where one operand has no NaN. An operand that does differ along the axis is gathered as well, at once when it is
-    constant. It pays when less is taken than there is, and nobody else reads the result of f.
+    f is exact or correctly rounded whatever the position of an element. Exp, Log, Sin, Tanh, Erf and the like are left
+    out, because their last bits depend on it in runtimes, and so are operators that read or write quantized numbers.
+    Add and Mul of floats need an operand without NaN. An operand that does differ along the axis is gathered as well,
+    at compile time if it is constant. It pays if the Gather returns fewer elements than it reads from and is the only
+    use of the result of f.
     """
     pick = pick_of(site)
     if pick is None or not site.is_only_reader(0) or not is_smaller(site, pick):
         return None
-    if site.equal(pick.length, 1):  # no index at all: no operand tells the new length
+    if site.equal(pick.length, 1):  # there may be no index: no operand determines the new length
         return None
     made_by = site.producer(0, *_EXACT, *_ROUNDED, "Cast")
     if made_by is None or len(made_by.outputs) != 1 or not _is_position_free(made_by):
@@ -62,7 +63,7 @@ def gather_of_elementwise(site: Site) -> Rewrite | None:
 
 
 def _is_position_free(made_by: Site) -> bool:
-    """Whether an element has the same bits wherever it stands."""
+    """Whether the bits of an element do not depend on its position."""
     dtype, result = made_by.fact(0).dtype, made_by.result().dtype
     if made_by.op_type in _EXACT:
         return dtype is not None
@@ -87,7 +88,7 @@ def _is_number(made_by: Site) -> bool:
 
 
 def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:
-    """An operand of an elementwise operator for the elements that are taken; None when that is not known."""
+    """An operand of an elementwise operator for the gathered elements; None if it cannot be built."""
     shape, name = made_by.shape(at), made_by.input(at)
     if shape is None:
         return None
@@ -97,7 +98,7 @@ def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:
     if site.equal(shape[axis], 1):
         if len(pick.shape) == 1:
             return name
-        # The axis has to go, or more of them to come.
+        # The axis has to be removed, or replaced by several.
         if not made_by.is_constant(at):
             return None
         zeros = tuple(1 for _ in pick.shape)

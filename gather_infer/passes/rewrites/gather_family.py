@@ -1,4 +1,4 @@
-"""GatherND and GatherElements that are a Gather; Gathers of one tensor that are a Split."""
+"""GatherND and GatherElements that are equivalent to a Gather; Gathers of one tensor that are equivalent to a Split."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ rewrites = RewriteSet()
 def gather_nd_of_rows(site: Site) -> Rewrite | None:
     """GatherND(x, Unsqueeze(i, -1)) == Gather(x, i, axis=0): index tuples of length 1.
 
-    The indices are constant, or have got their last axis from an Unsqueeze that nobody else reads. With batch dims of
-    length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, b).
-    A row of x has elements, or i is in range: else nobody looks at i. The model gets no more Gathers than its file has:
-    other rewrites have taken some out.
+    The indices are constant, or come from an Unsqueeze that added their last axis and has no other use. With batch dims
+    of length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes,
+    b). A row of x has elements, or i is in range: else a runtime need not check i. The model gets no more Gathers than
+    its file has, so other rewrites must have removed some.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or not shape or site.is_faulty:
@@ -56,10 +56,11 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
 def gather_elements_of_slices(site: Site) -> Rewrite | None:
     """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
 
-    The model gets no more Gathers than its file has: other rewrites have taken some out.
+    The model gets no more Gathers than its file has, so other rewrites must have removed some.
 
-    Off the axis the indices are as long as x: else they take a part of it. They are constant, or an Expand of an i
-    whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else nobody looks at i.
+    Off the axis the indices are as long as x: else they read only a part of it. They are constant, or an Expand of an i
+    whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else a runtime need not
+    check i.
     """
     data, shape = site.shape(0), site.shape(1)
     if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
@@ -105,8 +106,8 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
 def parts_to_split(site: Site) -> Rewrite | None:
     """Slice(x, 0, k, axis), Slice(x, k, n, axis) == the outputs of Split(x, axis) into k and n - k; of more likewise.
 
-    Together they take every position of the axis, whose length n is a number, once and in order. A Gather of [k] is a
-    Slice of one position; by a scalar k it would need a Squeeze of its own. What takes something else of x stays.
+    Together they read every position of the axis, whose length n is a number, once and in order. A Gather of [k] is a
+    Slice of one position; with a scalar k it would need a Squeeze of its own. Other readers of x stay as they are.
     """
     first = _part_of(site)
     if first is None or site.producer(0, "Shape") is not None:
@@ -138,7 +139,7 @@ def parts_to_split(site: Site) -> Rewrite | None:
 
 
 def _part_of(site: Site) -> tuple[int, int, int, int] | None:
-    """`(axis, start, end, length)` of what takes neighbouring positions of an axis, not none; else None."""
+    """`(axis, start, end, length)` of a node that reads consecutive positions of an axis, at least one; else None."""
     data = site.shape(0)
     if site.domain or data is None or site.is_faulty or not site.is_as_named:
         return None

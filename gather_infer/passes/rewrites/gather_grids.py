@@ -1,4 +1,4 @@
-"""Gathers whose indices are a grid: every position, in order, as exporters write masks and flattened lookups."""
+"""Gathers with iota or meshgrid indices: all positions in order, as exporters write masks and flattened lookups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gather_infer.tensor import DType, Shape
 rewrites = RewriteSet()
 
 _MAX_DEPTH: Final = 24
-"""Nodes between indices and what they are made of."""
+"""Nodes between indices and the Range or constant that they come from."""
 
 _MAX_AXES: Final = 8
 
@@ -40,7 +40,7 @@ def gather_of_grid(site: Site) -> Rewrite | None:
     """Gather(x, i, axis) == Reshape(x), when i counts all positions of the axis from 0, the last axis of i fastest.
 
     `Range(0, n)` counts n positions; so does `Range(0, b)[:, None] * s + Range(0, s)` for n == b*s. The result has the
-    elements of x in their order, and is written as x with axes of length 1 more or less.
+    elements of x in their order, and is built from x by adding or removing axes of length 1.
     """
     pick = pick_of(site)
     if pick is None:
@@ -55,8 +55,8 @@ def gather_of_grid(site: Site) -> Rewrite | None:
 def gather_of_run(site: Site) -> Rewrite | None:
     """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), s + k >= 0 and e + k >= 0, k of one element.
 
-    Below 0 a Slice counts from the end of the axis as a whole, a Gather each index. What is past the end fails in the
-    Gather. Axes of length 1 that the Range has got are those of the Slice.
+    A negative bound of a Slice counts from the end as a whole, that of a Gather for each index. An index past the end
+    makes the Gather fail. Axes of length 1 that were added to the Range are added to the Slice.
     """
     pick = pick_of(site)
     run = None if pick is None else _run_of(site, site.input(1), pick.shape)
@@ -89,7 +89,7 @@ def gather_of_run(site: Site) -> Rewrite | None:
 
 
 def _run_of(site: Site, name: str, shape: Shape) -> tuple[Site, list[str]] | None:
-    """The Range with step 1 that indices are, and what is added to all of it; None when they are something else."""
+    """The Range with step 1 that the indices come from, and the offsets added to it; None if there is none."""
     length = [d for d in shape if not site.equal(d, 1)]
     offsets: list[str] = []
     for _ in range(_MAX_DEPTH):
@@ -113,7 +113,7 @@ def _run_of(site: Site, name: str, shape: Shape) -> tuple[Site, list[str]] | Non
 
 
 def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
-    """An integer of the graph as a tensor of rank 1, without a new Unsqueeze; None when there is none."""
+    """An integer of the graph as a tensor of rank 1, without a new Unsqueeze; None if there is none."""
     fact = site.known(name)
     if fact.shape == (1,):
         return name
@@ -145,7 +145,7 @@ def _as_vector(site: Site, name: str, depth: int = 0) -> str | None:
 def gather_nd_of_grid(site: Site) -> Rewrite | None:
     """GatherND(x, Concat(i, j, ...)) == Reshape(x), when i*dim + j, and so on, counts as for `gather_of_grid`.
 
-    No part is negative: then a tuple in range is told by that number alone. Without batch dims.
+    No component is negative: then this number identifies a tuple in range. Without batch dims.
     """
     data, shape = site.shape(0), site.shape(1)
     joined = site.producer(1, "Concat")
@@ -182,7 +182,7 @@ def _counts(site: Site, grid: Grid, length: Dim) -> bool:
 
 
 def _reshaped(site: Site, shape: Shape, law: str) -> Rewrite | None:
-    """The data in another shape, or what it was reshaped from; None when more than axes of length 1 differ."""
+    """The data, or the value that it was reshaped from, in another shape; None if more than axes of length 1 differ."""
     at: Site | None = site
     name, found = site.input(0), site.shape(0)
     while at is not None and found is not None:
@@ -201,7 +201,7 @@ def _reshaped(site: Site, shape: Shape, law: str) -> Rewrite | None:
 
 
 def _ones_added(site: Site, narrow: Shape, wide: Shape) -> list[int] | None:
-    """The axes of length 1 that `wide` has and `narrow` has not; None when they differ in more than that."""
+    """The axes of length 1 that `wide` has and `narrow` has not; None if they differ in more than that."""
     axes: list[int] = []
     at = 0
     for axis, dim in enumerate(wide):
@@ -215,7 +215,7 @@ def _ones_added(site: Site, narrow: Shape, wide: Shape) -> list[int] | None:
 
 
 def grid_of(site: Site, name: str, depth: int = 0) -> Grid | None:
-    """The grid that a value is, in every run; None when that is not known."""
+    """The grid that equals a value in every run; None if there is none, or it is unknown."""
     fact = site.known(name)
     shape = fact.shape
     if shape is None or fact.dtype is not DType.INT64 or len(shape) > _MAX_AXES or depth > _MAX_DEPTH:
@@ -234,7 +234,7 @@ def grid_of(site: Site, name: str, depth: int = 0) -> Grid | None:
 
 
 def _made_by(site: Site, writer: Site, shape: Shape, depth: int) -> tuple[Dim, tuple[Dim, ...]] | None:
-    """Base and steps of what a node computes, by what it reads."""
+    """The base and the steps of the output of a node, from those of its inputs."""
     match writer.op_type:
         case "Range":
             start, delta = writer.elements(0), writer.elements(2)
@@ -264,7 +264,7 @@ def _moved(site: Site, writer: Site, data: Grid, shape: Shape) -> tuple[Dim, ...
                 return None
             left = iter(data.steps)
             return tuple(0 if a in axes else next(left) for a in range(len(shape)))
-    # Only axes of length 1 come or go: those that stay are the same, in order.
+    # Only axes of length 1 are added or removed: the others are the same, in order.
     dims = [(d, s) for d, s in zip(data.shape, data.steps, strict=True) if not site.equal(d, 1)]
     wide = [a for a, d in enumerate(shape) if not site.equal(d, 1)]
     if len(dims) != len(wide) or not all(site.equal(d, shape[a]) for (d, _), a in zip(dims, wide, strict=True)):
@@ -276,7 +276,7 @@ def _moved(site: Site, writer: Site, data: Grid, shape: Shape) -> tuple[Dim, ...
 
 
 def _broadcast(site: Site, data: Grid, shape: Shape) -> tuple[Dim, ...] | None:
-    """The steps of a grid that is repeated along axes of length 1 to have a shape."""
+    """The steps of a grid that is broadcast to a shape."""
     added = len(shape) - len(data.shape)
     if added < 0:
         return None
@@ -304,7 +304,7 @@ def _arithmetic(site: Site, writer: Site, shape: Shape, depth: int) -> tuple[Dim
 
 
 def _constant_grid(site: Site, name: str) -> Grid | None:
-    """The grid that a constant is."""
+    """The grid that equals a constant, if there is one."""
     constant = site.engine.constants.load(site.graph, name)
     numbers = None if constant is None or constant.bits.size > 1 << 16 else constant.to_indices()
     if numbers is None or not numbers.size:

@@ -1,4 +1,4 @@
-"""What rules about the gather family ask of a node: axes, positions along an axis, parts of a Slice."""
+"""Helpers of the rules of the gather family: axes, positions along an axis, the parts of a Slice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END: Final = 2**63 - 1
 """An end of a Slice past every axis."""
 
 FAR: Final = 1 << 62
-"""No axis is as long; exporters write such ends for "all the rest"."""
+"""Longer than any axis; exporters write such ends for "all the rest"."""
 
 START: Final = -(2**63)
 """An end of a Slice before every axis, for a negative step."""
@@ -28,12 +28,12 @@ START: Final = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A Gather: `data[:axis] + indices + data[axis + 1:]`.
+    """The shapes and indices of a Gather: `data[:axis] + indices + data[axis + 1:]`.
 
     axis     of data, not negative
     data     the shape of data
     shape    the shape of the indices
-    indices  all of them, in order, where they are numbers; as the node has them, so negative ones count from the end
+    indices  all of them, in order, if they are numbers; as given, so negative ones count from the end
     """
 
     axis: int
@@ -43,7 +43,7 @@ class Pick:
 
     @property
     def length(self) -> Dim:
-        """Of the axis of data."""
+        """The length of the axis of data."""
         return self.data[self.axis]
 
     @property
@@ -52,7 +52,7 @@ class Pick:
 
     @property
     def positions(self) -> tuple[int, ...] | None:
-        """The indices counted from the start; None where that is not known."""
+        """The indices counted from the start; None if that is unknown."""
         if self.indices is None:
             return None
         if all(i >= 0 for i in self.indices):
@@ -63,7 +63,7 @@ class Pick:
 
 
 def pick_of(site: Site) -> Pick | None:
-    """The Gather at a site; None when a rank is not known, or the node fails in every run."""
+    """The Gather that a node is; None if a rank is unknown, or the node fails in every run."""
     data, shape = site.shape(0), site.shape(1)
     if data is None or shape is None or site.is_faulty:
         return None
@@ -72,18 +72,18 @@ def pick_of(site: Site) -> Pick | None:
         return None
     indices = site.integers_of(1)
     if indices is not None and site.version < 11 and any(i < 0 for i in indices):
-        return None  # the operator allows negative ones since then
+        return None  # negative indices are allowed from version 11 on
     return Pick(axis, data, shape, indices)
 
 
 def axis_of(site: Site, rank: int, default: int = 0) -> int | None:
-    """The `axis` of a node, not negative; None when it is no axis."""
+    """The `axis` of a node, not negative; None if it is out of range."""
     axis = site.integer("axis", default)
     return axis % rank if -rank <= axis < rank else None
 
 
 def axes_of(site: Site, rank: int) -> list[int] | None:
-    """The `axes` of a Squeeze or Unsqueeze, sorted and not negative; None when they are not given as numbers.
+    """The `axes` of a Squeeze or Unsqueeze, sorted and not negative; None if they are not given as numbers.
 
     rank  of the tensor that has these axes
     """
@@ -95,16 +95,16 @@ def axes_of(site: Site, rank: int) -> list[int] | None:
 
 
 def given_axes(site: Site) -> tuple[int, ...] | None:
-    """The `axes` of a Squeeze or Unsqueeze as they are given; None when they are not, or are not numbers.
+    """The `axes` of a Squeeze or Unsqueeze as given; None if they are not given, or are not numbers.
 
-    None as well for a Squeeze with an empty list: that takes nothing away in numpy and every axis of 1 in onnxruntime.
+    None as well for a Squeeze with an empty list: it removes no axis in numpy, and every axis of size 1 in onnxruntime.
     """
     given = site.integers("axes") if site.version < 13 else site.integers_of(1)
     return None if given == () and site.op_type == "Squeeze" else given
 
 
 def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:
-    """`(axis, start, end, step)` of each axis of a Slice; None when they are not numbers, or name an axis twice."""
+    """`(axis, start, end, step)` of each axis of a Slice; None if they are not numbers, or an axis occurs twice."""
     if site.version < 10:
         starts, ends, axes = site.integers("starts"), site.integers("ends"), site.integers("axes")
         steps: Sequence[int] | None = None
@@ -126,7 +126,7 @@ def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:
 
 
 def is_smaller(site: Site, pick: Pick) -> bool:
-    """Whether the Gather takes fewer elements than there are, in every run."""
+    """Whether the Gather returns fewer elements than it reads from, in every run."""
     taken: Dim = 1
     for dim in pick.shape:
         taken = taken * dim
@@ -134,19 +134,19 @@ def is_smaller(site: Site, pick: Pick) -> bool:
 
 
 def picked(site: Site, data: str, indices: Sequence[int], shape: Shape, axis: int) -> str:
-    """A new Gather by constant indices of a static shape. Raises Unavailable."""
+    """Build a Gather by constant indices of a static shape. Raises Unavailable."""
     return site.new("Gather", [data, index_constant(site, indices, shape)], axis=axis)
 
 
 def index_constant(site: Site, indices: Sequence[int], shape: Shape) -> str:
-    """Constant int64 indices of a static shape. Raises Unavailable."""
+    """Add constant int64 indices of a static shape. Raises Unavailable."""
     assert all(isinstance(d, int) for d in shape), "constant indices have a static shape"
     values = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
     return site.add_constant(Constant(7, values.view("<u8")))
 
 
 def gathered_constant(site: Site, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
-    """What constant indices take of a constant, as a new constant; None when it is not known. Raises Unavailable."""
+    """Gather constant indices from a constant, as a new constant; None if that is unknown. Raises Unavailable."""
     found = site.engine.constants.load(site.graph, name)
     if found is None or not all(isinstance(d, int) for d in shape):
         return None

@@ -1,4 +1,4 @@
-"""Nodes that give what they read."""
+"""Identity elimination: nodes whose output equals one of their inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def transpose_in_order(site: Site) -> Rewrite | None:
 
 
 def keeps_order(site: Site) -> bool:
-    """Whether a Transpose moves only axes of size 1: the elements stay in their order."""
+    """Whether a Transpose moves only axes of size 1, so that the elements keep their order."""
     shape = site.shape(0)
     if shape is None:
         return False
@@ -122,7 +122,7 @@ def split_in_one(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Dropout", since=7)
 def dropout_in_inference(site: Site) -> Rewrite | None:
-    """Dropout(x, training_mode=false) == x, where nobody reads the mask"""
+    """Dropout(x, training_mode=false) == x, where the mask is not used"""
     if site.is_needed(1):
         return None
     if site.version >= 12 and site.input(2) and all_of(site, 2) is not False:
@@ -135,7 +135,7 @@ def dropout_in_inference(site: Site) -> Rewrite | None:
 def where_of_one_side(site: Site) -> Rewrite | None:
     """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays
 
-    Not of floats: onnxruntime adds what it takes from either side, so that -0.0 becomes 0.0.
+    Not of floats: onnxruntime adds the elements that it selects from both sides, so that -0.0 becomes 0.0.
     """
     dtype = site.result().dtype
     if dtype is None or not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
@@ -153,9 +153,9 @@ def where_of_one_side(site: Site) -> Rewrite | None:
 
 @rewrites.rewrites("Clip", since=12)
 def clip_within_limits(site: Site) -> Rewrite | None:
-    """Clip(x, lo, hi) == x, where x is integer and within the limits that are given
+    """Clip(x, lo, hi) == x, where x is integer and within the given limits
 
-    Not of floats: without limits they are those of the largest finite numbers, past which is Inf.
+    Not of floats: an omitted limit is the largest finite number in some runtimes, so that infinity is clipped.
     """
     dtype, span = site.fact(0).dtype, site.fact(0).span
     if dtype is None or not dtype.is_integer:
@@ -183,7 +183,7 @@ def of_one(site: Site) -> Rewrite | None:
 
 
 _NEUTRAL = {
-    # operator: the element at the right that changes no integer (bool), and whether it may stand at the left
+    # operator: the right operand that changes no integer (bool), and whether it may be the left one
     "Add": (0, True), "Sub": (0, False), "Mul": (1, True), "Div": (1, False),
     "Or": (0, True), "Xor": (0, True), "And": (1, True),
 }  # fmt: skip
@@ -210,7 +210,7 @@ _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 
 @rewrites.rewrites("Mul", "Div", since=7)
 def times_one(site: Site) -> Rewrite | None:
-    """x * 1 == x / 1 == x of floats that arithmetic has computed: it gives no signalling NaN, which 1 makes quiet"""
+    """x * 1 == x / 1 == x of floats that arithmetic has computed: x has no signalling NaN, which 1 would make quiet"""
     for at in (0, 1) if site.op_type == "Mul" else (0,):
         if not is_computed(site, site.input(at)) or not site.same_shape(site.shape(at), site.result().shape):
             continue
@@ -220,7 +220,7 @@ def times_one(site: Site) -> Rewrite | None:
 
 
 def _is_ones(site: Site, at: int) -> bool:
-    """Whether an input is a constant of float32 or float64 that is 1 throughout."""
+    """Whether an input is a constant of float32 or float64 with all elements 1."""
     constant = site.constant(at)
     if constant is None or constant.data_type not in _ONES:
         return False
@@ -235,10 +235,10 @@ _SUMS = ("ReduceMean", "ReduceSum")
 def reduction_of_one(site: Site) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
-    Of floats a sum makes a signalling NaN quiet, so x is computed; and onnxruntime adds -0.0 to 0.0 where another axis
-    comes after, so the axes are the last ones. Without keepdims they are not negative: onnxruntime reduces an empty
-    tensor along such axes to another shape. It adds int64 as float64, and gives 2**53 for the sum of 2**53 + 1 alone;
-    the law is that of the page, by which the sum of one integer is that integer.
+    A sum of floats makes a signalling NaN quiet, so x has to be computed. onnxruntime adds -0.0 to 0.0 if another axis
+    follows, so the axes are the last ones. Without keepdims they are not negative: onnxruntime reduces an empty tensor
+    along such axes to another shape. It adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone; the
+    law is that of the specification, by which the sum of one integer is that integer.
     """
     shape, dtype, keeps = site.shape(0), site.fact(0).dtype, bool(site.integer("keepdims", 1))
     given = _reduced(site)
@@ -258,7 +258,7 @@ def reduction_of_one(site: Site) -> Rewrite | None:
 
 
 def _reduced(site: Site) -> tuple[int, ...] | None:
-    """The axes of a reduction as they are given, () for all; None when they are not known, or none is reduced."""
+    """The axes of a reduction as given, () for all; None if they are unknown, or no axis is reduced."""
     if site.version < (13 if site.op_type == "ReduceSum" else 18):
         return site.integers("axes") or ()
     given = site.integers_of(1) if site.input(1) else ()
@@ -267,10 +267,10 @@ def _reduced(site: Site) -> tuple[int, ...] | None:
 
 @rewrites.rewrites("Resize", since=11)
 def resize_to_own_size(site: Site) -> Rewrite | None:
-    """Resize(x, sizes) == Resize(x, scales=1) == x, where the shape stays: each place is taken at itself
+    """Resize(x, sizes) == Resize(x, scales=1) == x, where the shape stays: each position is sampled at itself
 
-    Mode "nearest" takes elements as they are. The others add the neighbours times 0, which an infinite one would spoil
-    and which turns -0.0 into 0.0: there x is constant and has neither.
+    Mode "nearest" copies elements. The other modes add the neighbours times 0, which gives NaN for an infinite one and
+    turns -0.0 into 0.0: there x is a constant that has neither.
     """
     if site.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" or site.integer(
         "antialias", 0
@@ -288,7 +288,7 @@ def resize_to_own_size(site: Site) -> Rewrite | None:
 
 
 def _is_plain(site: Site, at: int) -> bool:
-    """Whether an input is a constant of float32 that has finite numbers only, and no -0.0."""
+    """Whether an input is a constant of float32 with finite elements only, and no -0.0."""
     constant = site.constant(at)
     if constant is None or constant.data_type != TensorProto.FLOAT:
         return False
@@ -297,14 +297,14 @@ def _is_plain(site: Site, at: int) -> bool:
 
 
 def _is_all(site: Site, at: int, number: int) -> bool:
-    """Whether every element of an integer or bool input is this one."""
+    """Whether every element of an integer or bool input equals this number."""
     if site.fact(at).dtype is DType.BOOL:
         return all_of(site, at) is bool(number)
     return site.is_within(at, number, number)
 
 
 def all_of(site: Site, at: int) -> bool | None:
-    """What all elements of a bool input are; None when they differ or are not known. An empty one is all true."""
+    """The value of all elements of a bool input; None if they differ or are unknown. An empty one is all true."""
     fact = site.fact(at)
     if fact.dtype is not DType.BOOL:
         return None

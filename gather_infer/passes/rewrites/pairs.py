@@ -1,4 +1,4 @@
-"""Two nodes that are one, or none."""
+"""Fusion of pairs of nodes: inverse pairs cancel, views and other chains become one node."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def squeeze_of_squeeze(site: Site) -> Rewrite | None:
 
 
 def _is_read_by_such(site: Site, inner: Site) -> bool:
-    """Whether all who read what `inner` gives are like this node: it goes when each of them reads its data."""
+    """Whether all readers of `inner` have the operator of this node: once they are rewritten it is dead."""
     if inner.is_graph_output():
         return False
     return all(other.op_type == site.op_type and other.domain == site.domain for other in inner.readers())
@@ -97,7 +97,7 @@ def squeeze_of_unsqueeze(site: Site) -> Rewrite | None:
 
 
 def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
-    """The axes of a Squeeze or Unsqueeze, from 0 on; None when they are not known, not given or repeat."""
+    """The axes of a Squeeze or Unsqueeze, not negative; None if they are unknown, not given or repeated."""
     given = given_axes(site)
     if given is None:
         return None
@@ -108,7 +108,7 @@ def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
 
 
 def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
-    """`outer`, and the positions that `inner` names among those that are not in it."""
+    """`outer`, and the positions that `inner` addresses among the others."""
     rest = [axis for axis in range(len(outer) + max(inner, default=0) + 1) if axis not in outer]
     return [*outer, *(rest[axis] for axis in inner)]
 
@@ -129,7 +129,7 @@ def reshape_of_view(site: Site) -> Rewrite | None:
 
 
 def _copies_the_same(site: Site, inner: Site) -> bool:
-    """Whether an entry of the target that may be 0 copies a dim that is the same before the inner view."""
+    """Whether each entry of the target that may be 0 copies the same dim before the inner view as after it."""
     target, data, view = site.elements(1), inner.shape(0), site.shape(0)
     if target is None:
         return False
@@ -143,7 +143,7 @@ def _copies_the_same(site: Site, inner: Site) -> bool:
 
 @rewrites.rewrites(*VIEWS, "Transpose")
 def view_of_view(site: Site) -> Rewrite | None:
-    """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), where a constant t says it"""
+    """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), with a constant t"""
     inner = site.producer(0, *VIEWS, "Transpose")
     if inner is None or inner.op_type == site.op_type == "Transpose" or not _is_view(inner) or not _is_view(site):
         return None
@@ -159,14 +159,14 @@ def view_of_view(site: Site) -> Rewrite | None:
 
 
 def _is_view(site: Site) -> bool:
-    """Whether the elements keep their order: of a Transpose, whether only axes of size 1 move."""
+    """Whether a node keeps the order of the elements: a Transpose, if only axes of size 1 move."""
     return site.op_type != "Transpose" or keeps_order(site)
 
 
 def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:
-    """A constant target of a Reshape from one shape to the other, right also where a dim is 0; None when there is none.
+    """A constant target of a Reshape between two shapes that is right even if a dim is 0; None if there is none.
 
-    A 0 copies the dim at its place; beside a copy that may be 0 no entry can be -1.
+    A 0 copies the dim at its position; next to a copied dim that may be 0 no entry can be -1.
     """
     target: list[int] = []
     for at, dim in enumerate(shape):
@@ -191,11 +191,11 @@ _WHOLE: Final = {
     DType.UINT8: (8, False), DType.UINT16: (16, False), DType.UINT32: (32, False), DType.UINT64: (64, False),
 }  # fmt: skip
 _EXACT: Final = {DType.FLOAT32: 24, DType.FLOAT64: 53}
-"""Float type -> bits of the integers that it holds exactly."""
+"""Float type -> bits of the integers that it represents exactly."""
 
 
 def is_held(by: DType, dtype: DType) -> bool:
-    """Whether a type holds each number of an integer or bool type."""
+    """Whether a type represents each number of an integer or bool type exactly."""
     if dtype is DType.BOOL:
         return by in _WHOLE or by in _EXACT
     if dtype not in _WHOLE:
@@ -213,7 +213,7 @@ def is_held(by: DType, dtype: DType) -> bool:
 def cast_of_cast(site: Site) -> Rewrite | None:
     """Cast(Cast(x, B), C) == Cast(x, C), where x is integer or bool and B holds each number of its type
 
-    Not of floats: runtimes may change the payload of a NaN on the way.
+    Not of floats: runtimes may change the payload of a NaN in between.
     """
     inner = site.producer(0, "Cast")
     if inner is None:
@@ -238,7 +238,7 @@ def slice_of_slice(site: Site) -> Rewrite | None:
     x[a:b][c:d] == x[a+c : min(b, a+d)], a, b, c, d >= 0
     x[a:][c:-d] == x[a+c : -d], a, c >= 0, d > 0
 
-    All who read the inner Slice are Slices: else it stays, and those that take its parts may be a Split of it.
+    All readers of the inner Slice are Slices: else it stays, and those that read its parts may become a Split of it.
     """
     inner = site.producer(0, "Slice")
     if inner is None or not _is_read_by_such(site, inner):
@@ -247,7 +247,7 @@ def slice_of_slice(site: Site) -> Rewrite | None:
     others = [] if inner.is_graph_output() else inner.readers()
     if len(others) < 2 or not all(_slices(other, inner) for other in others):
         others = [site]
-    made: dict[str, str] = {}  # all of them at once: each alone would read more
+    made: dict[str, str] = {}  # all of them together: each alone would read more bytes
     for other in others:
         cuts = _cut_again(inner, other)
         if cuts is None:
@@ -258,13 +258,13 @@ def slice_of_slice(site: Site) -> Rewrite | None:
 
 
 def _slices(site: Site, inner: Site) -> bool:
-    """Whether a node slices what `inner`, a node of the same graph, gives."""
+    """Whether a node slices the result of `inner`, a node of the same graph."""
     is_slice = site.op_type == "Slice" and not site.domain and site.is_as_named and not site.is_faulty
     return is_slice and site.graph is inner.graph and site.input(0) == inner.output()
 
 
 def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | None:
-    """What a Slice of a Slice leaves, as `_cuts`; None where that is no Slice."""
+    """The Slice that equals a Slice of a Slice, as `_cuts`; None if there is none."""
     rank = site.rank(0)
     first, second = _cuts(inner, rank), _cuts(site, rank)
     if first is None or second is None:
@@ -288,7 +288,7 @@ def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | Non
 
 
 def _cuts(site: Site, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
-    """Axis -> start, end, step of a Slice whose bounds are constant; None when they are not, or an axis repeats."""
+    """Axis -> start, end, step of a Slice with constant bounds; None if they are not, or an axis repeats."""
     if site.version < 10:
         starts, ends, axes, steps = (*(site.integers(name) for name in ("starts", "ends", "axes")), None)
     else:
@@ -379,8 +379,8 @@ _MAX_READ: Final = 1 << 16
 def mul_of_mul(site: Site) -> Rewrite | None:
     """Mul(Mul(x, a), b) == Mul(x, a*b), a is 1, 2, 4, .. or the negative of one, |b| >= 1, and a*b is finite
 
-    Times such an a no bit of a float32 or float64 is lost unless it overflows, and then it does so times a*b as well. b
-    and a scalar a are constant.
+    The product of a float32 or float64 with such an a is exact unless it overflows, and then x * (a*b) overflows as
+    well. b and a scalar a are constant.
     """
     for at in (0, 1):
         inner, factors = site.producer(at, "Mul"), site.constant(1 - at)
@@ -396,7 +396,7 @@ def mul_of_mul(site: Site) -> Rewrite | None:
 
 
 def _scaled(factors: Constant, scale: Constant) -> Constant | None:
-    """Floats of at least 1 in size times a scalar that is a power of two, not below 1; None where they are others."""
+    """Floats of absolute value >= 1 times a scalar power of two >= 1; None for other floats."""
     dtype = _FLOATS.get(factors.data_type)
     if dtype is None or scale.bits.shape != () or factors.bits.size > _MAX_READ:
         return None

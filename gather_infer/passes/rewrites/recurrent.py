@@ -1,4 +1,4 @@
-"""Recurrent operators whose optional inputs say what holds without them."""
+"""Recurrent operators with optional inputs that hold their default value."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gather_infer.passes.table import RewriteSet
 rewrites = RewriteSet()
 
 _STATES: Final = {"GRU": (5,), "LSTM": (5, 6)}
-"""Operator -> its inputs that are 0 where they are left out.
+"""Operator -> its inputs that default to 0.
 
-Not of RNN: onnxruntime multiplies a state that it is given, 0 by an infinite weight too, and none that is left out.
+RNN is left out: onnxruntime multiplies a given state even by an infinite weight, and skips one that is left out.
 """
 
 
@@ -22,7 +22,7 @@ Not of RNN: onnxruntime multiplies a state that it is given, 0 by an infinite we
 def initial_state_of_zeros(site: Site) -> Rewrite | None:
     """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU likewise, of each state by itself
 
-    Not of -0.0, which is not what a state starts with that is left out.
+    Not of -0.0: an omitted state starts with 0.0.
     """
     left = [at for at in _STATES[site.op_type] if site.input(at) and is_zero(site, site.input(at))]
     if not left:

@@ -1,4 +1,4 @@
-"""Several nodes between two that undo each other."""
+"""Elementwise nodes between two views that are inverse to each other."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _MAX_NODES: Final = 24
 def view_around_elementwise(site: Site) -> Rewrite | None:
     """view(f(view(x))) == f(x), f elementwise with numbers, the shape of x is the result's
 
-    Each element stays at its place in memory, so that also what rounds by the place gives the same bits. f may be
-    several nodes, all of which have the shape of the inner view and read nothing else but constants of rank 0.
+    Each element keeps its place in memory, so that operators whose rounding depends on the place give the same bits. f
+    may be several nodes. All of them have the shape of the inner view, and read no other value than constants of rank
+    0.
     """
     found = _region(site)
     if found is None:
@@ -52,7 +53,7 @@ def _region(site: Site) -> tuple[list[Site], Site] | None:
                 return None
             inner = view
             continue
-        region.pop(name, None)  # it comes before all that it reads, however often it is read
+        region.pop(name, None)  # a node comes before its inputs, even if it is read several times
         region[name] = node
         if len(region) > _MAX_NODES:
             return None
@@ -66,6 +67,6 @@ def _region(site: Site) -> tuple[list[Site], Site] | None:
 
 
 def _is_number(site: Site, name: str) -> bool:
-    """Whether a value is a constant of rank 0: it adds no axis to what it is broadcast with."""
+    """Whether a value is a constant of rank 0: it adds no axis when it is broadcast."""
     constant = site.constant_of(name)
     return constant is not None and constant.bits.shape == ()

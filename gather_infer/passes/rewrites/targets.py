@@ -1,4 +1,4 @@
-"""What an input may hold instead that says sizes: targets of Reshape and Expand, ends of Slice."""
+"""Shape operands: the equivalent elements of targets of Reshape and Expand, and of ends of Slice."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 Choices: TypeAlias = "tuple[tuple[Dim, ...], ...]"
-"""For each element what it may be; each combination gives what the node gives."""
+"""For each element the equivalent ones; each combination gives the same result."""
 
 SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
-"""Operators of ai.onnx whose input there may hold other elements than it does."""
+"""Operators of ai.onnx with a shape operand, and its index."""
 
 
 def choices(site: Site) -> list[Choices]:
-    """The ways to fill the input `SIZES[op_type]` of a node of one of these; none where too little is known."""
+    """The alternatives for the shape operand of a node; none if too little is known."""
     if site.domain or site.op_type not in SIZES or site.has_reference:
         return []
     match site.op_type:
@@ -31,7 +31,7 @@ def choices(site: Site) -> list[Choices]:
 
 
 def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
-    """The elements of the first way in which all of them are numbers."""
+    """The elements of the first alternative in which all can be numbers."""
     for way in ways:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
         found = [number for number in numbers if number is not None]
@@ -41,16 +41,16 @@ def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
 
 
 def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
-    """Targets of a Reshape, for a node with or without `allowzero`; what needs no -1 comes first.
+    """Targets of a Reshape with or without `allowzero`; those without -1 come first.
 
-    An entry is the dim of the result; 0 where that is the dim of data; as it was, where it is computed. One may be -1
-    where all other dims are at least 1: runtimes refuse it beside a 0, also beside one that is copied.
+    An entry is the dim of the result, 0 where data has the same dim, or the present entry where a node computes it. One
+    entry may be -1 if all other dims are at least 1: runtimes refuse it next to a 0, even if that copies a dim.
     """
     data, result, target = site.shape(0) or (), site.result().shape, site.elements(1)
     if result is None:
         return []
     if target is not None and (len(target) != len(result) or (site.integer("allowzero", 0) != 0) != allowzero):
-        target = None  # an entry of 0 meant something else there
+        target = None  # an entry of 0 has another meaning there
     entries: list[list[Dim]] = []
     for at, dim in enumerate(result):
         copies = at < len(data) and site.equal(data[at], dim)
@@ -71,7 +71,7 @@ def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
         others = [*result[:at], *result[at + 1 :]]
         if any(isinstance(entry, int) for entry in each) or not all(site.at_most(1, dim) for dim in others):
             continue
-        # A computed entry that is not the dim itself may be a -1 of its own.
+        # A computed entry that is not the dim itself may be -1 at run time.
         safe = [
             [e for e in other if isinstance(e, int) or e is dim] for other, dim in zip(entries, result, strict=True)
         ]
@@ -81,13 +81,13 @@ def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
 
 
 def _expand_choices(site: Site) -> list[Choices]:
-    """The target of an Expand: the dim of the result, or 1 where data has it already."""
+    """Targets of an Expand: the dims of the result, or 1 where data has the dim already."""
     data, result = site.shape(0), site.result().shape
     target, shape = site.elements(1), site.shape(1)
     if data is None or result is None or shape is None or len(shape) != 1 or not isinstance(shape[0], int):
         return []
     way: list[tuple[Dim, ...]] = []
-    for back in range(shape[0], 0, -1):  # an axis counts from the last one
+    for back in range(shape[0], 0, -1):  # axes are aligned at the last one
         dim = result[-back]
         found: list[Dim] = [1] if back <= len(data) and site.equal(data[-back], dim) else []
         if dim not in found:
@@ -99,7 +99,7 @@ def _expand_choices(site: Site) -> list[Choices]:
 
 
 def _slice_choices(site: Site) -> list[Choices]:
-    """The ends of a Slice: one at or past the end of its axis may be as large as its type allows."""
+    """Ends of a Slice: an end at or past the end of its axis may be the largest number of its type."""
     data, ends, dtype = site.shape(0), site.elements(2), site.fact(2).dtype
     if data is None or ends is None or dtype not in (DType.INT32, DType.INT64):
         return []
