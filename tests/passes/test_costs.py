@@ -58,7 +58,7 @@ def _constant_bytes(made: ModelProto) -> int:
 
 
 def _run_bytes(made: ModelProto, feeds: Mapping[str, np.ndarray]) -> int:
-    """Bytes read and written by nodes in a run; Shape and Size do not read their input, small constants cost nothing."""
+    """Bytes read and written by nodes in a run; Shape and Size do not read their input, small constants are free."""
     constants = _constants(made.graph)
     known = {**feeds, **constants, **Runtime(made).run(feeds)}
     free = {name for name, array in constants.items() if array.size <= SMALL}
