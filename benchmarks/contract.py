@@ -1,4 +1,4 @@
-"""What it costs to hold feeds against a contract, in units of numpy's own min and max over the same arrays.
+"""Cost of checking feeds against a contract, in units of numpy's own min and max over the same arrays.
 
     python benchmarks/contract.py [--batch N] [--length N] [--runs N]
 

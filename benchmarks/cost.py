@@ -101,7 +101,7 @@ def compare(name: str, python: str) -> tuple[list[str], int, bool]:
 
 
 def counted(counter: str, path: str, python: str) -> Mapping[str, int] | None:
-    """What a counter finds, by operator; None where it fails."""
+    """Counts of a counter, by operator; None where it fails."""
     script = Path(__file__).with_name("counters.py")
     done = subprocess.run([python, script, counter, path], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -111,7 +111,7 @@ def counted(counter: str, path: str, python: str) -> Mapping[str, int] | None:
 
 
 def explained(counter: str, inference: gather_infer.Inference) -> Counter[str]:
-    """What a counter is known to add to the products of an operator.
+    """Operations that a counter is known to add to the products of an operator.
 
     onnx-tool adds an addition per element of a bias: Conv, ConvTranspose, Gemm, LSTM; of an LSTM also what its
     activations take. Both count a ConvTranspose by the elements of Y, each of them as if no stride left any out.

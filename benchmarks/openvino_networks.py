@@ -40,7 +40,7 @@ VARIANTS = ("static", "dynamic")
 
 
 def run(python: str, module: str, suffix: str, folder: Path, tasks: Sequence[str]) -> dict[str, Any]:
-    """What a process wrote for each task; one that it did not write has ended it, or taken too long."""
+    """The result that a process wrote for each task; a missing one ended the process, or exceeded its time limit."""
     left = list(tasks)
     while left:
         chunk = left[:CHUNK]

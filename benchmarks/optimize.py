@@ -66,7 +66,7 @@ class Turn:
 
 @dataclass
 class Result:
-    """What a tool has made of a model.
+    """The result of a tool on a model.
 
     units    None when the tool failed
     verdict  "identical", "packing" (benchmarks/outcomes.py), or in which way it is not

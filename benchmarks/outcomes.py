@@ -1,4 +1,4 @@
-"""What an optimiser has made of a model, by onnxruntime; one process each, since a model may bring it down.
+"""Judge and time optimised models in onnxruntime; one process each, since a model may crash it.
 
     python benchmarks/outcomes.py judge FIXTURE ORIGINAL RESULT ...      a line of JSON for each result
     python benchmarks/outcomes.py time FIXTURE ROUNDS ORIGINAL RESULT ...   one line of JSON for all
@@ -108,7 +108,7 @@ class Runs:
         return found
 
     def compare(self, other: Runs) -> str:
-        """What can be said of another model that ought to be the same."""
+        """The outcome of comparing a model with the one it should equal."""
         if sum(outputs is not None for outputs in self.found) < LEAST_RUNS or not self.stable:
             return "not judged"
         if not other.found:
@@ -123,7 +123,7 @@ class Runs:
 
 
 def _bits(value: Any) -> Any:
-    """What two values share when they are the same bit for bit."""
+    """A key that is equal for values that are bit-identical."""
     if isinstance(value, list):
         return [_bits(each) for each in value]
     array = np.asarray(value)

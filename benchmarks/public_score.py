@@ -1,4 +1,4 @@
-"""What every command makes of one model; a process each, since a model may bring it down.
+"""Score every command on one model; one process each, since a model may crash it.
 
     python benchmarks/public_score.py MODEL [--runs N] [--memory GIB] [--seconds N]
 
@@ -94,7 +94,7 @@ class Limits:
 
 @dataclass
 class Score:
-    """What the steps of one model share."""
+    """State shared by the steps of one model."""
 
     path: Path
     folder: Path
@@ -265,7 +265,7 @@ class Score:
         return {**result, "findings": findings}
 
     def differences(self, path: Path, result: dict[str, Any]) -> list[list[str]]:
-        """What a result computes otherwise, on what the model ran on and on the same with special floats."""
+        """Outputs in which a result differs, on the feeds of the model and on the same feeds with special floats."""
         findings = []
         before, after = session(self.path), session(path)
         names = [output.name for output in before.get_outputs()]
@@ -312,7 +312,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Done:
-    """What a command of the program said."""
+    """Output of a command of the program."""
 
     code: int
     text: str
@@ -335,7 +335,7 @@ def command(*words: str) -> Done:
 def sizes_of_defaults(
     inference: gather_infer.Inference, constants: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[str, int]]:
-    """What symbols are where inputs have their defaults, `constants` by name and shape."""
+    """Sizes of the symbols when inputs have their defaults, `constants` by name and shape."""
     for name in inference.inputs:
         fact = inference[name]
         if name in constants and isinstance(fact, gather_infer.SymbolicTensor) and fact.shape is not None:

@@ -123,7 +123,7 @@ FILE_COMMANDS = {"onnx, to a file": _onnx_path}
 
 
 def known_types(name: str, path: str) -> dict[str, list[bool] | None]:
-    """What a tool finds out about the outputs of the nodes of the main graph: per dim whether it is exact.
+    """Types that a tool infers for the outputs of the nodes of the main graph: per dim whether it is exact.
 
     None for a value whose element type or rank is not known. A dim is exact when it is a number, or an expression with
     no other names than those that dims of the inputs have; whether it is right is not asked here. The `value_info` in

@@ -37,7 +37,7 @@ def page(text: str, figures: Mapping[str, Any]) -> str:
 
 
 def comparison(figures: Mapping[str, Any]) -> str:
-    """What docs/comparison.md has of shapes."""
+    """The shape figures of docs/comparison.md."""
     whole, count = figures["whole"], len(figures["first"])
     rows = [
         ["", *TOOLS.values()],
@@ -99,7 +99,7 @@ def whole(figures: Mapping[str, Any]) -> str:
 
 
 def measured(figures: Mapping[str, Any]) -> str:
-    """What the figures were measured with."""
+    """Versions and machine of the measurements."""
     stated = figures["measured"]
     tools = ", ".join(f"{name} {stated[name]}" for name in ("onnx", "onnxruntime", "onnx-shape-inference"))
     return f"Measured with Python {stated['python']}, {tools}, on the {stated['fixtures']} fixtures."

@@ -45,7 +45,7 @@ MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the tests made of one change; `test` is the first that failed, `ran` how many were asked."""
+    """The outcome of the tests for one change; `test` is the first that failed, `ran` how many were run."""
 
     place: Place
     result: str

@@ -152,7 +152,7 @@ def forked(
 def _exchange(file: str, name: str, functions: dict[tuple[str, str], list[FunctionType]]) -> None:
     """Give the functions of that name, and those inside them, the code of the file as it is now.
 
-    A file that nobody has imported yet needs no exchange.
+    A file that was not imported yet needs no exchange.
     """
     changed: dict[str, list[CodeType]] = {}
     pending = [("", compile(Path(file).read_bytes(), file, "exec"))]

@@ -19,7 +19,7 @@ def twice(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Killer", since=1)
 def killer(op: OpCall) -> list[SymbolicTensor]:
-    """Nothing: nobody is left to hear of it."""
+    """Return nothing: the process that would receive it has ended."""
     os.kill(os.getpid(), signal.SIGKILL)
     return [op.tensor(0)]
 

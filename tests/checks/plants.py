@@ -16,7 +16,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 @dataclass(frozen=True)
 class Plant:
-    """What is planted into a fixture.
+    """A fault planted into a fixture.
 
     change     edits the model, and may write beside `path`, where it will be saved; what it returns is the place
     code       of the finding

@@ -150,7 +150,7 @@ def test_inputs_and_outputs_without_a_shape_are_named() -> None:
 
 
 def test_the_checker_is_not_shown_weights() -> None:
-    """What it would copy, and what lies elsewhere, was looked at before."""
+    """Weights that it would copy, and external ones, are checked beforehand."""
     model = onnx.load(BERT)
     assert check(model).errors == ()
 

@@ -1,4 +1,4 @@
-"""What onnxruntime refuses to load is an error, what it loads and runs is none: small models, held against it."""
+"""`check` reports an error exactly where onnxruntime refuses to load: small models, compared with it."""
 
 # ruff: noqa: E501
 

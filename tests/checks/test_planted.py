@@ -1,4 +1,4 @@
-"""What is planted into copies of the fixtures is found, with its code and place; the fixtures themselves are clean."""
+"""Planted faults are found, with code and location; the fixtures themselves are clean."""
 
 from __future__ import annotations
 

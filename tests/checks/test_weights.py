@@ -1,4 +1,4 @@
-"""What is told of weights: data that is not there, keys that no reader takes, and elements that are no numbers."""
+"""Findings about weights: missing data, keys that no reader accepts, and elements that are no numbers."""
 
 from __future__ import annotations
 

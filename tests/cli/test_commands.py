@@ -1,4 +1,4 @@
-"""What commands report: with -v, with --all, as JSON."""
+"""Reports of the commands: with -v, with --all, as JSON."""
 
 from __future__ import annotations
 

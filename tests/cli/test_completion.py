@@ -1,4 +1,4 @@
-"""What shells complete, asked by click's protocol and by a real bash."""
+"""Shell completion, through click's protocol and in a real bash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.conftest import PROGRAM, Run
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:
-    """What is offered for the last word of a line, `type,value`; nothing is printed beside."""
+    """Candidates for the last word of a line, `type,value`; nothing else is printed."""
     words = line.split(" ")
     environment = {
         **os.environ,
@@ -108,7 +108,7 @@ def test_a_real_bash_completes_a_tensor(run: Run, tmp_path: Path) -> None:
 
 
 def _in_bash(folder: Path, steps: list[tuple[bytes, bytes]]) -> str:
-    """What an interactive bash shows when it is typed into; each step waits for a text, half a minute at most."""
+    """Output of an interactive bash for typed input; each step waits for a text, half a minute at most."""
     leader, follower = pty.openpty()
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TERM": "dumb", "PS1": "$ "}
     shell = subprocess.Popen(

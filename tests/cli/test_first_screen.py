@@ -33,7 +33,7 @@ def plain(text: str) -> list[str]:
 
 
 def wide(run: Run, *arguments: str) -> str:
-    """What goes to a pipe."""
+    """Output on a pipe."""
     return run(*arguments).stdout
 
 

@@ -1,4 +1,4 @@
-"""What the commands print, word for word. `GOLDEN=write pytest tests/cli/test_golden.py` writes the texts anew; the
+"""Output of the commands, word for word. `GOLDEN=write pytest tests/cli/test_golden.py` writes the texts anew; the
 difference is then reviewed like code."""
 
 from __future__ import annotations

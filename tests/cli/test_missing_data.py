@@ -88,7 +88,7 @@ def test_large_weights_alone_change_nothing(run: Run) -> None:
 
 
 def test_a_model_in_memory_may_have_constants_elsewhere(missing: onnx.ModelProto) -> None:
-    """Also indices in the attribute of a node: nobody says where their data is."""
+    """Also indices in the attribute of a node: their data has no location."""
     model = onnx.load("missing.onnx", load_external_data=False)
     inference = gather_infer.infer(model)
     assert (str(inference["input_ids"]), inference.errors) == ("int64[batch, seq]", ())

@@ -1,4 +1,4 @@
-"""What is shown while a command works: on a terminal, and nowhere else."""
+"""Progress of a command: on a terminal, and nowhere else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(
     code: int = 0,
     more: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """What goes to standard output and to standard error, which is a terminal or a pipe."""
+    """Text on standard output and on standard error, which is a terminal or a pipe."""
     plain = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "TERM")}
     ours, theirs = pty.openpty() if terminal else os.pipe()
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What `fold` and `optimize` tell of their work."""
+"""Reports of `fold` and `optimize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person meets in the first hour, on terminals of 80 and of 120 columns: every line fits, nothing is lost."""
+"""Screens of the first hour on terminals of 80 and 120 columns: every line fits, nothing is lost."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.cli.test_streams import on_a_terminal
 
 
 def shown(columns: int, *arguments: str) -> tuple[int, str]:
-    """What a terminal of that width shows in the end: no progress."""
+    """The final screen of a terminal of that width, without progress."""
     return on_a_terminal(columns, *arguments, "-q")
 
 

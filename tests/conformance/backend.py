@@ -210,7 +210,7 @@ def judge(
 ) -> tuple[str, str]:
     """The verdict on one fact about a recorded value, and why it is not `exact`.
 
-    open_axes   whose sizes nobody can know
+    open_axes   whose sizes depend on data
     """
     if fact == SymbolicTensor():
         return "open", "nothing is known"
@@ -233,7 +233,7 @@ def judge(
 def _judge_sequence(
     fact: Value, declared: onnx.TypeProto, value: Iterable[Any], sizes: Mapping[str, int]
 ) -> tuple[str, str]:
-    """All that is said of the members must be true of each; a size in which they differ is nobody's."""
+    """Facts of the members must hold for each; a size in which they differ belongs to none."""
     members = [_array(member) for member in value]
     if not isinstance(fact, SequenceType):
         return "wrong", f"{fact}, is a sequence"

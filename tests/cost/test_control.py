@@ -20,7 +20,7 @@ def model(graph: str, functions: str = "") -> ModelProto:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model costs, worked out from the page of each operator."""
+    """The cost of a model, derived from the page of each operator."""
 
     macs: str
     peak: str

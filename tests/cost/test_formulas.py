@@ -304,7 +304,7 @@ def test_transforms_of_microsoft_by_their_definition() -> None:
 
 
 def test_masked_attention_of_one_step() -> None:
-    """What is known of the cache is an input; the buffer of the cache is longer."""
+    """The known part of the cache is an input; the buffer of the cache is longer."""
     b, heads, e, ev, past, buffer = 2, 4, 3, 5, 7, 16
     scores, shape = products(np.matmul, (b, heads, 1, e), (b, heads, e, past + 1))
     values, _ = products(np.matmul, shape, (b, heads, past + 1, ev))

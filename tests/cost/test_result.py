@@ -1,4 +1,4 @@
-"""What can be asked of a cost."""
+"""Queries of a cost."""
 
 from __future__ import annotations
 

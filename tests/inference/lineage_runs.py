@@ -168,7 +168,7 @@ def said(row: Row) -> Verdict:
 
 
 def check(name: str, row: Row) -> None:
-    """What is said of any tensor on the way holds in every run, and the verdict is what the runs say.
+    """Facts of every tensor on the way hold in every run, and the verdict agrees with the runs.
 
     The ends of the span of `y` are elements in some run.
     """

@@ -1,4 +1,4 @@
-"""What `infer -o` writes into bodies of loops holds in every iteration: onnxruntime tells the shapes."""
+"""Types that `infer -o` writes into loop bodies hold in every iteration, by the shapes of onnxruntime."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_body_is_annotated_truly(name: str) -> None:
 
 @pytest.mark.parametrize("limit", [10, 20, 30, 40, 10_000])
 def test_a_trial_of_a_body_that_was_not_ended_says_nothing(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The facts of a hypothesis that nobody has confirmed are not those of the body."""
+    """The facts of an unconfirmed hypothesis are not those of the body."""
     monkeypatch.setattr(limits, "BODY_NODES", limit)
     monkeypatch.setattr(limits, "BODY_NODES_PER_NODE", 0)
     inference = infer(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 17]> g {NESTED}'))

@@ -1,4 +1,4 @@
-"""What an inference answers to those who hold it: by name, as rows, at sizes, as a file, in a notebook."""
+"""Queries of an inference: by name, as rows, at sizes, as a file, in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run may spend and how large a fact may grow: at each limit, and one past it."""
+"""Budgets of a run and limits of the size of a fact: at each limit, and one past it."""
 
 from __future__ import annotations
 

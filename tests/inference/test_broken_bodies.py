@@ -201,7 +201,7 @@ DEAD = {
 @pytest.mark.parametrize("name", DEAD)
 @pytest.mark.parametrize("kind", ["If", "Loop"])
 def test_in_a_body_that_never_runs_only_the_model_itself_is_wrong(kind: str, name: str) -> None:
-    """What onnxruntime refuses to load is found; what it loads and runs past is not."""
+    """Models that onnxruntime refuses to load are found; those that it loads and runs are not."""
     nodes, code = DEAD[name]
     body = {
         "If": f"y = If(no) <then_branch = t () => (o) {{ {nodes} }}, else_branch = e () => (p) {{ p = Identity(x) }}>",

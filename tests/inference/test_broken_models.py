@@ -1,4 +1,4 @@
-"""What is wrong inside readable models: every fault is a diagnostic with its code, the allowed range and what was found."""
+"""Faults inside readable models: every one is a diagnostic with its code, the allowed range and what was found."""
 
 from __future__ import annotations
 

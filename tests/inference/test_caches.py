@@ -1,4 +1,4 @@
-"""What a run remembers: a node that repeats an earlier one but for one thing is answered for what it is itself.
+"""Caches of a run: a node that equals an earlier one but for one component gets its own result.
 
 Each pair of nodes differs in one component of what is remembered. The later node has to have the facts that it has
 alone, and both are held against onnxruntime.

@@ -1,4 +1,4 @@
-"""What the model declares stands in where nothing can be inferred, and a caller's rule is held to its contract."""
+"""Declarations of the model replace types that cannot be inferred, and a user's rule is held to its contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--input` says of an input, declared in its type in the file that is written."""
+"""Constraints of `--input`, declared in the types of the written file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initializers that are inputs too: a caller may override them, unless somebody says that nobody does."""
+"""Initializers that are inputs too: a caller may override them, unless an option excludes it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_names_that_are_said_of_other_values() -> None:
 
 
 def test_a_name_of_the_file_does_not_come_back_once_generated() -> None:
-    """What another run has written over value_info is no reason for new names."""
+    """Types that another run wrote over value_info are no reason for new names."""
     annotated = infer(COUNTS).annotated()
     assert shapes(annotated) == shapes(COUNTS)
     assert str(infer(COUNTS)["j"]) == "int64[1, nonzero_1]"

@@ -1,4 +1,4 @@
-"""What the walk knows of an operator: the traits it has whoever has written its rule, bodies and what they import."""
+"""Op resolution: traits independent of who wrote the rule, function bodies and their imports."""
 
 from __future__ import annotations
 

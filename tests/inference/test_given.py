@@ -1,4 +1,4 @@
-"""What is said of the inputs, read and held against every small binding; types of every kind there and back."""
+"""Input constraints, parsed and checked at every small binding; types of every kind in a round trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds on both paths of an If, and what a declared type contradicts; held against onnxruntime."""
+"""Joins of both branches of an If, and contradictions of declared types; compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_choice_by_a_size_holds(name: str) -> None:
 
 
 def told(inference: Inference, name: str) -> str:
-    """What the fact of a tensor says in terms of the model's sizes."""
+    """The fact of a tensor at the model's sizes."""
     fact = inference[name]
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or any(map(inference.is_generated, fact.shape)):
         return "nothing"

@@ -1,4 +1,4 @@
-"""What is said of an index, in a table for each group of laws: spans and verdicts, held against onnxruntime."""
+"""Provenance of indices, a table for each group of transfer functions: value ranges and verdicts, compared with onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is demanded of the columns of an index, each of which addresses an axis of its own."""
+"""Constraints of the columns of an index, each of which addresses its own axis."""
 
 from __future__ import annotations
 

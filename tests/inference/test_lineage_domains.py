@@ -1,4 +1,4 @@
-"""What is followed through operators of another domain, by what their rules say of them."""
+"""Provenance through operators of another domain, by the traits of their rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_operator_of_another_domain_is_not_followed() -> None:
     [(None, False, "undecided"), (0, False, "undecided"), (1, False, "-9 <= x < 9"), (1, True, "-9 <= x < 9")],
 )
 def test_an_operator_of_another_domain_is_followed_where_it_moves(moves: int | None, permutes: bool, said: str) -> None:
-    """What `local.Turn` gives are elements of x, and of nothing else; x itself is an input of the graph."""
+    """`local.Turn` returns elements of x, and of nothing else; x itself is an input of the graph."""
     rules = RuleSet("local")
 
     @rules.rule("Turn", moves=moves, permutes=permutes)

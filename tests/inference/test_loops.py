@@ -102,7 +102,7 @@ def test_a_scan_of_opset_8_keeps_what_is_known_of_integers() -> None:
 
 @pytest.mark.parametrize("states", [1, 0])
 def test_a_scan_of_opset_8_over_any_rank(states: int) -> None:
-    """Nothing but the element type is known of what has no known rank; nobody knows the batch then."""
+    """Only the element type of an unranked value is known; its batch is unknown."""
     given, taken, made, body = ("f, ", "float[] t, ", "float[] t2, ", "t2 = Neg(t)") if states else ("", "", "", "")
     proto = untyped(
         model(

@@ -73,7 +73,7 @@ def test_an_input_that_is_left_out_is_absent_in_the_body() -> None:
 
 @pytest.mark.parametrize("is_alike", [False, True])
 def test_what_the_nodes_of_a_body_say(is_alike: bool) -> None:
-    """Of a body that fails where the node does the demands are kept; what it addresses by index nobody is told."""
+    """A body that fails where its node does preserves the implied constraints; its accesses are not reported."""
     text = "f (x, w, t, i) => (y) { a = Gather(t, i) s = Concat<axis = 1>(x, w) y = Neg(s) }"
     graph = "g (float[N, 2] x, float[M, 3] w, float[9] t, int64[K] i) => (y) { y = own.F(x, w, t, i) }"
     found = inferred(Own(text, is_alike), graph)

@@ -1,4 +1,4 @@
-"""What is misspelt is answered with the name that is near, and what is said in another form with the right one."""
+"""Errors about misspelt names suggest the close match, those about another form the right one."""
 
 from __future__ import annotations
 

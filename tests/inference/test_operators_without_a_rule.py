@@ -68,7 +68,7 @@ def test_onnx_is_asked_about_static_shapes(name: str, monkeypatch: pytest.Monkey
 
 
 def made_by_onnx(op_type: str, version: int, node: onnx.NodeProto, kinds: list[onnx.TypeProto]) -> dict[str, str]:
-    """What the nodes of the body make that onnx has for an operator at a version of ai.onnx, each with its operator."""
+    """Values of the function body that onnx has for an operator at a version of ai.onnx, each with its operator."""
     schema: Any = onnx.defs.get_schema(op_type, version)
     if schema.has_function:
         body = schema.get_function_with_opset_version(version)

@@ -53,7 +53,7 @@ def test_a_body_that_reads_what_stands_behind_its_node(name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "dtype"), [("float", DType.FLOAT32), ("int64", None)])
 def test_a_function_with_other_inputs_than_the_operator_of_its_name(kind: str, dtype: DType | None) -> None:
-    """Nobody counts the inputs of the operator: what holds of both results is the element type, if it is the same."""
+    """The inputs of the operator are not counted: both results share the element type, if it is the same."""
     text = f"""<ir_version: 8, opset_import: ["" : 18]> g (float[N] x, {kind}[N, 3] w) => (y) {{ y = Relu(x, w) }}
         <domain: "", opset_import: ["" : 18]> Relu (a, b) => (c) {{ c = Neg(b) }}"""
     found = infer(onnx.parser.parse_model(text))
@@ -92,7 +92,7 @@ def test_a_loop_that_is_given_up(
 
 
 def test_a_function_is_not_followed_as_the_operator_of_its_name() -> None:
-    """An Identity that negates: it is enough that x and -x are in bounds, and nobody knows what is needed."""
+    """An Identity that negates: it is sufficient that x and -x are in bounds; the necessary condition is unknown."""
     text = """<ir_version: 8, opset_import: ["" : 18]> g (int64[N] x, float[9] table) => (z) { y = Identity(x) z = Gather(table, y) }
         <domain: "", opset_import: ["" : 18]> Identity (a) => (b) { b = Neg(a) }"""
     (found,) = verdicts(infer(onnx.parser.parse_model(text)))
@@ -112,7 +112,7 @@ def test_a_function_that_is_called_like_an_operator_that_addresses() -> None:
     [("r = NonZero(s2) f = Squeeze(r, v0) t = Cast<to = 1>(f)", 1), ("t = Concat<axis = 0>(s2, x)", 1)],
 )
 def test_a_state_of_one_rank_keeps_it(body: str, rank: int) -> None:
-    """Its size is another one in each iteration, that nobody knows, or one that grows."""
+    """Its size differs in each iteration, unknown or growing."""
     proto = model(
         f"""(float[N] x, int64 m) => (y) {{ v0 = Constant<value_ints = [0]>() go = Constant<value = bool {{1}}>()
         y = Loop(m, go, x) <body = b (int64 i, bool k, float[A] s2) => (bool k2, float[B] t) {{ {body} k2 = Identity(k) }}> }}""",

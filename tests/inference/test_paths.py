@@ -1,4 +1,4 @@
-"""What is said of a value on two paths, and outside a body, held against every value that either path has."""
+"""Facts of a value on two paths, and outside a body, compared with every value on either path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an iteration gives another shape: where onnxruntime fails, where it runs, and what is reported of either."""
+"""Values whose shape differs between iterations: where onnxruntime fails, where it runs, and what is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the walk does with a node beside asking its rule: what fails, what is declared, what is remembered of sizes."""
+"""Interpretation of a node around the call of its rule: failures, declarations, remembered sizes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BRANCHES = """v = If(c) <
 
 @pytest.mark.parametrize(("other", "length"), [("int64", 2), ("int32", None)])
 def test_a_condition_that_fails_decides_nothing(other: str, length: int | None) -> None:
-    """Less(3, 2) takes the second branch; of numbers of two types it is an error, and nobody knows."""
+    """Less(3, 2) takes the second branch; of numbers of two types it is an error, and the result is unknown."""
     text = f"(float[n] x) => (v) {{ a = Constant<value = int64 {{3}}>() b = Constant<value = {other} {{2}}>() c = Less(a, b) {BRANCHES} }}"
     found = infer(model(text, opset=18))
     assert [d.code for d in found.errors] == ([] if length else ["GI211"])
@@ -107,7 +107,7 @@ def test_what_agrees_with_what_is_declared_is_not_believed() -> None:
 
 @pytest.mark.parametrize(("test", "rank"), [("Less(s, one)", 2), ("GreaterOrEqual(s, one)", 1), ("Less(s, two)", None)])
 def test_a_branch_of_another_rank_is_taken_where_no_size_is_0(test: str, rank: int | None) -> None:
-    """A size is less than 1 where it is 0 only; whether it is less than 2 nobody knows."""
+    """A size is less than 1 only where it is 0; whether it is less than 2 is unknown."""
     text = f"""(float[n] x, float[a, b] w) => (y) {{
         one = Constant<value_int = 1>() two = Constant<value_int = 2>()
         e = Shape(x) s = Squeeze(e) c = {test}

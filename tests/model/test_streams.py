@@ -1,4 +1,4 @@
-"""What is no file: pipes, devices, sockets and directories in the place of a model."""
+"""Paths that are no regular files: pipes, devices, sockets and directories in the place of a model."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Case:
 
 @dataclass(slots=True)
 class Build:
-    """What a case builds with; only the process that has OpenVINO makes one."""
+    """Builder of a case; only the process that has OpenVINO makes one."""
 
     variant: Variant
     ov: Any
@@ -62,7 +62,7 @@ class Build:
         return self._unranked(made, array.shape) if self.variant == "unranked" else made
 
     def _unranked(self, made: Any, shape: Sequence[int]) -> Any:
-        """A value of which nobody knows the rank, as an input of ONNX has to have one."""
+        """A value of unknown rank, as an input of ONNX has to have one."""
         ops = self.ov.opset16
         pattern = ops.parameter(self.ov.PartialShape([-1]), np.int64, name=f"in{len(self.parameters)}")
         self.parameters.append(pattern)

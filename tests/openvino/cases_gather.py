@@ -197,7 +197,7 @@ def build_other(kind: str, version: int, drawn_case: Any, table: str, index: str
 
 
 def edges() -> dict[str, Case]:
-    """What a draw does not meet: axes that are not constant but known, tables of strings, no rank, sizes of 0."""
+    """Cases that draws do not reach: known axes that are not constant, tables of strings, no rank, sizes of 0."""
     table, at = np.arange(1, 25, dtype="f4").reshape(2, 3, 4), np.array([[0, 5], [-3, 2]], "i8")
 
     def of(

@@ -1,4 +1,4 @@
-"""What every run has: of each version of the layers of networks the first case, of unknown dims, and the last one."""
+"""The cases of every run: for each version of the layers of networks the first, of unknown dims, and the last."""
 
 from __future__ import annotations
 

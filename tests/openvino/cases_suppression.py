@@ -182,7 +182,7 @@ CASES["NMSRotated: no images"] = Case(partial(nms_rotated, numbers=[5, 0.3, 0.2]
 
 
 def nothing(boxes: Any, scores: Any) -> list[Any]:
-    """What the pages say of no boxes or classes: nothing for each image. OpenVINO tells of no image at all then."""
+    """The specified result for no boxes or classes: nothing for each image. OpenVINO returns no image at all then."""
     return [np.zeros((0, 6), "f4"), np.zeros((0, 1), "i8"), np.zeros(len(boxes), "i8")]
 
 

@@ -39,7 +39,7 @@ def written(name: str) -> Path:
 
 
 def runs(name: str) -> list[Run]:
-    """What OpenVINO computes with a model of the worker."""
+    """The outputs of OpenVINO for a model of the worker."""
     return [Run(*run) for run in pickle.loads(written(name).with_suffix(".pickle").read_bytes())]
 
 
@@ -51,7 +51,7 @@ sys.stdout.buffer.write(pickle.dumps([results[k].copy() for k in range(len(resul
 
 
 def computed(path: Path) -> list[Any]:
-    """What OpenVINO computes with an IR that has no inputs."""
+    """The outputs of OpenVINO for an IR that has no inputs."""
     done = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, timeout=120, check=True)
     return list(pickle.loads(done.stdout))
 

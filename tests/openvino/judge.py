@@ -1,4 +1,4 @@
-"""What OpenVINO gives for the cases of a module, beside what the converted models give in onnxruntime."""
+"""Compare OpenVINO on the cases of a module with the converted models in onnxruntime."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def difference(one: Recorded, opset: int | None = None) -> str:
 
 
 def wrong_facts(one: Recorded) -> str:
-    """What `infer` says of the outputs of an IR, or of all its runs, and OpenVINO contradicts; "" when nothing."""
+    """Facts of `infer` about the outputs of an IR, or about all its runs, that OpenVINO contradicts; "" when none."""
     if one.reason:
         return ""
     known = infer(one.path.with_suffix(".xml"), assume=False)
@@ -131,7 +131,7 @@ def wrong_facts(one: Recorded) -> str:
 
 
 def _broken(known: Inference, sizes: Mapping[str, int]) -> str:
-    """What a run is said to need, of sizes of inputs, that these are not."""
+    """Constraints on input sizes that these sizes violate."""
     needs = [((c.left, c.relation, c.right),) for c in known.constraints] + [d.any_of for d in known.demands]
     for any_of in needs:
         told = all(free_symbols(left) | free_symbols(right) <= sizes.keys() for left, _, right in any_of)

@@ -95,7 +95,7 @@ def model_of(ov: Any, outputs: Sequence[Any], flat: Sequence[bool], build: Build
 
 
 def tensor_of(ov: Any, array: Any, port: Any) -> Any:
-    """What OpenVINO is fed; a scalar has to be a true one."""
+    """A feed of OpenVINO; a scalar has to be a true one."""
     if array.dtype.kind in "US":
         return ov.Tensor(array.tolist() if array.ndim else [str(array)])
     made = ov.Tensor(port.get_element_type(), ov.Shape(list(array.shape)))

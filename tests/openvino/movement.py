@@ -1,4 +1,4 @@
-"""What the cases of layers that move elements are made with."""
+"""Builders of the cases of layers that move elements."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def differences_back(name: str, folder: Path) -> list[str]:
 
 
 def wrong_facts(name: str, folder: Path) -> list[str]:
-    """What `infer` of the IR finds wrong, above all against the types that its ports state."""
+    """Errors of `infer` on the IR, above all against the types that its ports declare."""
     known = infer(ir_of(name, folder))
     return [f"{d.code} {d.message}" for d in known.diagnostics if d.code == "GI201" or d.severity is Severity.ERROR]
 

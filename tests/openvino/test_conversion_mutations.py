@@ -46,7 +46,7 @@ def sources() -> list[tuple[bytes, bytes]]:
 
 
 def replaced(text: bytearray, pattern: bytes, rng: random.Random, choose: Callable[[list[bytes]], bytes]) -> None:
-    """What some match of the pattern's group is made."""
+    """Replace the group of one match of the pattern."""
     found = list(re.finditer(pattern, bytes(text)))
     if found:
         text[slice(*rng.choice(found).span(1))] = choose([one[1] for one in found])

@@ -26,7 +26,7 @@ def made(names: tuple[str, ...], folder: Path) -> None:
 
 
 def _worked(task: str, names: tuple[str, ...], folder: Path) -> None:
-    """What the process with OpenVINO is to do, done for every name."""
+    """Run the task of the process with OpenVINO for every name."""
     command = [sys.executable, "-m", "tests.openvino.decoders_worker", task, str(folder), *names]
     subprocess.run(command, check=True, cwd=ROOT, timeout=900)
     entries = [json.loads(line) for line in (folder / f"{task}.jsonl").read_text().splitlines()]

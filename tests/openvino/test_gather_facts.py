@@ -1,4 +1,4 @@
-"""What the rules say of OpenVINO's gathers, and what is inferred of the nodes that stand for them: the rules say as
+"""Facts of the rules for OpenVINO's gathers, compared with those of the nodes that replace them: the rules infer as
 much at least, and nothing else."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def fact(known: Inference) -> SymbolicTensor:
 
 
 def told(known: Inference, dim: Dim, sizes: dict[str, int]) -> int | None:
-    """What a dim is at these sizes; None for one that is not known."""
+    """The value of a dim at these sizes; None for one that is not known."""
     return evaluate(dim, sizes) if free_symbols(dim) <= sizes.keys() and not known.is_generated(dim) else None
 
 

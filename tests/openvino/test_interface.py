@@ -1,4 +1,4 @@
-"""What ONNX asks of a converted file: names, ranks and element types of what it takes and gives."""
+"""Requirements of ONNX on a converted file: names, ranks and element types of inputs and outputs."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
 
 
 def evaluate(proto: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
-    """What onnxruntime gives, with nodes of ONNX in the place of those of the dialect."""
+    """The outputs of onnxruntime, with nodes of ONNX in the place of those of the dialect."""
     plain = onnx.ModelProto()
     plain.CopyFrom(proto)
     for node in nodes(plain.graph):

@@ -1,4 +1,4 @@
-"""What an IR says, in the model that is read of it."""
+"""The model that the reader builds from an IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lowering asks of a layer: what does not fit is told by name; nothing else is taken for a broken file."""
+"""Queries of a lowering on a layer: mismatches are reported by name; nothing else counts as a broken file."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_attention_is_one_node_from_opset_23_on(tmp_path: Path) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("opset", [18, 19, 20, 22, 24])
 def test_other_opsets(opset: int, tmp_path: Path) -> None:
-    """What needs more than an opset has is refused by name."""
+    """A layer that needs more than the opset has is refused by name."""
     found = {str(one): difference(one, opset) for one in recorded("tests.openvino.cases_networks_few", tmp_path)}
     faults = {name: fault for name, fault in found.items() if fault and " needs opset " not in fault}
     # onnxruntime has MaxRoiPool up to 21

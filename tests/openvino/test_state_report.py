@@ -1,4 +1,4 @@
-"""What the report of `convert` says of state: what the first run has to feed."""
+"""State in the report of `convert`: the feeds of the first run."""
 
 from __future__ import annotations
 

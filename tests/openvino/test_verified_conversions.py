@@ -34,7 +34,7 @@ def verified(
 
 
 def test_state_that_is_read_wrongly_is_found() -> None:
-    """What is twice as large is nothing in the first step, where there is no past."""
+    """Twice the past is still nothing in the first step, where there is no past."""
     result = convert(FIXTURES / "decoder.xml")
     found = verified(result)
     assert found.ok and [run.steps for run in found.runs] == [3, 3] and not found.notes

@@ -34,7 +34,7 @@ def test_networks_with_lengths_are_verified(name: str) -> None:
 
 
 def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is drawn has to tell sequences that end early from whole ones."""
+    """The drawn feeds have to distinguish sequences that end early from whole ones."""
     (entry,) = LOWERINGS.versions("LSTMSequence")
     real = entry.lowering
 

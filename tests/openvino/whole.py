@@ -44,7 +44,7 @@ def made(names: Sequence[str], folder: Path) -> dict[str, Path]:
 
 
 def first_states(result: ConversionResult, feeds: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """What the inputs for state hold before the first step: of the shape that the result tells, else of the input's."""
+    """Initial values of the state inputs: of the shape that the result reports, else of the input's."""
     sizes: dict[str, int] = {}
     declared = {value.name: value.type.tensor_type for value in result.proto.graph.input}
     for name, array in feeds.items():

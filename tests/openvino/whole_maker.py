@@ -1,4 +1,4 @@
-"""What whole models are built with, where OpenVINO is: a builder gets a `Maker` and gives a `Whole`."""
+"""Builders of whole models, where OpenVINO is installed: a builder takes a `Maker` and returns a `Whole`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What builders build with; only the process that has OpenVINO makes one.
+    """The graph under construction; only the process that has OpenVINO makes one.
 
     is_plain   weights are not compressed: for OpenVINO to be asked about, whose plugin does not run all their layouts
     """

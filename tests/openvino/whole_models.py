@@ -93,7 +93,7 @@ def _loop(m: Maker) -> Whole:
 
 
 def _counted(m: Maker, sizes: list[int], trips: Any, flag: Any) -> Whole:
-    """What a Loop gives of so many iterations: a state, and all of them joined along either axis."""
+    """Results of a Loop of so many iterations: a state, and all of them joined along either axis."""
     x = m.input("x", sizes)
     s = m.ops.parameter(sizes, np.float32)
     step = m.ops.add(s, m.const(np.float32(1)))

@@ -1,4 +1,4 @@
-"""What rules demand of ranks."""
+"""Rank preconditions of rules."""
 
 from __future__ import annotations
 

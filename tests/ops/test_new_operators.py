@@ -1,7 +1,7 @@
-"""What a new operator needs, step by step as CONTRIBUTING.md has it: a step that is left out fails here, or is named.
+"""The steps of adding an operator, as in CONTRIBUTING.md: a missing step fails here, or is named.
 
-Traits are in test_traits.py, the table of operators in tests/inference/test_operators.py, and what a rule that somebody
-forgets to list would do is found by comparing folders with lists.
+Traits are in test_traits.py, the table of operators in tests/inference/test_operators.py, and a
+rule that is missing from its list is found by comparing folders with lists.
 """
 
 from __future__ import annotations

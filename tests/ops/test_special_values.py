@@ -82,7 +82,7 @@ def rows(t: int) -> Iterator[Call]:
 
 
 def told(call: Call) -> list[SymbolicTensor]:
-    """What the rule tells, all elements of the inputs known."""
+    """The elements that the rule returns when all elements of the inputs are known."""
     op, version, inputs, attributes, outputs = call
     rule = standard_rules()[""].find(op, version)
     assert rule is not None

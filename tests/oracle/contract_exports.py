@@ -24,7 +24,7 @@ SIZES: Final = (1, 2, 3, 5, 7, 1, 2, 4, 8, 13, 16, 24, 31, 32, 48, 64, 97, 112, 
 
 
 def one(path: Path, draws: int) -> str:
-    """What became of a model, in a line."""
+    """The outcome for a model, in a line."""
     try:
         runtime = Runtime(str(path))
     except Exception as error:  # noqa: BLE001 - each failure of the runtime has a class of its own

@@ -283,7 +283,7 @@ def infer(case: Case, known: Abstraction, rules: RuleSet) -> tuple[SymbolicTenso
 
 
 def check(case: Case, known: Abstraction, rules: RuleSet, truth: np.ndarray[Any, Any]) -> str:
-    """What is wrong with the inferred fact, given the true result; empty when it is right and precise."""
+    """Errors of the inferred fact, given the true result; empty when it is right and precise."""
     out, op = infer(case, known, rules)
     expected = DTYPES[str(truth.dtype)]
     if out.dtype is not expected:

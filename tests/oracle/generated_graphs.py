@@ -176,7 +176,7 @@ def infer_with_scope(model: ModelProto, options: Mapping[str, Any]) -> tuple[Inf
 
 
 def sizes_of_texts(inference: Inference, bindings: Mapping[str, int]) -> dict[str, int]:
-    """What input dims stand for that are symbols of their own because no input has the symbols in them: `M + S`."""
+    """The sizes of input dims that are symbols themselves because no input has the symbols in them: `M + S`."""
     shapes = [v.shape or () for v in map(inference.get, inference.inputs) if isinstance(v, SymbolicTensor)]
     names = {d.name for shape in shapes for d in shape if isinstance(d, Expr) and d.is_symbol} - bindings.keys()
     texts = {name: parse_dim(name) for name in names if not name.isidentifier() and "." not in name}
@@ -184,7 +184,7 @@ def sizes_of_texts(inference: Inference, bindings: Mapping[str, int]) -> dict[st
 
 
 def wrong_facts(scope: Scope, sizes: Mapping[str, int]) -> Iterator[str]:
-    """What the run has learnt of its symbols and is not so."""
+    """Facts that the run inferred about its symbols and that are false."""
     for fact in scope.facts:
         value = value_of(fact, sizes)
         if value is not None and value < 0:
@@ -207,10 +207,10 @@ class Mismatch:
 def wrong_in(
     inference: Inference, scope: Scope, actual: Mapping[str, Any], bindings: Mapping[str, int], counts: Counter[str]
 ) -> list[str] | None:
-    """What is wrong about a run; None when nothing is promised of it.
+    """Errors found by a run; None when nothing is promised for it.
 
-    That is so when a listed assumption fails in it, or what the file says and is believed. Of one whose symbols the run
-    does not bind nobody knows; what is wrong then may rest on it.
+    Nothing is promised when a listed assumption, or a trusted annotation, fails in the run, nor when the run does not
+    bind a symbol: an error may then rest on it.
     """
     bindings = {**bindings, **sizes_of_texts(inference, bindings)}
     result = compare(inference, actual, bindings)

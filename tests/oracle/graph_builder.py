@@ -96,7 +96,7 @@ class Input:
 
 @dataclass
 class World:
-    """What the builders of one model share.
+    """State shared by the builders of one model.
 
     examples   feeds' bindings; a node has to run at the first of them
     aborting   whether operators may occur that end the process on empty inputs: no size is 0 then

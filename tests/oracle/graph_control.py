@@ -88,7 +88,7 @@ def if_(b: Builder) -> Any:
 
 
 def next_state(b: Builder, state: str) -> str | None:
-    """What a state becomes: itself, larger, or something of the same kind."""
+    """The next value of a state: itself, larger, or something of the same kind."""
     value = b.first(state)
     roll = b.rng.random()
     if isinstance(value, list):

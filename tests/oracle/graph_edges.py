@@ -83,7 +83,7 @@ def allowzero(b: Builder) -> str | None:
 
 
 def failing(b: Builder) -> tuple[list[NodeProto], list[TensorProto], str] | None:
-    """Nodes that nobody has run, and their float result: the last one fails at the first example, if it is reached."""
+    """Nodes that were never run, and their float result: the last one fails at the first example, if it is reached."""
     x = b.floats(1, 4)
     if x is None:
         return None

@@ -1,4 +1,4 @@
-"""What a random graph is made of: each entry adds a node or a short chain, or gives up."""
+"""The menu of random graphs: each entry adds a node or a short chain, or gives up."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.oracle.graph_builder import REFUSALS
 
 
 def refused_now(before: ModelProto, after: ModelProto) -> str:
-    """Who takes a model and refuses what became of it, in words; empty when nobody does."""
+    """Loaders that accept a model and refuse its rewritten form, in words; empty when none does."""
     for loader, refusal_of in LOADERS.items():
         refusal = refusal_of(after)
         if refusal and not refusal_of(before):

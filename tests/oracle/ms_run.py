@@ -59,7 +59,7 @@ _REFUSALS = tuple(
 
 
 def run(case: Case) -> list[Array] | str:
-    """What onnxruntime returns, or why it refuses the case. Input dims are left open: only the run decides."""
+    """The outputs of onnxruntime, or why it refuses the case. Input dims are left open: only the run decides."""
     feeds = {f"x{i}": array for i, array in enumerate(case.inputs) if array is not None}
     names = [f"x{i}" if array is not None else "" for i, array in enumerate(case.inputs)]
     inputs = []

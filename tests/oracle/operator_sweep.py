@@ -72,7 +72,7 @@ class Subject:
 
 @dataclass
 class Verdict:
-    """What became of the runs of a subject.
+    """The outcome of the runs of a subject.
 
     silent   (feeds, error) of runs that fail inside a contract with nothing open
     strict   (line, feeds) of tight lines that are broken by a run that goes well

@@ -150,7 +150,7 @@ def _bodies(graph: GraphProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def _own(body: GraphProto | FunctionProto) -> list[str]:
-    """What a body defines itself, without what is in graphs below."""
+    """Names that a body defines itself, without those of nested graphs."""
     if isinstance(body, FunctionProto):
         names = list(body.input)
     else:
@@ -253,7 +253,7 @@ def _loaded(model: ModelProto) -> ort.InferenceSession | Exception:
 
 
 def _grown(result: OptimizeResult, max_growth: int) -> str:
-    """What has grown that must not, in words; empty when nothing has."""
+    """Sizes that grew and must not, in words; empty when none did."""
     before, after = (size.nodes - size.operators["Constant"] for size in (result.before, result.after))
     if after > before:
         return f"{before} nodes became {after}"
@@ -363,7 +363,7 @@ def _is_fault_of_the_runtime(model: ModelProto, feeds: Mapping[str, Any]) -> boo
 
 
 def _unsaid(model: ModelProto, feeds: Mapping[str, Any]) -> set[str]:
-    """What rests on a scan output of a Loop that may never have run: of its other dims the specification says nothing.
+    """Values that depend on a scan output of a Loop of 0 trips: its other dims are not specified.
 
     The runtime writes those that it knows of the body, for others 0: https://onnx.ai/onnx/operators/onnx__Loop.html.
     """

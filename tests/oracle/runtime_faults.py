@@ -1,4 +1,4 @@
-"""What onnxruntime 1.31 is known to do wrong: a run in which it happens says nothing about the inference."""
+"""Known errors of onnxruntime 1.31: a run in which one occurs is no evidence about the inference."""
 
 from __future__ import annotations
 

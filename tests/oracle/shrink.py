@@ -132,7 +132,7 @@ class _Shrinker:
         return done
 
     def _take_branches_apart(self) -> bool:
-        """Nodes of subgraphs of which nobody uses anything go."""
+        """Remove nodes of subgraphs without uses."""
         model = self._copy()
         before = len(model.SerializeToString())
         for nodes in _bodies(model):

@@ -55,7 +55,7 @@ class Runtime:
 
 @dataclass(slots=True)
 class Comparison:
-    """What was found when an inference was held against one run.
+    """The result of comparing an inference with one run.
 
     wrong      each contradiction in words; must stay empty
     dims       dims compared, symbolic ones among them in `symbolic`
@@ -111,7 +111,7 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
 def _sequence_contradictions(
     inference: Inference, name: str, members: Sequence[Any], sizes: Mapping[str, int]
 ) -> Iterator[str]:
-    """What the fact of a sequence says and its members are not; a generated dim differs from member to member."""
+    """Contradictions between the fact of a sequence and its members; a generated dim differs from member to member."""
     fact = inference[name]
     if isinstance(fact, OptionalType) and fact.present is not False:
         fact = fact.element or SymbolicTensor()

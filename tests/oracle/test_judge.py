@@ -1,4 +1,4 @@
-"""What the judge of random graphs takes for a fault of the runtime, and what it does not."""
+"""Runs that the judge of random graphs attributes to an error of the runtime, and runs that it does not."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def model_of(case: Case) -> tuple[onnx.ModelProto, dict[str, Array]]:
 
 
 def run(case: Case, *, reference: bool) -> list[Array] | None:
-    """What the runtime returns, None when it rejects the case."""
+    """The outputs of the runtime, None when it rejects the case."""
     model, feeds = model_of(case)
     if reference:
         return [np.asarray(array) for array in ReferenceEvaluator(model).run(None, feeds)]

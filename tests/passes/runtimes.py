@@ -60,7 +60,7 @@ def node_of(op: str, inputs: Sequence[Constant | None], attributes: Mapping[str,
 def ours(
     op: str, inputs: Sequence[Constant | None], version: int, attributes: Mapping[str, Any] | None = None
 ) -> list[Constant] | None:
-    """What our evaluator says; the test fails when there is none."""
+    """The result of our evaluator; the test fails when there is none."""
     assert evaluator_of("", op, version) is not None, f"{op} has no evaluator at {version}"
     return ours_if_any(op, inputs, version, attributes or {})
 
@@ -68,7 +68,7 @@ def ours(
 def ours_if_any(
     op: str, inputs: Sequence[Constant | None], version: int, attributes: Mapping[str, Any], outputs: int = 1
 ) -> list[Constant] | None:
-    """What our evaluator says, None when there is none."""
+    """The result of our evaluator, None when there is none."""
     evaluator = evaluator_of("", op, version)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (models as text)
-"""Nodes that see something new are asked again, and what nobody reads any more goes at once: nothing is left for a
+"""Nodes with new facts are enqueued again, and dead nodes are removed at once: nothing is left for a
 second run, in which the whole model is looked at anew."""
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ INFERRED_AGAIN = {
 
 @pytest.mark.parametrize("what", INFERRED_AGAIN)
 def test_inferred_again(what: str) -> None:
-    """What an operator with graphs gives, or a function, only another inference tells; so there is one."""
+    """Results of an operator with graphs, or of a function, need another inference; so there is one."""
     text, nodes = INFERRED_AGAIN[what]
     made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "local": 1]> {text}')
     onnx.checker.check_model(made)

@@ -1,4 +1,4 @@
-"""Models before IR version 4, whose initializers are inputs as well, which nobody can feed."""
+"""Models before IR version 4, whose initializers are inputs as well, which no runtime feeds."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_growth_of_a_rewrite_is_what_the_file_grows_by(ir: int) -> None:
 
 
 def test_a_lost_input_is_a_difference() -> None:
-    """Verification does not mind an input that nobody feeds, and minds one that somebody does."""
+    """Verification ignores an input that is never fed, and reports one that is."""
     for ir, differs in ((3, False), (4, True)):
         model = parsed(ir=ir)
         other = parsed(ir=ir)

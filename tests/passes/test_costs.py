@@ -1,4 +1,4 @@
-"""What rewrites are said to cost, held against the models before and after: nodes and bytes of constants counted in the
+"""Declared costs of rewrites, compared with the models before and after: nodes and bytes of constants counted in the
 messages, bytes of a run in onnxruntime."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _constant_bytes(made: ModelProto) -> int:
 
 
 def _run_bytes(made: ModelProto, feeds: Mapping[str, np.ndarray]) -> int:
-    """What nodes read and write in a run; Shape and Size do not read their input, small constants cost nothing."""
+    """Bytes read and written by nodes in a run; Shape and Size do not read their input, small constants are free."""
     constants = _constants(made.graph)
     known = {**feeds, **constants, **Runtime(made).run(feeds)}
     free = {name for name, array in constants.items() if array.size <= SMALL}

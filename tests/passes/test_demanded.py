@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (models as text)
-"""What nodes demand of sizes is known when others are rewritten, where every run comes to them."""
+"""Constraints that nodes imply are known when other nodes are rewritten, where every run reaches them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What terms cost beside those that are there, whatever was asked before."""
+"""The cost of terms next to existing ones, whatever was computed before."""
 
 from __future__ import annotations
 

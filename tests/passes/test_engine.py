@@ -1,4 +1,4 @@
-"""What the engine does for rules, and what it does not let them do; runs are in onnxruntime, its optimiser off."""
+"""Services of the driver for rules, and limits that it enforces; runs are in onnxruntime, its optimiser off."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_what_a_node_implies_that_stays_does() -> None:
 
 
 def test_two_nodes_do_not_justify_each_other() -> None:
-    """What both imply is lost when the second of them goes, and no sooner."""
+    """A fact that both imply is lost when the second of them is removed, and no sooner."""
     made = parsed(
         "g (float[A, B] x) => (float[1, B] y, float[1, B] v) <int64[1] i = {0}> { y = Gather(x, i) v = Gather(x, i) }"
     )

@@ -62,7 +62,7 @@ def test_weights_of_a_heavy_model_are_left_on_disk(
 
 
 def test_no_more_is_made_than_a_message_holds(layered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is over stays a node, and the file is written with what is new in it."""
+    """A constant over the limit stays a node, and the file is written with the new ones."""
     monkeypatch.setattr(engine, "MAX_MESSAGE_BYTES", (16 << 20) + 2 * NBYTES + (1 << 16))
     result = optimize(layered)
     assert transposes(result.proto) == COUNT - 2

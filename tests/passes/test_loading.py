@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (models as text)
-"""What is written loads wherever the model did: a node that never runs may fail, as long as no runtime sees it.
+"""Written models load wherever the original did: a node that never runs may fail, as long as no loader sees it.
 
 onnxruntime and onnx.checker judge. Each model is one of which a rewrite, or a type that is written, shows too much.
 """
@@ -184,7 +184,7 @@ def test_the_rest_of_the_model_is_rewritten() -> None:
 
 
 def test_only_the_size_that_is_given_lets_a_runtime_see_it() -> None:
-    """What is declared beside inputs shows no more than these do."""
+    """Declarations of other values show no more than those of the inputs."""
     before = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,M] x"))
     sized = parsed(in_branch("v = Cast<to = 1>(r) a = Add(v, w)").replace("float[N,12] x", "float[N,12] x"))
     assert not refused_now(sized, optimize(before, dims=["M=12"]).proto)

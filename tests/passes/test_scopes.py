@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (models as text)
-"""What holds in one place only: facts of a branch, names that a subgraph or a training graph goes by, what is recorded."""
+"""Facts of one scope only: facts of a branch, names used by a subgraph or a training graph, persisted constraints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BRANCHES = {
 
 @pytest.mark.parametrize("what", BRANCHES)
 def test_what_is_known_in_a_branch_is_not_known_around_it(what: str) -> None:
-    """In the branch there are three places, for so the condition says; around it nobody knows."""
+    """In the branch there are three elements, by its condition; outside of it the number is unknown."""
     made = parsed(
         f"""g (bool[N] m) => (int64[A,B] y, int64[1] w) <int64 three = {{3}}, int64 one = {{1}}, bool on = {{1}}> {{
             nz = NonZero(m) s = Shape(nz) d = Gather(s, one) c = Equal(d, three)

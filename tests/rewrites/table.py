@@ -132,7 +132,7 @@ def _plain(attribute: onnx.AttributeProto) -> object:
 
 
 def run(made: ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
-    """What onnxruntime gives with its optimiser off; None when it fails."""
+    """The outputs of onnxruntime with its optimiser off; None when it fails."""
     return _result(_session(made), feeds)
 
 

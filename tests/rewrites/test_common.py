@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What is there twice: nodes that compute the same, constants of the same bits."""
+"""Common subexpressions and duplicate constants."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_external_weights(tmp_path: Path) -> None:
 
 
 def test_initializers_that_are_the_same_are_merged_below_ir_4_with_their_inputs() -> None:
-    """Nobody can feed them; from IR version 4 on a caller may override one alone."""
+    """No runtime feeds them; from IR version 4 on a caller may override one alone."""
     made = _weights(np.ones(3, "f4"), np.ones(3, "f4"))
     made.ir_version = 3
     made.opset_import[0].version = 8

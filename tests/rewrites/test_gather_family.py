@@ -158,7 +158,7 @@ def _with_unread_gather(text: str) -> str:
 
 
 def _sparing(case: Case) -> Case:
-    """The case with a Gather that nobody reads, so that there is one to spare; without it nothing is rewritten."""
+    """The case with a dead Gather, so that there is one to spare; without it nothing is rewritten."""
     near = {missing: _with_unread_gather(text) for missing, text in case.near.items()}
     return replace(case, before=_with_unread_gather(case.before), near={**near, "no Gather to spare": case.before})
 

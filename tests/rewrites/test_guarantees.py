@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What `optimize` never changes, on small models made to provoke it."""
+"""Guarantees of `optimize`, on small models made to provoke a violation."""
 
 from __future__ import annotations
 
@@ -397,7 +397,7 @@ def test_nodes_that_are_out_of_order_stay_so_where_nothing_is_done() -> None:
 
 
 def test_attributes_that_a_call_gives_to_a_function_are_not_read() -> None:
-    """What stands in the body for `@to`, `@start`, `@shape` or `@axis` is no value."""
+    """The references `@to`, `@start`, `@shape` and `@axis` in the body are no values."""
     made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 21, "own": 1]>
         g (float[N, 2] x, int64[2] i) => (float[2] a, int64[1] b, float[2, 2] c, float[1, 2] d) {
             a, b, c, d = own.f <to = 1, start = 1, end = 2, axis = 1, perm = [1, 0]> (x, i)

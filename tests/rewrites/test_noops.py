@@ -341,7 +341,7 @@ def test_at_every_opset(node: str, opset: int) -> None:
 
 
 def test_a_signalling_nan_is_why_mean_and_float_arithmetic_stay() -> None:
-    """What the runtime does with one: bits change where there is arithmetic, and do not where elements are moved."""
+    """The runtime's treatment of one: arithmetic changes its bits, data movement does not."""
     import numpy as np
 
     signalling = np.array([0x7F800001], "<u4").view("<f4")

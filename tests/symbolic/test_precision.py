@@ -1,4 +1,4 @@
-"""What must be decided: an answer of None is sound, and of no use."""
+"""Relations that must be decided: an answer of None is sound, and useless."""
 
 from __future__ import annotations
 

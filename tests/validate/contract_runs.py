@@ -32,7 +32,7 @@ class Runtime:
         self.session = onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
 
     def error(self, feeds: Feeds) -> str:
-        """What the run fails with; empty when it does not."""
+        """The error of the run; empty when it succeeds."""
         try:
             self.session.run(None, feeds)
         except Exception as error:  # noqa: BLE001 - each failure of the runtime has a class of its own

@@ -1,4 +1,4 @@
-"""What findings about accesses say: the message and its details."""
+"""Messages and details of findings about accesses."""
 
 from __future__ import annotations
 

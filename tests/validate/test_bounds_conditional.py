@@ -136,7 +136,7 @@ def test_conditional(case: str) -> None:
 
 
 def test_an_access_does_not_prove_itself_in_a_second_pass() -> None:
-    """What a node implies simplifies sizes before it: of `min(N, 6)` only 6 is left."""
+    """A fact that a node implies simplifies sizes before it: `min(N, 6)` becomes 6."""
     inputs, body = "float[N] x, float[M] z", "s = Slice (x, a, b) r = Gather (s, i) q = Reshape (z, t) y = Mul (q, r)"
     given = "int64[1] a = {0}, int64[1] b = {6}, int64 i = {5}, int64[2] t = {0, -1}"
     (found,) = judged(inputs, body, given)

@@ -209,7 +209,7 @@ def test_conditions_in_one_line() -> None:
 
 
 def test_what_follows_from_other_conditions_is_left_out_and_nothing_else() -> None:
-    """What is left says the same at every binding, and each of it something that the others do not."""
+    """The remaining conditions are equivalent at every binding, and none follows from the others."""
     draw = random.Random(5)
     for _ in range(60):
         given = [

@@ -1,4 +1,4 @@
-"""What is demanded of the elements of an input, held against every element of a small type."""
+"""Constraints on the elements of an input, compared with every element of a small type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 
 def stepped(x: int, step: Step, sizes: dict[str, int]) -> int:
-    """What a step makes of a number, by its definition."""
+    """The result of a step on a number, by its definition."""
     match step:
         case Limit(end, is_upper):
             return (min if is_upper else max)(x, evaluate(end, sizes))
@@ -221,7 +221,7 @@ def steps_of(choice: random.Random, source: DType) -> Part:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_steps(seed: int) -> None:
-    """What is demanded is enough; and where it is said to be exact no other element will do."""
+    """The constraint is sufficient; where it is declared exact, it is necessary."""
     choice = random.Random(seed)
     part = steps_of(choice, choice.choice((DType.INT8, DType.UINT8)))
     for low, high in (*BOUNDS, (0, 126), (-128, 127), (-200, 4), (3, 300)):

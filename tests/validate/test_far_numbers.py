@@ -76,7 +76,7 @@ def test_tight_lines_are_needed_and_no_failure_is_silent(name: str) -> None:
 @pytest.mark.parametrize("node", ["Add ({}, far)", "Sub ({}, far)", "Mul ({}, far)"])
 @pytest.mark.parametrize("count", [1, 2, 1024, 2048])
 def test_sizes_with_far_numbers(node: str, count: int) -> None:
-    """What is made of a size holds no fact that int64 cannot hold."""
+    """Values computed from a size have no fact that int64 cannot represent."""
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 17]> g (float[N] data) => (int64[1] i) '
         f"<{FAR}> {{ n = Shape (data) {chain(node, count, 'n')} }}"

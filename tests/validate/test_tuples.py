@@ -1,4 +1,4 @@
-"""Tuples whose components nobody can tell apart: each element may address each axis, and all of them are read."""
+"""Tuples whose components cannot be distinguished: each element may address each axis, and all of them are read."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ FAULTS = {"constant": wrong_constant, "either": forgetful}
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_the_bookkeeping_is_noticed(fault: str) -> None:
-    """What is told then is not what onnx's evaluator goes through."""
+    """The report then differs from the path of onnx's evaluator."""
     from tests.verification.test_watching import CASES, test_what_a_run_enters
 
     missed = []

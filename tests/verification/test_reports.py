@@ -1,4 +1,4 @@
-"""What a verification looks like, and `fold --verify`."""
+"""Texts of a verification, and `fold --verify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runtime may do to a verification, and what is left of one."""
+"""Failures of a runtime during a verification, and the part of the result that remains."""
 
 from __future__ import annotations
 
