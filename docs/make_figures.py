@@ -56,8 +56,8 @@ def comparison(figures: Mapping[str, Any]) -> str:
     times = [1 / ratio for ratio in _ratios(figures, "onnx (C++)", FIRST)]
     text = (
         f"onnx's own inference is faster: {_times(min(times))} to {_times(max(times))} times for the first inference "
-        f"of a fixture in a process, {_times(statistics.median(times))} in the median, where both take milliseconds. It "
-        f"infers {told:.0f} % of the dims of an exported model exactly: it does not propagate a `Reshape` target "
+        f"of a fixture in a process, {_times(statistics.median(times))} in the median, where both take milliseconds. "
+        f"It infers {told:.0f} % of the dims of an exported model exactly: it does not propagate a `Reshape` target "
         "through `Shape`, `Gather` and `Concat` if there is arithmetic in between. For fixed sizes this does not "
         "matter, and onnx is the right choice."
     )
