@@ -1,7 +1,7 @@
-"""Writes the measured tables of docs/comparison.md and docs/benchmarks.md from one file: `python docs/make_figures.py`.
+"""Write the measured tables of docs/comparison.md and docs/benchmarks.md from one file: `python docs/make_figures.py`.
 
-`python benchmarks/infer.py --nodes --all-fixtures --megabytes 0 --json benchmarks/figures.json` measures them. A table
-stands between two comments, `<!-- figures: name -->` and `<!-- end of figures -->`; a test holds the pages against the
+`python benchmarks/infer.py --nodes --all-fixtures --megabytes 0 --json benchmarks/figures.json` measures them. Two
+comments, `<!-- figures: name -->` and `<!-- end of figures -->`, enclose a table; a test compares the pages with the
 file.
 """
 
@@ -32,40 +32,40 @@ _BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n).*?(<!-- end of figures -->)
 
 
 def page(text: str, figures: Mapping[str, Any]) -> str:
-    """A page with its tables as the figures have them."""
+    """The text of a page, with its tables generated from the figures."""
     return _BLOCK.sub(lambda block: f"{block[1]}{TABLES[block[2]](figures)}\n{block[3]}", text)
 
 
 def comparison(figures: Mapping[str, Any]) -> str:
-    """The shape figures of docs/comparison.md."""
+    """The comparison of shape inference in docs/comparison.md."""
     whole, count = figures["whole"], len(figures["first"])
     rows = [
         ["", *TOOLS.values()],
-        ["dims told exactly, mean of the fixtures (least)", *(_exact(whole[tool]) for tool in TOOLS)],
+        ["dims inferred exactly, mean of the fixtures (minimum)", *(_exact(whole[tool]) for tool in TOOLS)],
         [f"fails on, of {count}", *(str(len(whole[tool]["fails"])) for tool in TOOLS)],
         ["processor time of a whole process, as a multiple of gather-infer", *(_range(tool, whole) for tool in TOOLS)],
         [
-            "of the first inference in a fresh process: median (least)",
+            "of the first inference in a fresh process: median (minimum)",
             *("1" if tool == OURS else _ratio(figures, tool, FIRST) for tool in TOOLS),
         ],
-        ["says what it assumes", "yes", "", "", ""],
-        ["says why a dim is not known", "yes", "", "", ""],
+        ["lists its assumptions", "yes", "", "", ""],
+        ["explains unknown dims", "yes", "", "", ""],
         ["index verdicts", "yes", "", "", ""],
     ]
     told = whole["onnx (C++)"]["exact"]
     times = [1 / ratio for ratio in _ratios(figures, "onnx (C++)", FIRST)]
     text = (
-        f"onnx's own inference is faster: {_times(min(times))} to {_times(max(times))} times the first time that a "
-        f"process sees a fixture, {_times(statistics.median(times))} in the median, where both take milliseconds. It "
-        f"tells {told:.0f} % of the dims of an exported model: it does not follow a `Reshape` target "
-        "through `Shape`, `Gather` and `Concat` as soon as arithmetic is between. Where the sizes are numbers, that "
-        "does not matter, and it is the right choice."
+        f"onnx's own inference is faster: {_times(min(times))} to {_times(max(times))} times for the first inference "
+        f"of a fixture in a process, {_times(statistics.median(times))} in the median, where both take milliseconds. "
+        f"It infers {told:.0f} % of the dims of an exported model exactly: it does not propagate a `Reshape` target "
+        "through `Shape`, `Gather` and `Concat` if there is arithmetic in between. For fixed sizes this does not "
+        "matter, and onnx is the right choice."
     )
     return f"{_table(rows)}\n\n{textwrap.fill(text, 120)}"
 
 
 def first(figures: Mapping[str, Any]) -> str:
-    """The first and the second inference of each fixture, in docs/benchmarks.md."""
+    """The times of the first and the second inference of each fixture, in docs/benchmarks.md."""
     others = [tool for tool in TOOLS if tool != OURS]
 
     def slower(tool: str, which: int) -> str:
@@ -74,13 +74,13 @@ def first(figures: Mapping[str, Any]) -> str:
 
     rows = [["", *TOOLS.values()]]
     for which, name in ((FIRST, "first inference, as a multiple of gather-infer"), (SECOND, "second inference")):
-        rows.append([f"{name}: median (least)", "1", *(_ratio(figures, tool, which) for tool in others)])
+        rows.append([f"{name}: median (minimum)", "1", *(_ratio(figures, tool, which) for tool in others)])
         rows.append(["slower than gather-infer", "", *(slower(tool, which) for tool in others)])
     nodes, times = figures["measured"]["nodes"], figures["first"]
     once, again = ([1e6 * times[name][OURS][k] / nodes[name] for name in times] for k in (FIRST, SECOND))
     text = (
-        f"Our first inference of a fixture takes {statistics.median(once):.0f} microseconds a node in the median, "
-        f"{max(once):.0f} at most, the second {statistics.median(again):.0f} and {max(again):.0f}. "
+        f"gather-infer takes {statistics.median(once):.0f} microseconds per node for the first inference of a fixture "
+        f"in the median, {max(once):.0f} at most; for the second {statistics.median(again):.0f} and {max(again):.0f}. "
         f"{sum(t < 100 for t in once)} of {len(once)} take less than 100 the first time, {sum(t < 100 for t in again)} "
         "the second."
     )
@@ -88,9 +88,9 @@ def first(figures: Mapping[str, Any]) -> str:
 
 
 def whole(figures: Mapping[str, Any]) -> str:
-    """Whole processes, in docs/benchmarks.md."""
+    """The figures of whole processes, in docs/benchmarks.md."""
     found = figures["whole"]
-    rows = [["", "processor time, as a multiple of gather-infer", "peak MiB", "exact dims, mean (least)", "fails"]]
+    rows = [["", "processor time, as a multiple of gather-infer", "peak MiB", "exact dims, mean (minimum)", "fails"]]
     for tool, name in TOOLS.items():
         of = found[tool]
         peak = f"{of['peak_least']:.0f} to {of['peak_most']:.0f}"
@@ -99,7 +99,7 @@ def whole(figures: Mapping[str, Any]) -> str:
 
 
 def measured(figures: Mapping[str, Any]) -> str:
-    """Versions and machine of the measurements."""
+    """The versions with which the figures were measured."""
     stated = figures["measured"]
     tools = ", ".join(f"{name} {stated[name]}" for name in ("onnx", "onnxruntime", "onnx-shape-inference"))
     return f"Measured with Python {stated['python']}, {tools}, on the {stated['fixtures']} fixtures."
