@@ -56,23 +56,25 @@ def test_python_of_a_page_is_typed(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def in_the_table_of(heading: str) -> set[str]:
-    """The names in the first column of the table below a heading of docs/design.md."""
-    section = (REPO / "docs" / "design.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def in_the_table_of(page: str, heading: str) -> set[str]:
+    """The names in the first column of the table below a heading of a page of docs."""
+    section = (REPO / "docs" / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
 
-def test_the_design_has_every_room() -> None:
+def test_the_design_has_every_package() -> None:
     package = Path(gather_infer.__file__).parent
     files = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
-    assert in_the_table_of("Rooms") == files | {path.parent.name for path in package.glob("*/__init__.py")}
+    assert in_the_table_of("design.md", "Packages") == files | {
+        path.parent.name for path in package.glob("*/__init__.py")
+    }
 
 
 def test_the_design_has_every_module_of_the_inference() -> None:
     inference = Path(gather_infer.__file__).parent / "inference"
     there = {path.stem for path in inference.glob("*.py")} | {path.parent.name for path in inference.glob("*/*.py")}
-    assert in_the_table_of("Inside `inference`") == there - {"__init__"}
+    assert in_the_table_of("design-inference.md", "Inside `inference`") == there - {"__init__"}
 
 
 def test_dots_stand_for_any_lines() -> None:
@@ -109,6 +111,24 @@ def test_there_are_ten_questions() -> None:
     assert len(questions()) == 10
 
 
-@pytest.mark.parametrize("word", ["legal run", "opset", "span", "verdict", "witness", "tight"])
+@pytest.mark.parametrize("word", ["legal run", "opset", "value range", "verdict", "witness", "tight"])
 def test_the_glossary_has_a_word(word: str) -> None:
     assert re.search(rf"^\W*{word}\W", (REPO / "docs" / "glossary.md").read_text(), re.M | re.I), word
+
+
+DESIGN = sorted((REPO / "docs").glob("design*.md"))
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=lambda page: page.name)
+def test_a_page_of_the_design_can_be_read_at_once(page: Path) -> None:
+    assert len(DESIGN) == 4
+    assert len(page.read_text().splitlines()) <= 200
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(REPO.glob("*.md"))], ids=lambda page: page.name)
+def test_links_to_sections_lead_to_headings(page: Path) -> None:
+    for target, section in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+        other = page.parent / target if target else page
+        headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", other.read_text(), flags=re.M | re.S), re.M)
+        slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert section in slugs, f"{target}#{section}"
