@@ -14,8 +14,8 @@ from gather_infer.contract.stored import read_object
 from gather_infer.errors import ContractViolated, UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
 
-VERSION: Final = 1
-"""Of the JSON form."""
+VERSION: Final = 2
+"""The number of the JSON form, its member `schema`."""
 
 _RELATIONS: Final = ("==", "<=", ">=")
 _CHOICES: Final = ("==", "!=", "<", ">=")
@@ -104,9 +104,11 @@ class Contract:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
         """The contract that `to_json` gave. Raises UsageError for anything else."""
-        version = data.get("version")
+        version = data.get("schema")
+        if version is None:
+            raise UsageError(f"not a contract of schema {VERSION}: it has no member 'schema'")
         if version != VERSION:
-            raise UsageError(f"a contract of version {version!r} cannot be read, only of version {VERSION}")
+            raise UsageError(f"a contract of schema {version!r} cannot be read, only of schema {VERSION}")
         try:
             return cls(
                 str(data["model"]["name"]),
@@ -117,14 +119,14 @@ class Contract:
                 tuple(map(_open, data["open"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"not a contract of version {VERSION}: {error!r}") from error
+            raise UsageError(f"not a contract of schema {VERSION}: {error!r}") from error
         except DimSyntaxError as error:
-            raise UsageError(f"not a contract of version {VERSION}: {error}") from error
+            raise UsageError(f"not a contract of schema {VERSION}: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
         """The contract as a JSON object; docs/contract.md describes it."""
         return {
-            "version": VERSION,
+            "schema": VERSION,
             "model": {
                 "name": self.model,
                 "inputs": [
@@ -151,9 +153,9 @@ def _line_json(line: Line) -> dict[str, Any]:
             "kind": "elements",
             "input": line.input,
             "column": line.column,
-            "low": None if line.low is None else str(line.low),
-            "high": None if line.high is None else str(line.high),
-            "whole": line.whole,
+            "lower": None if line.low is None else str(line.low),
+            "upper": None if line.high is None else str(line.high),
+            "reads_all": line.whole,
             **({"is_bool": True} if line.is_bool else {}),
             **common,
         }
@@ -190,13 +192,13 @@ def _line(data: Mapping[str, Any]) -> Line:
     if data["kind"] != "elements":
         return _dims_line(data)
     column = data["column"]
-    low, high = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
+    low, high = (None if data[key] is None else _dim(data[key]) for key in ("lower", "upper"))
     return ElementsLine(
         str(data["input"]),
         None if column is None else int(column),
         low,
         high,
-        bool(data["whole"]),
+        bool(data["reads_all"]),
         *_common(data),
         bool(data.get("is_bool", False)),
     )
