@@ -1,4 +1,4 @@
-"""What the inputs of a model have to be, so that it does not fail; held against feeds with numpy alone."""
+"""The `Contract`: conditions on the inputs of a model under which a run does not fail, and its JSON form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gather_infer.errors import ContractViolated, UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
 
 VERSION: Final = 2
-"""The number of the JSON form, its member `schema`."""
+"""Version of the JSON form, its member `schema`."""
 
 _RELATIONS: Final = ("==", "<=", ">=")
 _CHOICES: Final = ("==", "!=", "<", ">=")
@@ -23,14 +23,15 @@ _CHOICES: Final = ("==", "!=", "<", ">=")
 
 @dataclass(frozen=True)
 class Contract:
-    """What the inputs of a model have to be: within it no access by index and no shape makes the model fail.
+    """Conditions on the inputs of a model: feeds that meet them cause no index out of bounds and no shapes that clash.
 
-    model     what the file is called
-    inputs    their types; names of dims tell which sizes agree
-    lines     what the nodes demand, minimal, elements first
+    model     the name of the file
+    inputs    the types of the inputs; dims of one name have one size
+    lines     the minimal conditions that nodes impose, those on elements first
     nonempty  dims that must not be 0
-    declared  what the caller promised when the contract was made (`--dim`, `--range`): the lines rest on it
-    open      what it cannot say
+    declared  conditions that the caller promised when the contract was derived (`--dim`, `--range`); the lines assume
+              them
+    open      nodes that may fail although the feeds meet every condition
 
         >>> import numpy
         >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
@@ -54,37 +55,37 @@ class Contract:
 
     @property
     def demands(self) -> tuple[Line, ...]:
-        """All that feeds are held against: what was declared, the dims that must not be 0, the lines."""
+        """Every condition on feeds: those declared, the dims that must not be 0, the lines."""
         return (*self.declared, *self.nonempty, *self.lines)
 
     @property
     def near(self) -> tuple[Line, ...]:
-        """The lines without limits of 10^9 or more, which people need not read."""
+        """The lines that reports print by default: all but size limits of 10^9 or more."""
         return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_remote))
 
     @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
-        """`demands`, each with whether `check` enforces it: what was declared, and the lines that are tight."""
+        """`all_lines`, each with whether `check` enforces it: those declared and those that are tight."""
         return (
             *((line, True) for line in self.declared),
             *((line, line.tight) for line in (*self.nonempty, *self.lines)),
         )
 
     def check(self, feeds: Mapping[str, object], *, strict: bool = False) -> list[Violation]:
-        """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it.
+        """Every violation of the contract by `feeds`, arrays by input name; empty when there is none.
 
-        strict   count lines that are sufficient only as well: outside them a run may work all the same
+        strict   include lines that are sufficient but not necessary: a run that breaks one may still succeed
         """
         return [violation for violation in self._checker.run(feeds) if violation.needed or strict]
 
     def warnings(self, feeds: Mapping[str, object]) -> list[Violation]:
-        """The lines that `feeds` break and that are sufficient only: `check` lets them pass unless it is strict."""
+        """Violations of lines that are sufficient but not necessary, which `check` reports only when strict."""
         return [violation for violation in self._checker.run(feeds) if not violation.needed]
 
     def require(self, feeds: Mapping[str, object], *, strict: bool = False) -> None:
-        """Raises ContractViolated, which has the violations, unless `feeds` keep to the contract.
+        """Raise ContractViolated, which holds the violations, when `feeds` violate the contract.
 
-        strict   as for `check`; without it a line that is sufficient only gives a UserWarning
+        strict   as for `check`; without it each violated line that is not necessary gives a UserWarning
         """
         found = list(self._checker.run(feeds))
         wrong = [violation.text for violation in found if violation.needed or strict]
@@ -95,7 +96,7 @@ class Contract:
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Contract:
-        """The contract in `source`: JSON text, or a path to a JSON file or to a model with a contract in its metadata.
+        """Load a contract from JSON text, a JSON file, or a model that has one in its metadata.
 
         Raises ModelReadError when the file cannot be read, UsageError when it holds no contract.
         """
@@ -103,7 +104,7 @@ class Contract:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
-        """The contract that `to_json` gave. Raises UsageError for anything else."""
+        """The contract that `to_json` wrote. Raises UsageError for anything else."""
         version = data.get("schema")
         if version is None:
             raise UsageError(f"not a contract of schema {VERSION}: it has no member 'schema'")
