@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: one layer over a sequence.
+"""Rules of RNN, GRU and LSTM: one layer over a sequence.
 
 Letters: L the sequence length, N the batch, I the input size, H the hidden size, D the directions (1 or 2),
 g the gates (RNN 1, GRU 3, LSTM 4).
@@ -81,7 +81,7 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
 
 def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b: SymbolicTensor | None,
                 *states: SymbolicTensor | None) -> Dim:  # fmt: skip
-    """H from the attribute, else from R, a state, W or B; a new symbol when none of them tells it.
+    """H from the attribute, else from R, a state, W or B; a new symbol when all are unknown.
 
     Raises SpecViolation when hidden_size is below 1.
     """
