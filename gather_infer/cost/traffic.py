@@ -13,7 +13,7 @@ PARTIAL = frozenset({"Slice", "StridedSlice"})
 """Operators that read only the elements of their first input that they output; the gather family does so too."""
 
 TELL_DIMS = frozenset({"ShapeOf"})
-"""Layers without a rule that output dims of their input, as the trait `outputs_dims` says of rules."""
+"""Layers without a rule that output dims of their input, like rules with the trait `outputs_dims`."""
 
 
 def read_bytes(place: Place, node: NodeProto, work: Work, traits: Traits) -> Dim:

@@ -132,7 +132,7 @@ class Formulas:
         def add(function: Macs) -> Macs:
             for op_type in op_types:
                 assert op_type not in self._formulas, f"{op_type} has one formula"
-                assert op_type not in self.nothing, f"{op_type} has a formula or takes nothing"
+                assert op_type not in self.nothing, f"{op_type} has a formula or zero cost"
                 self._formulas[op_type] = Formula(text, PAGES[self.domain].format(op_type), function)
             return function
 

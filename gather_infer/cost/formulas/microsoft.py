@@ -78,7 +78,7 @@ def packed_matmul(work: Work) -> Dim:
     return work.written() * last(work.shape(0))
 
 
-@formulas.counts("MatMulNBitsMlp", text="rows of A * K * 2 * N: a gate and what it lets through")
+@formulas.counts("MatMulNBitsMlp", text="rows of A * K * 2 * N: the gate and up projections")
 def packed_mlp(work: Work) -> Dim:
     return product(work.shape(0)) * (2 * work.integer("N"))
 

@@ -87,7 +87,7 @@ def dft(work: Work) -> Dim:
     "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
 )
 def rdft(work: Work) -> Dim:
-    """The last axis goes first: its input is real."""
+    """The last axis is transformed first: its input is real."""
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
@@ -99,7 +99,7 @@ def rdft(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
 )
 def irdft(work: Work) -> Dim:
-    """The last axis goes last: each real result is a sum over the two parts of n // 2 + 1 bins."""
+    """The last axis is transformed last: each real result is a sum over the two parts of n // 2 + 1 bins."""
     result = work.result()
     *others, along = _axes(work, len(result))
     bins = floordiv(result[along], 2) + 1

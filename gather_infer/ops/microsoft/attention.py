@@ -143,7 +143,7 @@ def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | Non
         op.require(*((mask[0], "==", length) for length in lengths), otherwise=message, code="GI212")
         op.leave_open("where sequences end is known in a run only: no number of mask_index is negative")
     elif len(mask) == 4 or total is None:
-        op.leave_open(f"what mask_index of {format_shape(mask)} demands of the sizes is not known")
+        op.leave_open(f"the sizes that mask_index of {format_shape(mask)} requires are not known")
     else:
         for dim, wanted in zip(mask, (b, total) if len(mask) == 2 else (b, s, total), strict=True):
             op.refuse((wanted, "==", dim))  # runtimes ignore a mask of one element

@@ -130,7 +130,7 @@ def max_pool_with_mask(op: OpCall) -> Inferred:
 @contrib(
     rules, "ConvTransposeWithDynamicPads", "X:T W:T Pads?:int64 B?:T -> Y:T",
     "auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints strides:ints", T=IEEE_FLOATS,
-    operands={2: "pads that leave something"}, unstated=(1,)
+    operands={2: "pads that leave at least one element"}, unstated=(1,)
 )  # fmt: skip
 def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     """ConvTranspose of ai.onnx with the pads as an input.

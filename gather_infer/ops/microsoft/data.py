@@ -241,7 +241,7 @@ def attention_lstm(op: OpCall) -> Inferred:
         require_divisible(op, r[1], 4, "R.shape[1]")
         hidden = r[2]
     if hidden is None:
-        hidden = op.fresh("no input tells the hidden size")
+        hidden = op.fresh("the hidden size is not known from any input")
     if x is None:
         length, n = op.fresh("the shape of X is not known"), op.fresh("the shape of X is not known")
         return [(length, d, n, hidden), (d, n, hidden), (d, n, hidden)]

@@ -179,7 +179,7 @@ def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -
     if b is None or len(b) != 3 or op.attr("weight_prepacked", 0):
         return
     for axis, (dim, wanted) in enumerate(zip(b, (n, blocks, blob), strict=True)):
-        op.require_equal(dim, wanted, f"dim {axis} of B and what N, K, bits and block_size say")
+        op.require_equal(dim, wanted, f"dim {axis} of B and that implied by N, K, bits and block_size")
 
 
 @contrib(

@@ -171,7 +171,7 @@ def quantize_bfp(op: OpCall) -> Inferred:
     """Bytes of a block floating point format, and the shape and strides of x."""
     rank = op.tensor(0).rank
     vector = None if rank is None else (rank,)
-    return [(op.fresh("the format is the device's"),), vector, vector]
+    return [(op.fresh("the size of the packed format depends on the device"),), vector, vector]
 
 
 @contrib(rules, "DequantizeBFP", "x:uint8 shape:int64 strides:int64 -> y:*", BLOCK_FLOAT + " dtype:int")

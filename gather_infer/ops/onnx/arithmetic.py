@@ -66,14 +66,14 @@ def _demand_divisor(op: OpCall) -> None:
         is_above = span.lo is not None and known_le(1, span.lo, op.scope) is True
         is_below = span.hi is not None and known_le(span.hi, -1, op.scope) is True
         if not is_above and not is_below:
-            op.leave_open("an integer that is divided by may be 0")
+            op.leave_open("an integer divisor may be 0")
         return
     for number in dict.fromkeys(divisor.values.flat):
         if isinstance(number, Expr) and known_le(0, number, op.scope) is True:
             if known_le(1, number, op.scope) is None:
                 op.demand((1, "<=", number))
         elif not isinstance(number, (int, Expr)) or known_eq(number, 0, op.scope) is not False:
-            op.leave_open("an integer that is divided by may be 0")
+            op.leave_open("an integer divisor may be 0")
 
 
 for _op_type, (_element, _span) in ARITHMETIC.items():

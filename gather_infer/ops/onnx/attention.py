@@ -130,7 +130,7 @@ def _check_caches(op: OpCall, has_lengths: bool) -> None:
     """Raise SpecViolation for one present output without the other, or for one together with nonpad_kv_seqlen."""
     present = [*op.outputs, False, False, False][1:3]
     if present[0] != present[1]:
-        raise SpecViolation("present_key and present_value must be asked for together")
+        raise SpecViolation("present_key and present_value must be outputs together")
     if has_lengths and any(present):
         raise SpecViolation("nonpad_kv_seqlen must not be given together with present_key and present_value")
 

@@ -85,7 +85,7 @@ def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:
             result.append(total(shape[i] for shape in shapes))
             continue
         for shape in shapes[1:]:
-            dim = op.require_equal(dim, shape[i], f"dims of axis {i} beside the concat axis {axis}")
+            dim = op.require_equal(dim, shape[i], f"dims of axis {i}, other than the concat axis {axis},")
         result.append(dim)
     return tuple(result)
 

@@ -88,7 +88,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
         for label, dim in own.items():
             dims.setdefault(label, []).append(dim)
     if any(len(covered) != len(dotted[0]) for covered in dotted):
-        raise SpecViolation(f"every ellipsis must stand for the same number of axes, stands for {[*map(len, dotted)]}")
+        raise SpecViolation(f"every ellipsis must cover the same number of axes, covers {[*map(len, dotted)]}")
     agreed = {
         label: _agree(op, label, known, is_wanted=label in result and label not in unranked)
         for label, known in dims.items()

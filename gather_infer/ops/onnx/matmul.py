@@ -129,7 +129,7 @@ def _gemm(op: OpCall, *, broadcast: bool) -> list[SymbolicTensor]:
 
 @rules.rule("Gemm", since=1)
 def gemm_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only when attribute broadcast says so)"""
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only with attribute broadcast)"""
     return _gemm(op, broadcast=bool(op.attr("broadcast", 0)))
 
 

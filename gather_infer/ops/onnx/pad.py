@@ -51,7 +51,10 @@ def _number(op: OpCall) -> SymbolicTensor:
 
 
 @rules.rule(
-    "Pad", since=11, operands={1: "two pads per axis, which cut no more than there is", 3: "different axes"}, dims=(1,)
+    "Pad",
+    since=11,
+    operands={1: "two pads per axis, which remove no more than its length", 3: "different axes"},
+    dims=(1,),
 )
 def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Pad.html (11: pads is an input; 18 adds axes, 19 the mode wrap)"""
@@ -209,7 +212,7 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     dims = list(data.shape)
     for axis, size in zip(axes, wanted, strict=True):
         if isinstance(size, int) and size < -(2**62):
-            dims[axis] = op.fresh(f"the difference to a size of {size} leaves int64")
+            dims[axis] = op.fresh(f"the difference to a size of {size} overflows int64")
         else:
             dims[axis] = op.fresh("shape is not known") if size is None else maximum(0, size, scope=op.scope)
     return [SymbolicTensor(data.dtype, tuple(dims), None, span)]

@@ -48,7 +48,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     kernel = kernel_shape(op, None)
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
-    require_rank(x, len(kernel) + 2, "X, as kernel_shape says,")
+    require_rank(x, len(kernel) + 2, "X, by kernel_shape,")
     mode = auto_pad(op)
     slides = windows(op, kernel, mode)
     if x is None:
@@ -148,14 +148,14 @@ def _unpooled(op: OpCall) -> Shape:
     kernel = kernel_shape(op, None)
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
-    require_rank(x.shape, len(kernel) + 2, "X, as kernel_shape says,")
+    require_rank(x.shape, len(kernel) + 2, "X, by kernel_shape,")
     refuse_ranks_but(op, x.shape, RANKS, "X")
     slides = windows(op, kernel, "NOTSET")
     shape = x.shape
     if shape is not None:
         shape = require_shape(op, indices.shape, shape, "I")
     elif indices.shape is not None:
-        shape = require_rank(indices.shape, len(kernel) + 2, "I, as kernel_shape says,")
+        shape = require_rank(indices.shape, len(kernel) + 2, "I, by kernel_shape,")
     spatial: list[Dim] = []
     for size, window in zip(shape[2:] if shape is not None else (), slides, strict=False):
         spatial.append(window.stride * (size - 1) + window.extent - window.begin - window.end)

@@ -98,7 +98,7 @@ def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b:
         if tensor is not None and tensor.shape is not None and len(tensor.shape) > 1:
             require_divisible(op, tensor.shape[1], times, f"{name}.shape[1]")
             return floordiv(tensor.shape[1], times, op.scope)
-    return op.fresh("no input tells the hidden size")
+    return op.fresh("the hidden size is not known from any input")
 
 
 @rules.rule("RNN", since=1, addresses={4: 0})

@@ -64,7 +64,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
         return [sized(op, data, elements_of(sizes, "sizes"), axes, op.attr("keep_aspect_ratio_policy", "stretch"))]
     assert scales is not None
     if op.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
-        op.leave_open("what roi makes of the sizes is not followed")
+        op.leave_open("the effect of roi on the sizes is not modeled")
         return [_unknown(op, data, "the size depends on roi")]
     return [scaled(op, data, scales_of(scales), axes)]
 
@@ -116,11 +116,11 @@ def _leave_ranks_open(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -
     if mode == "cubic":
         refuse_ranks_but(op, data.shape, (2, 4), "the input", " with cubic interpolation")
         if rank == 4 and data.dtype is not None and not data.dtype.is_float:
-            op.leave_open(f"onnxruntime interpolates no {data.dtype} by cubes")
+            op.leave_open(f"onnxruntime has no cubic interpolation of {data.dtype}")
     elif mode == "linear":
         refuse_ranks_but(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
         if rank == 5 and any(known_eq(data.shape[axis], result[axis], op.scope) is not True for axis in (0, 1)):
-            op.leave_open("onnxruntime interpolates volumes along their last three axes alone")
+            op.leave_open("onnxruntime interpolates volumes only along their last three axes")
 
 
 def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:

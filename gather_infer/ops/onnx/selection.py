@@ -182,7 +182,7 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(values.dtype, None, None, span)]
     rank = len(indices.shape)
     if rank == 0:
-        op.leave_open("onnxruntime makes no OneHot of a scalar")
+        op.leave_open("onnxruntime does not run OneHot for a scalar")
     if not -rank - 1 <= axis <= rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank - 1}, {rank}], indices has rank {rank}", "GI304")
     position = axis % (rank + 1)

@@ -51,7 +51,9 @@ def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> 
         return wanted
     require_rank(shape, len(wanted), name)
     return tuple(
-        w if d is w or d == w else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its demand")
+        w
+        if d is w or d == w
+        else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its expected dim")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
     )
 
@@ -63,7 +65,7 @@ def merge_shape(op: OpCall, shape: PartialShape | None, wanted: PartialShape, na
     if len(shape) != len(wanted):
         raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}", "GI305")
     return tuple(
-        w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its demand")
+        w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its expected dim")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
     )
 
@@ -167,9 +169,7 @@ def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], na
     """
     if shape is not None and len(shape) not in ranks:
         taken = alternatives(ranks)
-        op.leave_open(
-            f"onnxruntime runs {op.op_type}{what} for {name} of rank {taken} alone, this one has {len(shape)}"
-        )
+        op.leave_open(f"onnxruntime runs {op.op_type}{what} only for {name} of rank {taken}, this one has {len(shape)}")
 
 
 def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
