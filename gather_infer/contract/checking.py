@@ -63,6 +63,7 @@ def solvings(inputs: Iterable[InputSpec]) -> Iterator[Solving]:
     inputs = tuple(inputs)
     known = {dim.name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) and dim.is_symbol}
     waiting = list(compound_axes(inputs))
+    # Each round solves one dim with a single unknown symbol; a dim with several waits for the others.
     while waiting:
         for position, (spec, axis, dim) in enumerate(waiting):
             unknown = sorted(dim.symbols - known)

@@ -241,6 +241,7 @@ def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
 
 def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterator[Found]:
     """Yield for each violated line the first element that is furthest outside."""
+    # minima and maxima are cached by input and column, because several lines may bound the same elements
     parts: dict[tuple[str, int | None], Any] = {}
     least: dict[tuple[str, int | None], int] = {}
     most: dict[tuple[str, int | None], int] = {}

@@ -38,6 +38,7 @@ class Front:
             return
         self._seen.add(moment.live)
         values = self._trial.values(moment.live)
+        # Dominance at all samples is necessary for dominance, so only then is a proof attempted.
         for other, theirs in zip(self.moments, self._values, strict=True):
             if (values <= theirs).all() and self._at_most(moment.live, other.live):
                 return
@@ -60,6 +61,7 @@ class Front:
     def _at_most(self, a: Dim, b: Dim) -> bool:
         """Whether a <= b in every run: by the signs of the terms of b - a, or by proof when it is no polynomial."""
         difference = b - a
+        # A polynomial in symbols shifted to start at 0 is never negative if no coefficient is.
         if all(atom.is_symbol for monomial, _ in terms_of(difference) for atom in monomial):
             return all(value >= 0 for _, value in terms_of(self._beyond_bounds(difference)))
         return known_le(a, b, self.scope) is True

@@ -48,6 +48,7 @@ class Rounds:
         self._require_told(dim)
         if self.counter is None or self.counter not in free_symbols(dim):
             return dim
+        # Symbols and counter are >= 0: coefficients of one sign make the polynomial monotone in the counter.
         changes = [value for power, factor in self._powers(dim).items() if power for _, value in terms_of(factor)]
         if all(value > 0 for value in changes):
             return substitute(dim, {self.counter: maximum(self.trips - 1, 0, scope=scope)})

@@ -57,6 +57,7 @@ class Liveness:
                 continue
             self._sizes[name] = nbytes
             self.now = self.now + nbytes
+            # an unused output dies at its own node
             self._dying.setdefault(max(rank, self._last.get(name, -1)), []).append(name)
 
     def _free(self, rank: int) -> None:

@@ -279,7 +279,7 @@ rules = RuleSet("")
 def gather_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
-    Whether a negative index is legal is not stated.
+    The page does not define negative indices.
     """
     return [_onnx_gather(op, TYPES_1, GATHER_1)]
 

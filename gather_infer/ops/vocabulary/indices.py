@@ -133,6 +133,7 @@ def check_bounds(
         return
     integers = [e for e in distinct if isinstance(e, int)]
     learns = indexing.strict and is_nonempty(op, rows)
+    # an index that is in bounds needs an axis that is not empty
     if not integers and learns and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)
     if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
