@@ -19,9 +19,9 @@ HEAD = f"""\
 `gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
 
 * **since**: the versions from which a different rule, or a different source of facts, applies.
-* **facts from**: a *built-in rule*; the *interpreter*, which infers subgraphs; the *lowering* of an OpenVINO operator to
-  ONNX nodes, which are then inferred; the *function body* of the operator; or the inference of *onnx*, of which only the
-  element type, the rank, and fully static shapes are used.
+* **facts from**: a *built-in rule*; the *interpreter*, which infers subgraphs; the *lowering* of an OpenVINO operator
+  to ONNX nodes, which are then inferred; the *function body* of the operator; or the inference of *onnx*, of which only
+  the element type, the rank, and fully static shapes are used.
 * **values**: known elements are propagated from inputs to outputs, as in `Shape -> Gather -> Concat`.
 * **spans**: value ranges of the outputs are known, as `[0, V - 1]` for an ArgMax over `V` classes.
 
