@@ -18,14 +18,14 @@ HEAD = f"""\
 
 `gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
 
-* **since**: the versions with which what we know of the operator changes.
-* **facts from**: a rule of *ours*; the *walk* itself, which enters bodies; the *lowering* of an operator of OpenVINO to
-  ONNX, which is walked; the *function body* of the operator; or *onnx*'s own inference, of which element type and rank
-  are taken, and sizes when all of them are numbers.
-* **values**: elements of the result are known where those of the inputs are, as in `Shape -> Gather -> Concat`.
-* **spans**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
+* **since**: the versions from which a different rule, or a different source of facts, applies.
+* **facts from**: a *built-in rule*; the *interpreter*, which infers subgraphs; the *lowering* of an OpenVINO operator
+  to ONNX nodes, which are then inferred; the *function body* of the operator; or the inference of *onnx*, of which only
+  the element type, the rank, and fully static shapes are used.
+* **values**: known elements are propagated from inputs to outputs, as in `Shape -> Gather -> Concat`.
+* **spans**: value ranges of the outputs are known, as `[0, V - 1]` for an ArgMax over `V` classes.
 
-Values and spans are found by calling the rules of the newest version with small inputs.
+Both columns come from calling the rules of the newest version with small inputs.
 
 ```sh
 gather-infer ops

@@ -1,1 +1,1 @@
-"""What operators the package knows, and how much of each: read off schemas and rules, probed with small inputs."""
+"""Catalog of the supported operators: derived from schemas, rule sets and lowerings, and probed with small inputs."""

@@ -1,4 +1,4 @@
-"""Which operators are known and how well, as data: what `operators` finds out and the report prints."""
+"""Data classes of the catalog: operators, and what is inferred for each of their versions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 
 class Source(str, enum.Enum):
-    """What the facts of an operator come from, in the order in which they are asked."""
+    """Source of the facts about an operator, by precedence."""
 
-    WALK = "the walk"
-    RULE = "ours"
+    WALK = "interpreter"
+    RULE = "built-in rule"
     LOWERING = "lowering"
     FUNCTION = "function body"
     ONNX = "onnx"
@@ -19,14 +19,15 @@ class Source(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """An operator from one version on, to the next behaviour.
+    """What is inferred for an operator, from version `since` to the next behaviour.
 
-    since    the first version of it
-    values   whether elements are known where those of the inputs are; None when the bodies decide
-    spans    whether bounds of the elements are known; None when the bodies decide
-    summary  what the rule says of itself beside its page
-    spec     the page of the operator
-    file     where the rule is
+    since         first version of the behaviour
+    source        where the facts come from
+    values        whether known elements are propagated; None when that depends on the function or subgraph body
+    value_ranges  whether bounds of elements are propagated; None likewise
+    summary       first sentence of the rule's docstring after the link
+    spec          URL of the operator's page
+    file          path of the rule below the package
     """
 
     since: int
@@ -42,7 +43,7 @@ class Behaviour:
 class Operator:
     """An operator and its behaviours, oldest first.
 
-    deprecated   the newest version of it says not to use it
+    deprecated   the newest version of its schema is deprecated
     """
 
     domain: str

@@ -1,4 +1,4 @@
-"""Which operators are of the gather family; it reads their rules alone, as a summary of a file needs no inference."""
+"""The gather family: loads only the rule modules that gather, because a file summary needs no others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gather_infer.domains import canonical_domain
 from gather_infer.rules import RuleSet
 
 MODULES: Final[Mapping[str, str]] = {
-    # domain: the module of its rules that gather; loading all of them would take longer than reading a file
+    # domain: the module with its gathering rules; loading all modules would take longer than reading a file
     "": "onnx.gather",
     "ai.onnx.ml": "onnx.ml",
     "com.microsoft": "microsoft.gather",
@@ -21,7 +21,7 @@ MODULES: Final[Mapping[str, str]] = {
 
 @cache
 def is_gather(domain: str, op_type: str) -> bool:
-    """Whether any version of an operator gathers: what it gives are elements that an input points at."""
+    """Whether any version of an operator outputs elements that an index input addresses."""
     module = MODULES.get(canonical_domain(domain))
     if module is None:
         return False

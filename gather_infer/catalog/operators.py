@@ -1,4 +1,4 @@
-"""The operators that a run knows, read off rule sets, schemas of onnx and lowerings: nothing is listed by hand."""
+"""Enumerate the supported operators from rule sets, schemas of onnx and lowerings, without a list to maintain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
 
 DOMAINS: Final = ("", "ai.onnx.ml", "com.microsoft", "openvino")
-"""Those that come first, in this order."""
+"""Domains listed first, in this order."""
 
 _PAGE = "https://onnx.ai/onnx/operators/onnx_{domain}_{op_type}.html"
 _LINK = re.compile(r"(?:https?://|onnx_)\S+?(?=[,:;)]*(?:\s|$))[,:;]*")
@@ -32,7 +32,7 @@ _END = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 _SHORT: Final = tuple(
     (re.compile(short), long)
     for short, long in {
-        r"^_.*": "",  # the rest of a link
+        r"^_.*": "",  # remainder of a link
         r"^(\w+), in the default domain\) \(": r"It is \1 in the default domain, as in ",
         r"^ONNX Runtime": "As in ONNX Runtime",
         r"^(\d+(?:(?:,| and| to) \d+)+)(: | )": r"Versions \1\2",
@@ -43,7 +43,7 @@ _SHORT: Final = tuple(
         r"^\[": "The result is [",
     }.items()
 )
-"""What docstrings say in short, and the beginning of a sentence in its place."""
+"""Abbreviations at the start of rule docstrings, each with its expansion to a sentence."""
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -55,13 +55,13 @@ def operators() -> list[Operator]:
 
 
 def known_names() -> set[tuple[str, str]]:
-    """The domains and names of all of them."""
+    """Domain and name of every operator of `operators`."""
     rules = ((domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries())
     return {*_schemas(), *rules, *_lowerings()}
 
 
 def operator_named(name: str) -> list[Operator]:
-    """The operators of a name, `Gather` in every domain or `com.microsoft.Gelu` in one.
+    """The operators with a name: `Gather` in every domain, or `com.microsoft.Gelu` in one.
 
     Raises UsageError, with a suggestion, when there is none.
     """
@@ -78,7 +78,7 @@ def operator_named(name: str) -> list[Operator]:
 
 @cache
 def _lowerings() -> dict[tuple[str, str], tuple[Known, ...]]:
-    """What dialects know of an operator, by domain and name, the newest version first."""
+    """Lowerings of the dialects by domain and operator, newest version first."""
     found: dict[tuple[str, str], list[Known]] = {}
     for dialect in known_dialects():
         for known in dialect.known():
@@ -103,7 +103,7 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     starts = {s for op, s, _ in rules.entries() if op == op_type}
     lowerings = _lowerings().get((domain, op_type), ())
     points = sorted(since | {max(s, min(since, default=s)) for s in starts} | {known.since for known in lowerings})
-    ranges: list[tuple[int, int, Source, Known | None]] = []  # from, to, where the facts come from, the lowering
+    ranges: list[tuple[int, int, Source, Known | None]] = []  # first version, last version, source, lowering
     last: object = None
     for version in points:
         rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
@@ -131,7 +131,7 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
 
 
 def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None) -> Source:
-    """As the walk decides it."""
+    """The source that the interpreter uses, by the precedence of its op resolution."""
     if domain == "" and op_type in CONTROL_FLOW:
         return Source.WALK
     if rule is not None:
@@ -144,7 +144,7 @@ def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None)
 
 
 def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, rule: Rule | None) -> Behaviour:
-    """What holds from version `first` on; the newest version, `to`, allows the most element types."""
+    """The behaviour from version `first` on; probes version `to`, which allows the most element types."""
     schema = schema_of(op_type, to, domain)
     page = "" if schema is None else _PAGE.format(domain=domain.replace(".", ""), op_type=op_type)
     match source:
@@ -159,7 +159,7 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, r
 
 
 def _lowered(known: Known) -> Behaviour:
-    """What holds of an operator that has a body for each node, or is refused."""
+    """The behaviour of an operator that a dialect lowers, or refuses."""
     if known.refused:
         return Behaviour(known.since, Source.NONE, False, False, _sentence(known.refused), known.spec)
     summary, _ = _described(known.described)
@@ -167,7 +167,7 @@ def _lowered(known: Known) -> Behaviour:
 
 
 def _described(rule: Callable[..., object]) -> tuple[str, str]:
-    """What the docstring of a rule says first, as a sentence, and the first page that it names."""
+    """The first sentence of a rule's docstring, and the first URL in it."""
     doc = inspect.getdoc(rule) or ""
     link = next((found[0].rstrip(",:;") for found in _LINK.finditer(doc)), "")
     text = " ".join(_lines(doc)).strip(" ,:;")
@@ -175,7 +175,7 @@ def _described(rule: Callable[..., object]) -> tuple[str, str]:
 
 
 def _lines(doc: str) -> Iterator[str]:
-    """The first paragraph beside links, as far as it is text: what stands in columns are shapes."""
+    """Yield the lines of the first paragraph without links; stop at the shape table, which is in columns."""
     has_begun = False
     for line in doc.splitlines():
         text = _LINK.sub(" ", line).strip(" ,:;")
@@ -187,15 +187,15 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence of what a docstring says in short."""
+    """The first sentence of a text, with its abbreviation expanded."""
     for short, long in _SHORT:
         text = short.sub(long, text, count=1)
     first = _END.split(text, maxsplit=1)[0].rstrip(".")
-    begins = first[:1].upper() if _WORD.match(first) else first[:1]  # names stay as they are
+    begins = first[:1].upper() if _WORD.match(first) else first[:1]  # do not capitalize names
     return f"{begins}{first[1:]}." if first else ""
 
 
 def _file(rule: Callable[..., object]) -> str:
-    """The file of a rule or a lowering below the package, `ops/gather.py`."""
+    """Path of the file of a rule or lowering, relative to the package: `ops/onnx/gather.py`."""
     path = Path(inspect.unwrap(rule).__code__.co_filename)
     return path.relative_to(_PACKAGE).as_posix() if path.is_relative_to(_PACKAGE) else path.name

@@ -1,7 +1,7 @@
-"""Finds out by calls with small inputs whether a rule tells elements and bounds of elements.
+"""Probe rules with small inputs: do they propagate known elements, and value ranges?
 
-A rule that answers one call with known elements tells elements. The calls are all the combinations of a few small
-tensors; a rule that none of them fits is taken for one that tells nothing.
+One result with known elements is enough for a yes. The calls combine a few small tensors, up to a limit; a rule that
+rejects all of them counts as one that propagates nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gather_infer.symbolic import DimTooLarge, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor, Value, make_values
 
 MAX_CALLS: Final = 81
-"""Calls with one choice of element types and attributes."""
+"""Limit of calls per choice of element types and attributes."""
 
 N: Final = symbol("N")
 
@@ -37,7 +37,7 @@ SHAPES: Final[tuple[tuple[object, tuple[int, ...]], ...]] = (
 PREFERRED: Final = (DType.INT64, DType.FLOAT32, DType.BOOL, DType.INT32, DType.UINT8)
 
 REQUIRED: Final[Mapping[str, object]] = {
-    # attribute that an operator demands: a legal value where 1, 1.0, (1,) or "" is none
+    # required attribute: a legal value, where 1, 1.0, (1,) or "" is not
     "axis": 0,
     "to": int(DType.INT64),
     "equation": "i->i",
@@ -45,16 +45,16 @@ REQUIRED: Final[Mapping[str, object]] = {
 }
 
 UNFIT: Final = frozenset({"GI106", "GI107", "GI211"})
-"""Codes that no other shapes would avoid: of attributes, numbers of inputs and element types."""
+"""Codes about attributes, arity and element types: other shapes would not avoid them, so the group is abandoned."""
 
 ATTRIBUTES: Final[Mapping[str, Mapping[str, object]]] = {
-    # operators that say nothing without an attribute which their schema does not demand
+    # operators that need an attribute which their schema does not require
     "Constant": {"value_ints": (1, 2)},
 }
 
 
 def carries(rule: Rule, op_type: str, domain: str, version: int, schema: Schema | None) -> tuple[bool, bool]:
-    """Whether the rule tells elements, and whether it tells bounds of them."""
+    """Whether a rule propagates known elements, and whether it propagates value ranges."""
     values = spans = False
     for group in groups(op_type, domain, schema):
         for inputs in group.inputs:
@@ -79,7 +79,7 @@ def carries(rule: Rule, op_type: str, domain: str, version: int, schema: Schema 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Calls that differ in shapes and elements only."""
+    """Calls that differ only in shapes and elements."""
 
     inputs: Iterable[Sequence[Value]]
     attributes: Mapping[str, object]
@@ -91,7 +91,7 @@ def _has_elements(result: SymbolicTensor) -> bool:
 
 
 def _has_bounds(result: SymbolicTensor) -> bool:
-    """Whether there are bounds that the element type does not give anyway."""
+    """Whether the value range is narrower than that of the element type."""
     span = result.span
     if span is None or result.dtype is None:
         return False
@@ -100,7 +100,7 @@ def _has_bounds(result: SymbolicTensor) -> bool:
 
 
 def groups(op_type: str, domain: str, schema: Schema | None) -> Iterator[Group]:
-    """Inputs, attributes and number of outputs of calls that may fit the operator."""
+    """Yield groups of calls that may fit the operator."""
     for attributes in _attributes(op_type, schema):
         for count, outputs in _arities(schema):
             for dtypes in _dtypes(schema, count):
@@ -117,7 +117,7 @@ def _int64(elements: list[int]) -> SymbolicTensor:
 
 _TWO = SequenceType(_int64([1]), 2)
 INPUTS: Final[Mapping[str, Sequence[Value]]] = {
-    # operators of ai.onnx whose inputs have to fit each other, or are no tensors
+    # operators of ai.onnx whose inputs depend on each other, or are no tensors
     "Slice": (_int64([1, 2]), _int64([0]), _int64([1])),
     "SequenceLength": (_TWO,),
     "SequenceAt": (_TWO, SymbolicTensor(DType.INT64, (), make_values(0))),
@@ -126,7 +126,7 @@ INPUTS: Final[Mapping[str, Sequence[Value]]] = {
 
 
 def _combinations(choices: list[list[SymbolicTensor]]) -> Iterator[tuple[SymbolicTensor, ...]]:
-    """First the same choice for all, then one for the first and another for the rest, then everything."""
+    """Yield combinations, likely ones first: one choice for the first input and one for the rest, then the product."""
     if len(choices) <= 2:
         yield from product(*choices)
         return
@@ -151,7 +151,7 @@ def _known(dtype: DType) -> list[SymbolicTensor]:
 
 
 def _bounded(dtype: DType) -> list[SymbolicTensor]:
-    """Tensors whose elements are not known, with bounds where the type has them."""
+    """Tensors with unknown elements; integers get a value range."""
     span = Span(0, 1) if dtype.is_integer else None
     return [SymbolicTensor(dtype, shape, span=span) for shape in ((), (N,), (N, 3), (1, 3, 8, 8))]
 
@@ -184,7 +184,7 @@ def _value(kind: int) -> object:
 
 
 def _arities(schema: Schema | None) -> Iterator[tuple[int, int]]:
-    """Numbers of inputs and outputs."""
+    """Yield numbers of inputs and outputs to probe."""
     if schema is None:
         yield from ((1, 1), (2, 1), (3, 1))
         return
@@ -195,7 +195,7 @@ def _arities(schema: Schema | None) -> Iterator[tuple[int, int]]:
 
 
 def _dtypes(schema: Schema | None, count: int) -> Iterator[list[DType]]:
-    """Element types of the inputs: for each preferred type, it wherever it is allowed, else the first that is."""
+    """Yield element types of the inputs: for each preferred type, that type where the schema allows it."""
     if schema is None or not schema.types:
         yield from ([dtype] * count for dtype in PREFERRED[:2])
         if count > 1:

@@ -1,4 +1,4 @@
-"""The contract of a model: what its inputs have to be. Needs numpy only; `validate` makes contracts of models."""
+"""Contracts: conditions on the inputs of a model, checked against feeds. Needs numpy only; `validate` derives them."""
 
 from gather_infer.contract.checking import Violation
 from gather_infer.contract.contract import VERSION, Contract

@@ -1,4 +1,4 @@
-"""A contract as tables, against which feeds are held; what does not depend on the feeds is prepared once."""
+"""Check feeds against a contract: compile its lines once into the tables of `standalone`, which runs the check."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ RANGES: Final = {
     for sign in ("", "u")
     for bits in (2, 4, 8, 16, 32, 64)
 }
-"""The least and the greatest number of each integer type."""
+"""Smallest and largest number of each integer type."""
 
 _SHOWN_NODES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A way in which feeds break a contract.
+    """A violation of a contract by feeds.
 
-    text    `input_ids[3, 17] = 30522: must be -30522 <= input_ids < 30522 (/emb/word/Gather)`
-    input   the input to blame; empty when it is the sizes of several
-    line    the line that is broken; None when the feeds do not fit the types of the inputs
-    needed  the model fails there, or a caller declared otherwise; False for a line that is sufficient only
+    text    as `input_ids[3, 17] = 30522: must be -30522 <= input_ids < 30522 (/emb/word/Gather)`
+    input   the offending input; empty when sizes of several inputs conflict
+    line    the violated line; None when the feeds do not fit the types of the inputs
+    needed  the line is necessary or was declared; False for a line that is sufficient only
     """
 
     text: str
@@ -41,7 +41,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Solving:
-    """A symbol that is told only by a dim which is more than its name: `size == factor*symbol + rest`."""
+    """An equation for a symbol that is no input dim by itself: `size == factor*name + rest`."""
 
     name: str
     size: str
@@ -51,7 +51,7 @@ class Solving:
 
 
 def compound_axes(inputs: Iterable[InputSpec]) -> Iterator[tuple[InputSpec, int, Expr]]:
-    """The dims of inputs that are neither numbers nor names, like `past + seq`."""
+    """Yield the input dims that are neither numbers nor symbols, like `past + seq`."""
     for spec in inputs:
         for axis, dim in enumerate(spec.shape or ()):
             if isinstance(dim, Expr) and not dim.is_symbol:
@@ -59,10 +59,11 @@ def compound_axes(inputs: Iterable[InputSpec]) -> Iterator[tuple[InputSpec, int,
 
 
 def solvings(inputs: Iterable[InputSpec]) -> Iterator[Solving]:
-    """How the symbols that are no dim of an input are found from the dims that have them, in this order."""
+    """Yield equations for the symbols that occur only in compound dims, in an order that solves them one by one."""
     inputs = tuple(inputs)
     known = {dim.name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) and dim.is_symbol}
     waiting = list(compound_axes(inputs))
+    # Each round solves one dim with a single unknown symbol; a dim with several waits for the others.
     while waiting:
         for position, (spec, axis, dim) in enumerate(waiting):
             unknown = sorted(dim.symbols - known)
@@ -87,7 +88,7 @@ def _solving(name: str, size: str, dim: Expr) -> Solving | None:
 
 
 def covered(lines: Iterable[Line]) -> frozenset[str]:
-    """The axes, like `mask.1`, that a line says equal to something."""
+    """Names of axes, like `mask.1`, that a line equates with another dim."""
     return frozenset(
         relation.left.name
         for line in lines
@@ -98,10 +99,10 @@ def covered(lines: Iterable[Line]) -> frozenset[str]:
 
 
 class Checker:
-    """Holds feeds against inputs and lines."""
+    """The compiled check of feeds against inputs and lines."""
 
     def __init__(self, inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...]) -> None:
-        """`lines` are pairs of a line and whether it is enforced."""
+        """Compile the tables; `lines` are pairs of a line and whether it is enforced."""
         self.lines = [line for line, _ in lines]
         self.tables = _tables(inputs, lines)
 
@@ -111,7 +112,7 @@ class Checker:
 
 
 def by_part(lines: Iterable[tuple[Line, bool]]) -> Iterator[tuple[int, ElementsLine, bool]]:
-    """The lines about elements, with their positions; those about the same elements follow each other."""
+    """Yield the lines on elements with their positions, grouped by input and column."""
     groups: dict[tuple[str, int | None], list[tuple[int, ElementsLine, bool]]] = {}
     for position, (line, needed) in enumerate(lines):
         if isinstance(line, ElementsLine):
@@ -121,7 +122,7 @@ def by_part(lines: Iterable[tuple[Line, bool]]) -> Iterator[tuple[int, ElementsL
 
 
 def dims_of(spec: InputSpec) -> tuple[int | str, ...] | None:
-    """For each axis the number or the name that it has to be; of other dims the name of the axis itself."""
+    """For each axis its number or symbol; for a compound dim the name of the axis itself."""
     if spec.shape is None:
         return None
     return tuple(
@@ -131,14 +132,14 @@ def dims_of(spec: InputSpec) -> tuple[int | str, ...] | None:
 
 
 def shown(inputs: Iterable[InputSpec], lines: Iterable[Line]) -> dict[str, str]:
-    """The symbols whose names are no words, as they are written: `'a b'`."""
+    """Symbols whose names need quotes, each with its quoted form: `'a b'`."""
     used = {name for line in lines for name in line.symbols}
     used |= {name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) for name in dim.symbols}
     return {name: str(symbol(name)) for name in sorted(used) if str(symbol(name)) != name}
 
 
 def unsolved(inputs: tuple[InputSpec, ...], lines: Iterable[Line]) -> Iterator[tuple[InputSpec, int, Expr]]:
-    """The dims of inputs that are expressions of which neither a line tells nor a symbol is found."""
+    """Yield the compound dims that neither a line equates nor `solvings` uses; each must equal its axis."""
     told = covered(lines) | {solving.size for solving in solvings(inputs)}
     return (each for each in compound_axes(inputs) if each[0].axis(each[1]) not in told)
 
@@ -184,7 +185,7 @@ def needs(names: frozenset[str]) -> tuple[str, ...]:
 
 
 def whens(line: DimsLine) -> tuple[tuple[str, str, int], ...]:
-    """The inputs that decide whether a line says anything, each with a relation and a number."""
+    """The conditions under which a line applies, as tuples of input, relation and number."""
     return tuple((when.input, when.relation, when.number) for when in line.where)
 
 
@@ -196,7 +197,7 @@ def _size(dim: Dim) -> Size:
 
 
 def nodes_text(line: Line) -> str:
-    """` (/emb/word/Gather)`."""
+    """The suffix that names the nodes of a line: ` (/emb/word/Gather)`, ` (a, b and 3 more)`; empty without nodes."""
     if not line.nodes:
         return ""
     more = f" and {len(line.nodes) - _SHOWN_NODES} more" if len(line.nodes) > _SHOWN_NODES else ""

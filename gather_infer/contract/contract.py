@@ -1,4 +1,4 @@
-"""What the inputs of a model have to be, so that it does not fail; held against feeds with numpy alone."""
+"""The `Contract`: conditions on the inputs of a model under which a run does not fail, and its JSON form."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gather_infer.contract.stored import read_object
 from gather_infer.errors import ContractViolated, UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
 
-VERSION: Final = 1
-"""Of the JSON form."""
+VERSION: Final = 2
+"""Version of the JSON form, its member `schema`."""
 
 _RELATIONS: Final = ("==", "<=", ">=")
 _CHOICES: Final = ("==", "!=", "<", ">=")
@@ -23,14 +23,15 @@ _CHOICES: Final = ("==", "!=", "<", ">=")
 
 @dataclass(frozen=True)
 class Contract:
-    """What the inputs of a model have to be: within it no access by index and no shape makes the model fail.
+    """Conditions on the inputs of a model: feeds that meet them cause no index out of bounds and no shapes that clash.
 
-    model     what the file is called
-    inputs    their types; names of dims tell which sizes agree
-    lines     what the nodes demand, minimal, elements first
+    model     the name of the file
+    inputs    the types of the inputs; dims of one name have one size
+    lines     the minimal conditions that nodes impose, those on elements first
     nonempty  dims that must not be 0
-    declared  what the caller promised when the contract was made (`--dim`, `--range`): the lines rest on it
-    open      what it cannot say
+    declared  conditions that the caller promised when the contract was derived (`--dim`, `--range`); the lines assume
+              them
+    open      nodes that may fail although the feeds meet every condition
 
         >>> import numpy
         >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
@@ -54,37 +55,37 @@ class Contract:
 
     @property
     def demands(self) -> tuple[Line, ...]:
-        """All that feeds are held against: what was declared, the dims that must not be 0, the lines."""
+        """Every condition on feeds: those declared, the dims that must not be 0, the lines."""
         return (*self.declared, *self.nonempty, *self.lines)
 
     @property
     def near(self) -> tuple[Line, ...]:
-        """The lines without limits of 10^9 or more, which people need not read."""
+        """The lines that reports print by default: all but size limits of 10^9 or more."""
         return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_remote))
 
     @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
-        """`demands`, each with whether `check` enforces it: what was declared, and the lines that are tight."""
+        """`all_lines`, each with whether `check` enforces it: those declared and those that are tight."""
         return (
             *((line, True) for line in self.declared),
             *((line, line.tight) for line in (*self.nonempty, *self.lines)),
         )
 
     def check(self, feeds: Mapping[str, object], *, strict: bool = False) -> list[Violation]:
-        """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it.
+        """Every violation of the contract by `feeds`, arrays by input name; empty when there is none.
 
-        strict   count lines that are sufficient only as well: outside them a run may work all the same
+        strict   include lines that are sufficient but not necessary: a run that breaks one may still succeed
         """
         return [violation for violation in self._checker.run(feeds) if violation.needed or strict]
 
     def warnings(self, feeds: Mapping[str, object]) -> list[Violation]:
-        """The lines that `feeds` break and that are sufficient only: `check` lets them pass unless it is strict."""
+        """Violations of lines that are sufficient but not necessary, which `check` reports only when strict."""
         return [violation for violation in self._checker.run(feeds) if not violation.needed]
 
     def require(self, feeds: Mapping[str, object], *, strict: bool = False) -> None:
-        """Raises ContractViolated, which has the violations, unless `feeds` keep to the contract.
+        """Raise ContractViolated, which holds the violations, when `feeds` violate the contract.
 
-        strict   as for `check`; without it a line that is sufficient only gives a UserWarning
+        strict   as for `check`; without it each violated line that is not necessary gives a UserWarning
         """
         found = list(self._checker.run(feeds))
         wrong = [violation.text for violation in found if violation.needed or strict]
@@ -95,7 +96,7 @@ class Contract:
 
     @classmethod
     def load(cls, source: str | os.PathLike[str]) -> Contract:
-        """The contract in `source`: JSON text, or a path to a JSON file or to a model with a contract in its metadata.
+        """Load a contract from JSON text, a JSON file, or a model that has one in its metadata.
 
         Raises ModelReadError when the file cannot be read, UsageError when it holds no contract.
         """
@@ -103,10 +104,12 @@ class Contract:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
-        """The contract that `to_json` gave. Raises UsageError for anything else."""
-        version = data.get("version")
+        """The contract that `to_json` wrote. Raises UsageError for anything else."""
+        version = data.get("schema")
+        if version is None:
+            raise UsageError(f"not a contract of schema {VERSION}: it has no member 'schema'")
         if version != VERSION:
-            raise UsageError(f"a contract of version {version!r} cannot be read, only of version {VERSION}")
+            raise UsageError(f"a contract of schema {version!r} cannot be read, only of schema {VERSION}")
         try:
             return cls(
                 str(data["model"]["name"]),
@@ -117,14 +120,14 @@ class Contract:
                 tuple(map(_open, data["open"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"not a contract of version {VERSION}: {error!r}") from error
+            raise UsageError(f"not a contract of schema {VERSION}: {error!r}") from error
         except DimSyntaxError as error:
-            raise UsageError(f"not a contract of version {VERSION}: {error}") from error
+            raise UsageError(f"not a contract of schema {VERSION}: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
         """The contract as a JSON object; docs/contract.md describes it."""
         return {
-            "version": VERSION,
+            "schema": VERSION,
             "model": {
                 "name": self.model,
                 "inputs": [
@@ -151,9 +154,9 @@ def _line_json(line: Line) -> dict[str, Any]:
             "kind": "elements",
             "input": line.input,
             "column": line.column,
-            "low": None if line.low is None else str(line.low),
-            "high": None if line.high is None else str(line.high),
-            "whole": line.whole,
+            "lower": None if line.low is None else str(line.low),
+            "upper": None if line.high is None else str(line.high),
+            "reads_all": line.whole,
             **({"is_bool": True} if line.is_bool else {}),
             **common,
         }
@@ -190,13 +193,13 @@ def _line(data: Mapping[str, Any]) -> Line:
     if data["kind"] != "elements":
         return _dims_line(data)
     column = data["column"]
-    low, high = (None if data[key] is None else _dim(data[key]) for key in ("low", "high"))
+    low, high = (None if data[key] is None else _dim(data[key]) for key in ("lower", "upper"))
     return ElementsLine(
         str(data["input"]),
         None if column is None else int(column),
         low,
         high,
-        bool(data["whole"]),
+        bool(data["reads_all"]),
         *_common(data),
         bool(data.get("is_bool", False)),
     )

@@ -1,4 +1,4 @@
-"""What a contract is made of: lines about elements and dims of the inputs, and the inputs themselves."""
+"""Parts of a contract: conditions on elements and on dims, the inputs, and what stays open."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_
 from gather_infer.symbolic.dim import FloorDiv
 
 REMOTE: Final = 10**9
-"""Sizes of which no limit is printed."""
+"""Smallest size limit that reports leave out by default."""
 
 
 def is_remainder(dim: Dim) -> bool:
-    """Whether it is `n % d`."""
+    """Whether a dim has the form `n - d*(n // d)`, which prints as `n % d`."""
     atoms = {atom for monomial, _ in dim.terms for atom in monomial} if isinstance(dim, Expr) else set()
     return any(isinstance(atom, FloorDiv) and dim == atom.num - atom * atom.den for atom in atoms)
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """`left relation right`, the relation one of `==`, `<=` and `>=`."""
+    """A comparison of two dims; `relation` is one of `==`, `<=` and `>=`."""
 
     left: Dim
     relation: str
@@ -34,7 +34,7 @@ class Relation:
 
     @property
     def is_of_nothing(self) -> bool:
-        """Whether it says that a product is 0, as the number of elements of a tensor is: `batch == 0`."""
+        """Whether the relation equates a product of sizes with 0, like `batch*seq == 0`: a tensor is empty."""
         return self.relation == "==" and self.right == 0 and isinstance(self.left, Expr) and len(self.left.terms) == 1
 
     @property
@@ -42,14 +42,14 @@ class Relation:
         return free_symbols(self.left) | free_symbols(self.right)
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether it is true at these sizes. Raises KeyError for a symbol without a size, and ZeroDivisionError."""
+        """Whether the relation holds at `sizes`. Raises KeyError for a symbol without a size, and ZeroDivisionError."""
         left, right = evaluate(self.left, sizes), evaluate(self.right, sizes)
         if self.relation == "<=":
             return left <= right
         return left == right if self.relation == "==" else left >= right
 
     def teach(self, scope: Scope) -> None:
-        """Let a scope know it; a relation that is too large to be written is left out."""
+        """Add the relation to the facts of a scope; skip it when its expression exceeds the size limit."""
         try:
             if self.relation != ">=":
                 scope.require(self.right - self.left)
@@ -61,9 +61,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """`input relation number` of the one element of an input: `sr == 16000`, `use_cache is true`.
+    """A condition on the only element of an input: `sr == 16000`, `use_cache is true`.
 
-    relation  `<`, `>=`, `==` or `!=`; `==` alone for a bool, whose elements are 0 and 1
+    relation  `<`, `>=`, `==` or `!=`; only `==` for bools, whose elements are 0 and 1
     """
 
     input: str
@@ -79,15 +79,15 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ElementsLine:
-    """`low <= x <= high` for each element x of an input of integers or bools.
+    """The condition `lower <= x <= upper` on each element x of an integer or bool input.
 
-    column   only of those at this index of the last axis; None for all
-    low, high  both inclusive, None for an open end
-    whole    False when the model may read some of the elements only, nobody knows which
-    tight    the first element outside makes the model fail; False when the line is enough, and less may be
-    nodes    the labels of those that demand it; none for what a caller declared
-    reason   what it comes from
-    is_bool  the elements are bools, of which 1 is true
+    column        restricts the line to elements at this index of the last axis; None for all elements
+    lower, upper  inclusive bounds, None where there is none
+    reads_all     False when the model may read only some of the elements, and it is not known which
+    tight         the line is also necessary: any element outside makes a run fail. False when it is sufficient only
+    nodes         labels of the nodes that impose the line; empty for a declared one
+    reason        the derivation, as text
+    is_bool       the elements are bools, where 1 is true
     """
 
     input: str
@@ -123,12 +123,12 @@ class ElementsLine:
 
 @dataclass(frozen=True, slots=True)
 class DimsLine:
-    """One of the relations holds; mostly there is one only.
+    """A disjunction of relations between dims; most lines have a single one.
 
-    where    it says nothing of feeds for which one of these is not so
-    tight    sizes that are outside only just make the model fail, unless what is addressed or computed there is empty;
-             False when the line is enough, and less may be
-    nodes, reason   as of ElementsLine
+    where    conditions on inputs; the line applies to feeds that meet all of them
+    tight    the line is also necessary: sizes just outside make a run fail, unless the tensors involved are empty
+             there. False when it is sufficient only
+    nodes, reason   as in ElementsLine
     """
 
     relations: tuple[Relation, ...]
@@ -139,34 +139,34 @@ class DimsLine:
 
     @property
     def text(self) -> str:
-        """`past + seq <= 1024`, `a == b or a == 1`, `samples >= 192 where sr == 16000`; without `unless`."""
+        """The line as text without `unless`: `past + seq <= 1024`, `samples >= 192 where sr == 16000`."""
         return f"{self.relation}{self.condition}"
 
     @property
     def relation(self) -> str:
-        """`samples >= 192`, without its condition."""
+        """The relations as text, without `where`: `samples >= 192`, `a == b or a == 1`."""
         return " or ".join(str(relation) for relation in self.relations if relation not in self.unless)
 
     @property
     def condition(self) -> str:
-        """` where sr == 16000`; empty for a line of all feeds."""
+        """The suffix ` where sr == 16000`; empty for a line without conditions."""
         return f" where {' and '.join(map(str, self.where))}" if self.where else ""
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is a limit of 10^9 or more, as where a size has to fit in 32 bits: people need not read it."""
+        """Whether the line is an upper limit of 10^9 or more, such as a size that must fit in 32 bits."""
         first = self.relations[0]
         is_limit = len(self.relations) == 1 and first.relation == "<=" and isinstance(first.right, int)
         return is_limit and isinstance(first.right, int) and first.right >= REMOTE
 
     @property
     def only(self) -> Relation | None:
-        """The relation, when there is just one and it holds for all feeds."""
+        """The relation of a line that has one relation and no `where`; else None."""
         return self.relations[0] if len(self.relations) == 1 and not self.where else None
 
     @property
     def unless(self) -> tuple[Relation, ...]:
-        """The relations that hold only where there is nothing to compute, where another one is stated beside them."""
+        """The relations that hold only for empty tensors, if the line has others too."""
         empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
         return empty if len(empty) < len(self.relations) else ()
 
@@ -175,10 +175,7 @@ class DimsLine:
         return frozenset().union(*(relation.symbols for relation in self.relations))
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether one of the relations is true at these sizes. Raises KeyError and ZeroDivisionError as these do.
-
-        It does not look at `where`.
-        """
+        """Whether one of the relations holds at `sizes`, whatever `where` is. Raises KeyError and ZeroDivisionError."""
         return any(relation.holds(sizes) for relation in self.relations)
 
 
@@ -189,9 +186,9 @@ Line: TypeAlias = "ElementsLine | DimsLine"
 class InputSpec:
     """An input of the model.
 
-    dtype     `int64`; None where nothing is checked: it is not known, or the input is no tensor
-    shape     dims by axis, None when it is not known
-    optional  it may be left out: there is a default, or its type is an optional
+    dtype     element type, as `int64`; None when it is not checked: the type is unknown or no tensor type
+    shape     dims by axis; None when the rank is unknown
+    optional  feeds may omit the input: it has a default, or its type is an optional
     """
 
     name: str
@@ -200,17 +197,17 @@ class InputSpec:
     optional: bool = False
 
     def axis(self, axis: int) -> str:
-        """What the size of an axis is called where it has no name of its own: `mask.1`."""
+        """Name of the size of an axis whose dim is not a symbol: `mask.1`."""
         return f"{self.name}.{axis}"
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A branch, or the body of a loop, that not every run comes to.
+    """A branch or loop body that not every run executes.
 
-    node       the label of the node that holds it
-    name       of the attribute, `then_branch`
-    condition  when a run comes to it, `sr == 16000`; empty where that is not known
+    node       label of the node that holds it
+    name       name of the attribute, as `then_branch`
+    condition  the condition for running it, as `sr == 16000`; empty when it is not known
     """
 
     node: str
@@ -223,9 +220,9 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Something that a contract cannot say: within it, `node` may fail all the same.
+    """A failure that the contract does not rule out: `node` may fail although the feeds meet every condition.
 
-    bodies   around the node, from the outside, that not every run comes to
+    bodies   conditional bodies around the node, outermost first
     """
 
     node: str

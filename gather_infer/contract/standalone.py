@@ -1,6 +1,7 @@
-"""Feeds held against tables, with numpy alone. Every guard contains this text, so it imports nothing of the package.
+"""Check feeds against the tables of a contract with numpy alone.
 
-One minimum and one maximum per array; no element is looked at in Python, but those of an array of objects.
+Generated guards contain this source, so it imports nothing of the package. A check takes one minimum and one maximum
+per array; only arrays of objects are read element by element.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ End = Size | None
 
 
 class Input(NamedTuple):
-    """An input: by axis the number that its size has to be, or the name that its size gets; None is not checked."""
+    """An input; `dims` has by axis the required size or the name that the size binds. A None is not checked."""
 
     dtype: str | None
     dims: tuple[int | str, ...] | None
@@ -26,7 +27,7 @@ class Input(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """`size == factor*name + rest`, which tells the size of `name`; `needs` are the names in the rest."""
+    """The equation `size == factor*name + rest`, solved for `name`; `needs` are the names in the rest."""
 
     needs: tuple[str, ...]
     size: str
@@ -37,7 +38,7 @@ class Solved(NamedTuple):
 
 
 class Equal(NamedTuple):
-    """`size == dim`, where the dim has the names `needs`."""
+    """The equation `size == dim`; `needs` are the names in the dim."""
 
     needs: tuple[str, ...]
     size: str
@@ -46,9 +47,9 @@ class Equal(NamedTuple):
 
 
 class OfSizes(NamedTuple):
-    """A line about sizes. `needed` is False for one that is sufficient only: outside it a run may work all the same.
+    """A condition on sizes; `needed` is False for one that is sufficient only, so that a run outside may succeed.
 
-    `where` has inputs of one element, each with a relation to a number: where one is not so, the line says nothing.
+    `where` holds conditions on inputs of one element; the line applies when all of them hold.
     """
 
     line: int
@@ -61,7 +62,7 @@ class OfSizes(NamedTuple):
 
 
 class OfElements(NamedTuple):
-    """A line about the elements of an input, or about those at one index of its last axis."""
+    """A condition on the elements of an input, or on those at one index of its last axis."""
 
     line: int
     input: str
@@ -75,7 +76,7 @@ class OfElements(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What feeds are held against. `shown` has the names that are written in another way, `ranges` integer types."""
+    """The compiled contract. `shown` maps names to their quoted forms, `ranges` integer types to their bounds."""
 
     inputs: Mapping[str, Input]
     solved: tuple[Solved, ...]
@@ -87,7 +88,7 @@ class Tables(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One way in which feeds break the tables."""
+    """A violation; `line` is the position of the violated line."""
 
     text: str
     input: str = ""
@@ -96,7 +97,7 @@ class Found(NamedTuple):
 
 
 def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
-    """Every way in which `feeds`, arrays or nested lists by the names of inputs, break the tables."""
+    """Yield every violation by `feeds`, arrays or nested lists by input name."""
     for name in feeds:
         if name not in tables.inputs:
             yield Found(f"{name} is no input of the model", str(name))
@@ -136,7 +137,7 @@ def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def refusals(tables: Tables, feeds: Mapping[str, Any], *, strict: bool) -> list[str]:
-    """What `feeds` are refused for; else a warning for each line that they break and that is sufficient only."""
+    """Texts of the violations that refuse `feeds`; without any, warn of each violated line that is not necessary."""
     found = list(violations(tables, feeds))
     refused = [each.text for each in found if each.needed or strict]
     for each in () if refused else found:
@@ -149,7 +150,7 @@ def _must(needed: bool) -> str:
 
 
 def _array(tables: Tables, name: str, dtype: str, value: Any) -> tuple[Any, str]:
-    """The array of a value, None where it is none, and what is wrong with it; empty when nothing is."""
+    """The value as an array, None when it cannot be one, and the error text; empty when the type fits."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
@@ -170,7 +171,7 @@ def _array(tables: Tables, name: str, dtype: str, value: Any) -> tuple[Any, str]
 
 @cache
 def _dtype(name: str) -> np.dtype[Any] | None:
-    """None for a type that numpy knows by ml_dtypes only."""
+    """The numpy type of a name; None for types that only ml_dtypes adds."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -178,7 +179,7 @@ def _dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _of_list(tables: Tables, dtype: str, array: Any) -> tuple[Any, str]:
-    """The array of a nested list, whose numbers are of no type yet."""
+    """As `_array`, for a nested list: its numbers need only fit the element type."""
     kind = array.dtype.kind
     if array.size == 0 and kind != "O":
         return array, ""
@@ -207,9 +208,9 @@ def _is_text(array: Any) -> bool:
 def _named(
     tables: Tables, name: str, shape: tuple[int, ...], sizes: dict[str, int], arrays: Mapping[str, Any]
 ) -> Iterator[Found]:
-    """Bind the names of dims; a name has one size in all inputs."""
+    """Bind dim names to the sizes of one input, and yield sizes that differ from an earlier binding."""
     dims = tables.inputs[name].dims or ()
-    for axis, (size, wanted) in enumerate(zip(shape, dims, strict=False)):  # there are none where no rank is known
+    for axis, (size, wanted) in enumerate(zip(shape, dims, strict=False)):  # no dims: unknown rank
         if isinstance(wanted, str):
             known = sizes.setdefault(wanted, size)
             if known != size:
@@ -226,7 +227,7 @@ def _named(
 
 
 def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
-    """Bind the names that stand in sums only."""
+    """Bind the names that occur only in compound dims."""
     for solved in tables.solved:
         rest = _value(solved.rest, solved.needs, sizes) if solved.size in sizes else None
         if rest is not None:
@@ -239,7 +240,8 @@ def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
 
 
 def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterator[Found]:
-    """Of each line that is broken the first element that is furthest outside."""
+    """Yield for each violated line the first element that is furthest outside."""
+    # minima and maxima are cached by input and column, because several lines may bound the same elements
     parts: dict[tuple[str, int | None], Any] = {}
     least: dict[tuple[str, int | None], int] = {}
     most: dict[tuple[str, int | None], int] = {}
@@ -270,7 +272,7 @@ def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterat
 
 
 def _part(array: Any, column: int | None) -> Any:
-    """The integers of an array, or those of one column; None where there are none."""
+    """The integers of an array, or of one column; None when there are none to check."""
     if array is None or array.dtype.kind not in "iub":
         return None
     if column is not None:
@@ -281,7 +283,7 @@ def _part(array: Any, column: int | None) -> Any:
 
 
 def _index(array: Any, value: Any, column: int | None = None) -> str:
-    """`[3, 17]`, where the value stands first."""
+    """The first index of a value, as `[3, 17]`; empty for a scalar."""
     index = [int(i) for i in np.unravel_index(int(np.argmax(array == value)), array.shape)]
     if column is not None:
         index.append(column)
@@ -289,7 +291,7 @@ def _index(array: Any, value: Any, column: int | None = None) -> str:
 
 
 def _value(size: Size, needs: tuple[str, ...], sizes: Sizes) -> int | None:
-    """None where a size is not known, or a divisor is 0."""
+    """The size; None when a name is not bound or a divisor is 0."""
     if not all(name in sizes for name in needs):
         return None
     try:
@@ -302,11 +304,11 @@ def _holds(holds: Callable[[Sizes], bool], sizes: Sizes) -> bool:
     try:
         return holds(sizes)
     except ZeroDivisionError:
-        return True  # it says nothing at these sizes
+        return True  # the line does not apply where a divisor is 0
 
 
 def _is_so(arrays: Mapping[str, Any], name: str, relation: str, number: int) -> bool:
-    """Whether the one element of an input is in this relation to a number."""
+    """Whether the only element of an input satisfies the relation; False for an input of several elements."""
     array = arrays.get(name)
     if array is None or array.size != 1 or array.dtype.kind not in "iub":
         return False
@@ -319,7 +321,7 @@ def _is_so(arrays: Mapping[str, Any], name: str, relation: str, number: int) -> 
 
 
 def _at(tables: Tables, names: tuple[str, ...], sizes: Sizes) -> str:
-    """`, seq = 5`."""
+    """The bindings of names as a suffix: `, seq = 5`."""
     return "".join(f", {_shown(tables, name)} = {sizes[name]}" for name in names)
 
 
@@ -328,5 +330,5 @@ def _shown(tables: Tables, name: str) -> str:
 
 
 def _owner(axis: str) -> str:
-    """The input whose axis it is: `mask` of `mask.1`."""
+    """The input that an axis name belongs to: `mask` for `mask.1`."""
     return axis.rpartition(".")[0]

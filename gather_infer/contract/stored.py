@@ -1,4 +1,4 @@
-"""Where contracts are kept: JSON files, and the metadata of ONNX files, read without onnx."""
+"""Read stored contracts: JSON files, and the metadata of ONNX files, parsed without onnx."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 from gather_infer.errors import ModelReadError, UsageError
 
 KEY: Final = "gather_infer.contract"
-"""The key of `metadata_props` under which a model has its contract."""
+"""Key of the contract in a model's `metadata_props`."""
 
 _METADATA_PROPS, _KEY, _VALUE = 14, 1, 2
 _MAX_ENTRY: Final = 64 << 20
@@ -19,9 +19,9 @@ _MAX_VARINT: Final = 10
 
 
 def read_object(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """The JSON object of a contract: `source` is its text, or a path to it or to a model that has one.
+    """The JSON object of a contract; `source` is JSON text, or a path to a JSON file or to a model.
 
-    Raises ModelReadError when there is no such file, UsageError when it holds no contract.
+    Raises ModelReadError when the file cannot be read, UsageError when it holds no contract.
     """
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return _parsed(source, "the text")
@@ -52,9 +52,9 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def _embedded(file: BinaryIO, path: Path) -> str | None:
-    """The value of `KEY` in the metadata of a serialised ModelProto; None when there is none.
+    """The value of `KEY` in the metadata of a serialized ModelProto; None when it is absent.
 
-    Weights are skipped, not read. Wire format: https://protobuf.dev/programming-guides/encoding/
+    Skips weights without reading them. Wire format: https://protobuf.dev/programming-guides/encoding/
     """
     try:
         for number, data in _fields(file, path.stat().st_size, {_METADATA_PROPS}):
@@ -69,7 +69,7 @@ def _embedded(file: BinaryIO, path: Path) -> str | None:
 
 
 def _fields(file: BinaryIO, size: int, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
-    """The length-delimited fields of a message; those that are not wanted without their bytes. Raises ValueError."""
+    """Yield the length-delimited fields whose numbers are in `wanted`; skip all others. Raises ValueError."""
     while file.tell() < size:
         tag = _varint(file)
         match tag & 7:

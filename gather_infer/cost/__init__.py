@@ -1,4 +1,4 @@
-"""What a model costs, in its own symbols: multiply-adds, bytes, the peak of live activations."""
+"""Cost of a model as formulas in its dim symbols: multiply-adds, bytes moved, peak memory of activations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nodes that hold graphs do with them: which branch is taken, how often a body runs."""
+"""Control flow in costs: the branches an If may take, the trip count of a loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gather_infer.tensor import SequenceType, SymbolicTensor, Value
 
 
 def branches(condition: Value | None) -> tuple[str, ...]:
-    """The attributes of the graphs that an If may run: one where the condition is known."""
+    """Attribute names of the branches that an If may run: one when the condition is known."""
     known = condition.only_element if isinstance(condition, SymbolicTensor) else None
     if isinstance(known, bool):
         return ("then_branch",) if known else ("else_branch",)
@@ -21,7 +21,7 @@ def branches(condition: Value | None) -> tuple[str, ...]:
 
 
 def rounds(place: Place, node: NodeProto, body: GraphPath, path: NodePath, facts: Facts) -> Rounds:
-    """How a Loop, Scan or SequenceMap runs its body. Raises Untold."""
+    """The iterations of a Loop, Scan or SequenceMap. Raises CostUnknown."""
     if node.op_type == "SequenceMap":
         given = place.find(node.input[0]) if node.input else None
         if not isinstance(given, SequenceType) or given.length is None:
@@ -29,13 +29,13 @@ def rounds(place: Place, node: NodeProto, body: GraphPath, path: NodePath, facts
         return _rounds(facts, path, body, given.length, None)
     found = facts.iterations.get(body)
     if found is None:
-        raise Untold("it is not known how often the body runs")
+        raise Untold("the trip count is not known")
     trips = found.trips
     if node.op_type == "Scan" and place.version("") < 9:
         first = place.find(node.input[1]) if len(node.input) > 1 else None
         if not isinstance(first, SymbolicTensor) or not first.shape:
             raise Untold("the batch dim is not known")
-        trips = trips * first.shape[0]  # since opset 9 there is no batch
+        trips = trips * first.shape[0]  # before opset 9 a Scan has a batch axis
     return _rounds(facts, path, body, trips, found.counter)
 
 

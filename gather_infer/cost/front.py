@@ -1,4 +1,4 @@
-"""The largest of many sums, kept few while they come."""
+"""Pareto front of the program points whose live bytes may be the peak, pruned while points are added."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gather_infer.symbolic.dim import terms_of
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Bytes of the activations that are live while a node runs; before the first one where `node` is None."""
+    """Bytes of the activations that are live while `node` runs; before the first node when it is None."""
 
     live: Dim
     node: NodePath | None
 
 
 class Front:
-    """Moments of which none is known to be beaten by another one in every run, in the order in which they came.
+    """Program points that no other point is known to dominate in every run, in order of insertion.
 
-    scope   what is known of the symbols
+    scope   facts about the symbols
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -33,11 +33,12 @@ class Front:
         self._seen: set[Dim] = set()
 
     def add(self, moment: Moment) -> None:
-        """Keep the moment, unless one that is kept is at least as large in every run."""
+        """Insert a point unless an existing one dominates it, and drop the points that it dominates."""
         if moment.live in self._seen:
             return
         self._seen.add(moment.live)
         values = self._trial.values(moment.live)
+        # Dominance at all samples is necessary for dominance, so only then is a proof attempted.
         for other, theirs in zip(self.moments, self._values, strict=True):
             if (values <= theirs).all() and self._at_most(moment.live, other.live):
                 return
@@ -50,7 +51,7 @@ class Front:
         self._values = [*(theirs for _, theirs in kept), values]
 
     def largest_first(self) -> list[Moment]:
-        """The moments that are kept, by what they are where all symbols are large."""
+        """The points by descending live bytes at the sample where all symbols are large."""
         return sorted(self.moments, key=lambda moment: -self._trial.values(moment.live)[LARGE])
 
     def extend(self, moments: Sequence[Moment]) -> None:
@@ -58,13 +59,14 @@ class Front:
             self.add(moment)
 
     def _at_most(self, a: Dim, b: Dim) -> bool:
-        """Whether a <= b is known: b - a has no negative term, or, where it is no polynomial, it is proved."""
+        """Whether a <= b in every run: by the signs of the terms of b - a, or by proof when it is no polynomial."""
         difference = b - a
+        # A polynomial in symbols shifted to start at 0 is never negative if no coefficient is.
         if all(atom.is_symbol for monomial, _ in terms_of(difference) for atom in monomial):
             return all(value >= 0 for _, value in terms_of(self._beyond_bounds(difference)))
         return known_le(a, b, self.scope) is True
 
     def _beyond_bounds(self, dim: Dim) -> Dim:
-        """The dim with what each symbol is beyond the least that it can be in its place."""
+        """Substitute `symbol + lower bound` for each symbol, so that symbols range from 0."""
         least = {name: self.scope.symbol_bounds(name).lo or 0 for name in free_symbols(dim)}
         return substitute(dim, {name: symbol(name) + lo for name, lo in least.items() if lo})

@@ -1,4 +1,4 @@
-"""What a body costs that runs again and again: sums and maxima over the iterations."""
+"""Costs of loop bodies: sums and maxima of expressions over the iterations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gather_infer.symbolic.dim import Monomial, from_terms, terms_of
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """How a body is run.
+    """The iterations of a loop body.
 
-    trips    how often
-    counter  the symbol that is the number of the iteration in what is known of the body; None where there is none
-    local    symbols that may stand for another number in each iteration
+    trip_count    number of iterations
+    counter       symbol of the iteration number in the types of the body; None when it has none
+    loop_variant  symbols whose value may differ between iterations
     """
 
     trips: Dim
@@ -27,11 +27,11 @@ class Rounds:
     local: frozenset[str]
 
     def summed(self, dim: Dim) -> Dim:
-        """The sum over all iterations.
+        """The sum of an expression over all iterations; it must be a polynomial of degree <= 2 in the counter.
 
         sum(1) == n, sum(i) == n*(n - 1)/2, sum(i*i) == (n - 1)*n*(2*n - 1)/6    for i in 0 .. n - 1
 
-        Raises Untold where it is not known how the dim changes, or it does in another way.
+        Raises CostUnknown for any other expression and for one with loop-variant symbols.
         """
         self._require_told(dim)
         n = self.trips
@@ -39,21 +39,22 @@ class Rounds:
         found: Dim = 0
         for power, factor in self._powers(dim).items():
             if power >= len(sums):
-                raise Untold("it grows too fast from iteration to iteration")
+                raise Untold("it grows faster than the square of the iteration number")
             found = found + _quotient(factor, *sums[power])
         return found
 
     def largest(self, dim: Dim, scope: Scope) -> Dim:
-        """The largest of all iterations; that of the first where there is none. Raises Untold, as `summed`."""
+        """The maximum over the iterations; the value at iteration 0 for a loop that runs none. Raises CostUnknown."""
         self._require_told(dim)
         if self.counter is None or self.counter not in free_symbols(dim):
             return dim
+        # Symbols and counter are >= 0: coefficients of one sign make the polynomial monotone in the counter.
         changes = [value for power, factor in self._powers(dim).items() if power for _, value in terms_of(factor)]
         if all(value > 0 for value in changes):
             return substitute(dim, {self.counter: maximum(self.trips - 1, 0, scope=scope)})
         if all(value < 0 for value in changes):
             return substitute(dim, {self.counter: 0})
-        raise Untold("it grows and shrinks from iteration to iteration")
+        raise Untold("it is not monotone in the iteration number")
 
     def _require_told(self, dim: Dim) -> None:
         if not self.local.isdisjoint(free_symbols(dim)):
@@ -61,7 +62,7 @@ class Rounds:
             raise Untold(f"{names} may differ from iteration to iteration")
 
     def _powers(self, dim: Dim) -> dict[int, Dim]:
-        """The dim as a polynomial in the counter: the factor of each power."""
+        """The coefficients of a dim as a polynomial in the counter, by power."""
         if self.counter is None:
             return {0: dim}
         at = symbol(self.counter)
@@ -69,13 +70,13 @@ class Rounds:
         for monomial, value in terms_of(dim):
             rest = tuple(atom for atom in monomial if atom is not at)
             if any(self.counter in atom.symbols for atom in rest):
-                raise Untold("it changes from iteration to iteration by no fixed amount")
+                raise Untold("it is no polynomial in the iteration number")
             parts.setdefault(len(monomial) - len(rest), {})[rest] = value
         return {power: from_terms(terms) for power, terms in parts.items()}
 
 
 def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
-    """factor * (dividend/divisor), which leaves no rest; without a division where the factor can be divided."""
+    """factor * dividend / divisor, where the divisor divides the dividend; cancels common factors first."""
     shared = gcd(divisor, *(value for _, value in terms_of(factor)))
     smaller = from_terms({monomial: value // shared for monomial, value in terms_of(factor)})
     return smaller * floordiv(dividend, divisor // shared)
@@ -84,9 +85,9 @@ def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
 def local_symbols(
     causes: Mapping[str, Cause], node: NodePath, body: GraphPath, counter: str | None, trips: Dim
 ) -> frozenset[str]:
-    """Symbols that the node of a loop and its body made, and that are no functions of what is the same each time."""
+    """Symbols introduced by a loop node or its body that are not functions of loop-invariant symbols."""
     found: set[str] = set()
-    for name, cause in causes.items():  # operands were made before what is made of them
+    for name, cause in causes.items():  # operands precede the symbols derived from them
         is_inside = body.contains(cause.node.graph) or cause.node == node
         if name == counter or name in free_symbols(trips):
             continue

@@ -1,4 +1,4 @@
-"""Which activations are live: made by a node, or given, and not yet read for the last time."""
+"""Liveness of activations: from their definition, by a node or as an input, to their last use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gather_infer.symbolic import Dim
 
 
 class Liveness:
-    """The buffers of one graph, node by node in its order.
+    """Live bytes of one graph, node by node in topological order.
 
-    A tensor is there from the node that makes it to the last one that reads it, itself or by a graph in it; an output
-    of the graph stays. One that nobody reads goes as soon as it is made. Constants are no activations. Nothing is
-    shared: what a Reshape gives has a buffer of its own.
+    A tensor is live from the node that defines it to its last use, which may be inside a subgraph; a graph output stays
+    live. An unused tensor is freed right after its node. Constants do not count. Buffers are not shared: the result of
+    a Reshape has its own.
 
-    now   bytes of what is live
+    live_bytes   bytes that are live at the current node
     """
 
     def __init__(self, place: Place, inputs: Sequence[str], uses: Mapping[str, Sequence[Use]], tally: Tally) -> None:
@@ -42,12 +42,12 @@ class Liveness:
             self._free(-1)
 
     def make(self, outputs: Iterable[str], path: NodePath, node: NodeProto) -> None:
-        """The outputs of a node are there, beside what it reads."""
+        """Allocate the outputs of a node, while its inputs are still live, and record the program point."""
         self._add([name for name in outputs if name], self._rank[path.position], path, node)
         self.tally.front.add(Moment(self.now, path))
 
     def free(self, position: int) -> None:
-        """The node has run: what it was the last to read goes."""
+        """Free the tensors whose last use is this node."""
         self._free(self._rank[position])
 
     def _add(self, names: Iterable[str], rank: int, path: NodePath | None, node: NodeProto | None) -> None:
@@ -57,6 +57,7 @@ class Liveness:
                 continue
             self._sizes[name] = nbytes
             self.now = self.now + nbytes
+            # an unused output dies at its own node
             self._dying.setdefault(max(rank, self._last.get(name, -1)), []).append(name)
 
     def _free(self, rank: int) -> None:

@@ -1,4 +1,4 @@
-"""Bytes of values."""
+"""Size of values in bytes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BITS: Final = {
     DType.UINT4: 4, DType.INT4: 4, DType.FLOAT4E2M1: 4, DType.UINT2: 2, DType.INT2: 2, DType.FLOAT6E2M3: 6,
     DType.FLOAT6E3M2: 6,
 }  # fmt: skip
-"""Of the element types of less than a byte; their elements share bytes."""
+"""Bits of the packed element types, several elements of which share a byte."""
 
 
 def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
-    """Bytes of the elements of a value. Raises Untold where they are not known, as those of strings are not.
+    """Bytes of the elements of a value. Raises CostUnknown when they are unknown, as for strings.
 
-    generated   symbols that nodes made: for a dim of one member of a sequence they say nothing of the others
+    generated   symbols that nodes introduced: such a dim of a sequence's element type may differ between members
     """
     match value:
         case SymbolicTensor(dtype=dtype, shape=shape) if dtype is not None and shape is not None:
@@ -47,5 +47,5 @@ def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
         case SymbolicTensor():
             raise Untold("the element type is not known")
         case None:
-            raise Untold("nothing is known of it")
+            raise Untold("its type is not known")
     raise Untold(f"the size of {value} is not known")

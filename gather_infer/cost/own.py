@@ -1,4 +1,4 @@
-"""Formulas of the caller: where they are found, what they raise, and what they must return."""
+"""Formulas from rule sets of the user: lookup, and evaluation with a check of the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr
 
 
 def own_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
-    """The first formula that rule sets of the caller have for an operator of a domain, as the node writes it."""
+    """The first formula of the user for an operator; `domain` as the node writes it. None when there is none."""
     for each in _of(rules, domain):
         counted = each.counted(op_type)
         if counted is not None:
@@ -22,7 +22,7 @@ def own_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula 
 
 
 def own_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> Registered | None:
-    """The first rule that they have for it, with its traits."""
+    """The first rule of the user for an operator, with its traits; None when there is none."""
     return next((found for each in _of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None)
 
 
@@ -31,10 +31,10 @@ def _of(rules: Sequence[RuleSet], domain: str) -> list[RuleSet]:
 
 
 def macs_by_caller(formula: Formula, work: Work, domain: str, path: NodePath) -> Dim:
-    """What a formula of the caller gives for a node.
+    """Evaluate a formula of the user for a node.
 
-    Raises Untold where it does, or says that the node breaks its specification; UsageError when it raises anything
-    else, or does not return a number >= 0 or an expression.
+    Raises CostUnknown when the formula does, or raises SpecViolation; UsageError when it raises anything else, or
+    returns neither a number >= 0 nor an expression.
     """
     file = file_of(formula.macs)
     what = f"the formula of {qualified(domain, work.op_type)} at node {path}"

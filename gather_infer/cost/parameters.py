@@ -18,9 +18,9 @@ _A = AttributeProto
 
 
 def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[Gap]]:
-    """Bytes by element type: of initializers and of what Constant nodes hold, each as often as it is in the file.
+    """Bytes of initializers and Constant nodes by element type, largest first, and the tensors left out.
 
-    Nothing is read but the strings. A type with more bytes comes first. A tensor that contradicts itself is left out.
+    Equal tensors count each time. Payloads are not read, except strings. A malformed tensor is left out.
     """
     found: dict[DType, int] = {}
     gaps: list[Gap] = []
@@ -43,7 +43,7 @@ def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[Gap]]:
 
 
 def _held(node: NodeProto) -> Iterator[TensorProto]:
-    """The constant of a node as tensors."""
+    """Yield the payload of a Constant node as tensors."""
     for attribute in node.attribute:
         match attribute.type:
             case _A.TENSOR:

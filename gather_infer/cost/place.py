@@ -1,4 +1,4 @@
-"""A graph where it runs: its nodes, the names that they see, what a call gives a function."""
+"""Instances of graphs: a graph or function body in one calling context, with its values and opsets."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gather_infer.tensor import Value
 
 
 class Believed(Protocol):
-    """A type that is taken from the file: a `Belief`."""
+    """A type that the inference took from the file unproved."""
 
     @property
     def type(self) -> Value: ...
 
 
 class Facts(Protocol):
-    """What is known of a model: an `Inference`."""
+    """The results of inference that costs are computed from; an `Inference` implements it."""
 
     @property
     def model(self) -> ModelFile: ...
@@ -54,16 +54,17 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A graph where it runs.
+    """A graph or function body in one calling context.
 
-    path        of this run: below the node that calls it, where it is the body of a function
-    index       of the graph where it is defined
-    values      what is known of its names
-    label       before the labels of its nodes, with a slash
-    outer       the graph around it
-    versions    the opsets that its nodes mean, by domain as it is written
-    generated   symbols that nodes of the model made
-    attributes  of the call, in a function
+    path        path of this instance; for a function body below the calling node
+    body        its nodes
+    index       index of the graph at its definition
+    values      inferred type of each name
+    label       prefix of its nodes' labels, ends with a slash
+    outer       the enclosing instance; None for the main graph and function bodies
+    versions    imported opset versions by domain
+    generated   symbols that nodes of the model introduced
+    attributes  attribute values of the call, in a function body
     """
 
     path: GraphPath
@@ -77,7 +78,7 @@ class Place:
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
-        """What is known of a name here, or in a graph around this one."""
+        """The type of a name in this graph or an enclosing one; None when it is unknown."""
         place: Place | None = self
         while place is not None:
             if name in place.values:
@@ -86,15 +87,15 @@ class Place:
         return None
 
     def nbytes(self, values: Iterable[Value | None]) -> Dim:
-        """Bytes of all the values. Raises Untold."""
+        """Total bytes of the values. Raises CostUnknown."""
         return total(value_bytes(value, self.generated) for value in values)
 
     def version(self, domain: str) -> int:
-        """The opset version in force for a domain as nodes write it; 0 where none is imported."""
+        """The opset version of a domain as nodes write it; 0 when it is not imported."""
         return openvino_opset(domain) or self.versions.get(plain_domain(domain), 0)
 
     def attributes_of(self, node: NodeProto) -> dict[str, Any]:
-        """The attributes of a node as Python values, those of the call in place of references; graphs are left out."""
+        """Attributes of a node as Python values, references resolved to those of the call; omits graphs."""
         found: dict[str, Any] = {}
         for attribute in node.attribute:
             held = self.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
@@ -106,7 +107,7 @@ class Place:
 
 
 def versions_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    """The opset versions by domain; of a domain that is imported twice the first one counts."""
+    """Opset versions by domain; the first import of a domain wins."""
     found: dict[str, int] = {}
     for entry in imports:
         found.setdefault(plain_domain(entry.domain), entry.version)
@@ -114,7 +115,7 @@ def versions_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
 
 
 def constants_of(body: Body) -> frozenset[str]:
-    """Names of what the graph holds: initializers, and what Constant nodes give."""
+    """Names of the constants of a graph: initializers and outputs of Constant nodes."""
     names = {node.output[0] for node in body.node if is_constant(node) and node.output}
     if isinstance(body, GraphProto):
         names |= {tensor.name for tensor in body.initializer}
@@ -123,7 +124,7 @@ def constants_of(body: Body) -> frozenset[str]:
 
 
 def is_constant(node: NodeProto) -> bool:
-    """Whether a node holds a constant of the model: a Constant, or a Const of OpenVINO."""
+    """Whether a node is a constant: Constant of ONNX, or Const of OpenVINO."""
     if node.op_type == "Constant":
         return not plain_domain(node.domain)
     return node.op_type == "Const" and openvino_opset(node.domain) is not None

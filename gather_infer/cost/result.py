@@ -1,4 +1,4 @@
-"""What a model costs."""
+"""The `Cost` of a model, per node and per operator."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """What all runs of a node cost that one run of the model makes; None where that is not known.
+    """Cost of a node in one run of the model, summed over its executions; None for a quantity that is unknown.
 
     macs     multiply-adds
-    reads    bytes of what it reads, constants too
-    writes   bytes of what it writes
-    live     bytes of the activations that there are while it runs; what is not known is left out
-    formula  how its multiply-adds are counted, for people; "" where there is none to count
-    source   where the operator is described
+    reads    bytes that it reads, constants included
+    writes   bytes that it writes
+    live     bytes of the activations that are live while it runs, as far as they are known
+    formula  the formula of its multiply-adds as text; "" when the operator has none
+    source   URL of the operator's page
     """
 
     node: NodePath
@@ -56,9 +56,9 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """The sum over the nodes of an operator, of those of which it is known.
+    """Sums over the nodes of an operator, as far as their costs are known.
 
-    uncounted   how many nodes there are of which the multiply-adds are not known
+    unknown_macs   number of nodes whose multiply-adds are unknown
     """
 
     op_type: str
@@ -74,7 +74,11 @@ class OperatorCost:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that a sum leaves out: `what` is macs, reads, writes, peak or parameters, `why` what is not known."""
+    """A contribution that a sum leaves out.
+
+    quantity   macs, reads, writes, peak or parameters
+    reason     what is not known
+    """
 
     node: NodePath | None
     op_type: str
@@ -84,25 +88,25 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """What one run of a model costs, in its own symbols, and what of that is not known.
+    """Cost of one run of a model as formulas in its dim symbols, with the contributions that are unknown.
 
-    model        what the model is called
-    macs         multiply-adds: products of two elements that are added to a sum
-    reads        bytes that nodes read, constants too
-    writes       bytes that nodes write
-    moments      when the most activations may be live, none that another one always beats
-    parameters   bytes of constants by element type
-    nodes        every node that computes, those of subgraphs and functions too
-    gaps         what the sums leave out
-    branches     how many Ifs run one branch of which it is not known which: of these the larger one counts, while
-                 `nodes` has both
-    symbols      the sizes that inputs have, and those that nodes made
-    scope        what is known of them
-    causes       of those that nodes made
-    constraints  that hold of them in every run that does not fail
-    assumptions  under which the sizes hold
-    sizes        that were given in the place of symbols
-    facts        what it is read off
+    model                  name of the model
+    macs                   multiply-adds: products of two elements that are added to a sum
+    reads                  bytes that nodes read, constants included
+    writes                 bytes that nodes write
+    program_points         points that may have the most live activations: a Pareto front
+    parameters             bytes of constants by element type
+    nodes                  every node that computes, in subgraphs and functions too
+    unknown_contributions  contributions that the sums leave out
+    branches               number of Ifs of which it is not known which branch runs: sums count the larger branch,
+                           `nodes` has both
+    symbols                sizes of inputs, and sizes that nodes introduced
+    scope                  facts about the symbols
+    causes                 origin of each symbol that a node introduced
+    constraints            relations between symbols that hold in every run that succeeds
+    assumptions            unproved relations that the sizes rest on
+    sizes                  sizes that `at` substituted for symbols
+    facts                  the inference that the cost is computed from
     """
 
     model: str
@@ -124,22 +128,22 @@ class Cost:
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the model, and what fails in every run with the `sizes`: an index out of bounds.
+        """Errors of the model, those of `Inference.errors` first, then accesses that fail at the `sizes`.
 
-        All is counted as if it ran. The first are those of `Inference.errors`.
+        Costs count every node as if no run failed.
         """
         return () if self.facts is None else tuple(resolved("validate:failures")(self.facts, self.sizes))
 
     @property
     def peak(self) -> Dim:
-        """The most bytes of activations that are live at once. Raises DimTooLarge."""
+        """Peak memory: the most bytes of activations that are live at once. Raises DimTooLarge."""
         if not self.moments:
             return 0
         return maximum(*(moment.live for moment in self.moments), scope=self.scope)
 
     @property
     def peaks(self) -> tuple[Moment, ...]:
-        """The moments that may have the most live activations where no input is empty; the largest sizes first."""
+        """The program points that may be the peak when no input is empty, largest first."""
         filled = self.scope.about(self.symbols)
         for name in self.symbols:
             if name not in self.causes:
@@ -154,11 +158,11 @@ class Cost:
         return sum(self.parameters.values())
 
     def is_exact(self, *whats: str) -> bool:
-        """Whether nothing is left out of the sums that are named: macs, reads, writes, peak."""
+        """Whether the given quantities (macs, reads, writes, peak) leave out no contribution."""
         return not any(gap.what in whats for gap in self.gaps)
 
     def by_operator(self) -> list[OperatorCost]:
-        """A sum per operator; the most multiply-adds first, or bytes, as far as numbers tell."""
+        """Costs per operator, by descending multiply-adds, then bytes; symbolic sums rank by degree."""
         groups: dict[tuple[str, str], list[NodeCost]] = {}
         for node in self.nodes:
             groups.setdefault((node.domain, node.op_type), []).append(node)
@@ -166,10 +170,10 @@ class Cost:
         return sorted(found, key=lambda one: (_rank(one.macs), _rank(one.reads + one.writes), one.op_type))
 
     def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Cost:
-        """The same with sizes in place of symbols: `cost.at(batch=1, seq=128)`, or a mapping for other names.
+        """The cost with sizes substituted for symbols: `cost.at(batch=1, seq=128)`, or a mapping for other names.
 
-        One that is not given stays a symbol. What fails at these sizes is among the `errors`. Raises UnknownName, and
-        UsageError for what is no size and for sizes that no run can have.
+        Other symbols stay. Failures at these sizes are among the `errors`. Raises UnknownName for an unknown symbol,
+        UsageError for a value that is no size and for sizes that no run can have.
         """
         sizes = {**(sizes or {}), **named}
         for name, size in sizes.items():
@@ -207,7 +211,7 @@ class Cost:
         )  # fmt: skip
 
     def _narrowed(self, sizes: Mapping[str, int]) -> Scope:
-        """What is known of the symbols that are left."""
+        """The facts about the remaining symbols, with `sizes` substituted."""
         left = [name for name in self.symbols if name not in sizes]
         scope = self.scope.about(left)
         scope.efforts = self.scope.efforts
@@ -229,7 +233,7 @@ class Cost:
             raise UsageError(f"{self.model}: with {said} the divisor in {dim} is 0") from error
 
     def _require_legal(self, sizes: Mapping[str, int]) -> None:
-        """Raises UsageError when what is known of the symbols excludes these sizes."""
+        """Raise UsageError when bounds, facts or constraints exclude these sizes."""
         for name, size in sizes.items():
             bounds = self.scope.symbol_bounds(name)
             if size not in bounds:
@@ -276,24 +280,24 @@ def _sum(nodes: Sequence[NodeCost]) -> OperatorCost:
 
 
 def _said(names: Collection[str], sizes: Mapping[str, int]) -> str:
-    """`batch = 1, seq = 65`: those of the sizes that are named."""
+    """The sizes of the given symbols as text: `batch = 1, seq = 65`."""
     return ", ".join(f"{name} = {sizes[name]}" for name in sorted(names) if name in sizes)
 
 
 def _between(bounds: Interval, name: str) -> str:
-    """`seq >= 1`, `1 <= seq <= 64`"""
+    """Bounds of a symbol as text: `seq >= 1`, `1 <= seq <= 64`."""
     if bounds.hi is None:
         return f"{name} >= {bounds.lo or 0}"
     return f"{bounds.lo or 0} <= {name} <= {bounds.hi}"
 
 
 def _total(dims: Iterator[Dim | None]) -> Dim:
-    """The sum of those that are known; layers that repeat have the same ones."""
+    """The sum of the known dims; equal dims, of repeated layers, are multiplied instead of added one by one."""
     return total(dim * number for dim, number in Counter(dims).items() if dim is not None)
 
 
 def _rank(dim: Dim) -> tuple[int, int]:
-    """Larger ones first: by degree, then by the first number."""
+    """Sort key for descending order: by degree of the leading monomial, then by its coefficient."""
     if isinstance(dim, int):
         return 0, -dim
     monomial, coefficient = dim.terms[0]

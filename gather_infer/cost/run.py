@@ -1,4 +1,4 @@
-"""Every node of a model in the order of the file: what it computes, reads and writes, and what is live meanwhile."""
+"""Compute the cost of a model: visit every node in topological order, and sum multiply-adds, traffic and live bytes."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from gather_infer.symbolic import Dim, Effort, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 PROOFS: Final = 2000
-"""Eliminations that may be made to find out which of two sums is the larger one."""
+"""Budget of eliminations for proofs that one sum is never larger than another."""
 
 MAX_DEPTH: Final = 40
-"""Graphs and calls inside each other; no more of them are walked by the inference."""
+"""Nesting depth of graphs and calls; the inference stops there too."""
 
 
 def cost_of(facts: Facts) -> Cost:
-    """What one run of a model costs, by what is known of its tensors; `Inference.cost`.
+    """The cost of one run of a model, computed from its inferred types; behind `Inference.cost`.
 
-    What is not known is in `Cost.gaps`, with its node. Raises UsageError for what a formula of the caller raises.
+    `Cost.unknown_contributions` lists what the sums leave out. Raises UsageError when a formula of the user misbehaves.
     """
     return _Counting(facts).cost()
 
@@ -87,14 +87,14 @@ class _Counting:
         )
 
     def whole(self, tally: Tally, what: str) -> Dim:
-        """A sum over the model; 0, with a gap, where it is too large to be written."""
+        """A sum over the model; 0, with an unknown contribution, when the expression exceeds the size limit."""
         found = tally.told(None, None, what, tally.total, what)
         return 0 if found is None else found
 
     # graphs
 
     def graph(self, place: Place, inputs: Sequence[str]) -> Tally:
-        """What a graph costs with what is in it; `inputs` are those that are buffers of its own."""
+        """The cost of a graph, subgraphs included; `inputs` are those for which it has its own buffers."""
         tally = Tally(Front(self.scope))
         live = Liveness(place, inputs, self.index.uses(place.index.path), tally)
         for position in place.index.order:
@@ -105,7 +105,7 @@ class _Counting:
             live.free(position)
         for position in place.index.cyclic:
             node = place.body.node[position]
-            tally.leave_out(self.path(place, position), node, "it waits for itself", "macs", "reads", "writes", "peak")
+            tally.leave_out(self.path(place, position), node, "it is on a cycle", "macs", "reads", "writes", "peak")
         return tally
 
     def path(self, place: Place, position: int) -> NodePath:
@@ -113,7 +113,7 @@ class _Counting:
         return NodePath(place.path, position, f"{place.label}{label}")
 
     def node(self, place: Place, node: NodeProto, position: int, tally: Tally, live: Liveness) -> None:
-        """Count a node, by its formula or by the graphs in it."""
+        """Add a node: by its formula, or by the graphs that it runs."""
         path = self.path(place, position)
         domain = canonical_domain(node.domain)
         if self.function(node) is not None and not self.is_operator(domain, node.op_type):
@@ -130,11 +130,11 @@ class _Counting:
         live.make(node.output, path, node)
 
     def function(self, node: NodeProto) -> tuple[int, FunctionProto] | None:
-        """The function of the model that a node calls."""
+        """The local function that a node calls, with its position; None when it calls none."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
     def own(self, node: NodeProto) -> Formula | None:
-        """What the caller says of an operator; nothing of one that the model has a function for."""
+        """The user's formula of an operator; None for a call of a local function."""
         if not self.facts.rules or self.function(node) is not None:
             return None
         return own_formula(self.facts.rules, node.domain, node.op_type)
@@ -144,18 +144,18 @@ class _Counting:
         return None if table is None else table.find(op_type)
 
     def takes_nothing(self, domain: str, op_type: str) -> bool:
-        """Whether an operator is known to take no multiply-adds."""
+        """Whether an operator has no multiply-adds."""
         table = tables().get(domain)
         return table is not None and op_type in table.nothing
 
     def is_operator(self, domain: str, op_type: str) -> bool:
-        """Whether it is known how an operator is counted, which runtimes run also where a function is called so."""
+        """Whether the tables have an operator; runtimes then run it even if a local function has its name."""
         return self.formula(domain, op_type) is not None or self.takes_nothing(domain, op_type)
 
     # one node
 
     def leaf(self, place: Place, node: NodeProto, path: NodePath, live: Dim, tally: Tally) -> None:
-        """Count what an operator costs by itself."""
+        """Add the cost of an operator that runs no graphs."""
         domain = canonical_domain(node.domain)
         work = Work(
             node.op_type,
@@ -182,7 +182,7 @@ class _Counting:
         tally.count(cost)
 
     def macs(self, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally) -> Dim | None:
-        """The multiply-adds of an operator; None, with a gap, where they cannot be told."""
+        """Multiply-adds of an operator; None, with an unknown contribution, when they are unknown."""
         domain = canonical_domain(node.domain)
         if self.takes_nothing(domain, node.op_type):
             return 0
@@ -196,7 +196,7 @@ class _Counting:
     def told(
         self, formula: Formula, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally
     ) -> Dim | None:
-        """As `macs`, by a formula of the caller. Raises UsageError for what that must not do."""
+        """As `macs`, by a formula of the user. Raises UsageError when it misbehaves."""
         seen = replace(work, attributes=place.attributes_of(node))
         return tally.told(path, node, "macs", macs_by_caller, formula, seen, node.domain, path)
 
@@ -211,7 +211,7 @@ class _Counting:
     # graphs in nodes
 
     def below(self, place: Place, node: NodeProto, position: int, attribute: str) -> Place | None:
-        """The graph in an attribute of a node; None when there is none, or nothing is known of it."""
+        """The subgraph in an attribute of a node; None when it is absent or was not inferred."""
         for at, held in enumerate(node.attribute):
             if held.name != attribute or held.type != AttributeProto.GRAPH:
                 continue
@@ -235,7 +235,7 @@ class _Counting:
         return None
 
     def call(self, place: Place, node: NodeProto, position: int, path: NodePath) -> Tally | None:
-        """What the body of a function costs; None where nothing is known of it."""
+        """The cost of a call of a local function; None when its body was not inferred."""
         found = self.function(node)
         assert found is not None, "the node calls a function of the model"
         at, function = found
@@ -254,7 +254,7 @@ class _Counting:
         return self.graph(inner, ())
 
     def choose(self, place: Place, node: NodeProto, position: int, path: NodePath, tally: Tally, live: Dim) -> None:
-        """An If: the branch that is taken, or the larger one in each respect."""
+        """Add an If: the branch that runs, or for each quantity the larger branch when it is not known which."""
         names = branches(place.find(node.input[0]) if node.input else None)
         inner = [self.below(place, node, position, name) for name in names]
         tallies = [None if one is None else self.graph(one, ()) for one in inner]
@@ -265,7 +265,7 @@ class _Counting:
     def repeat(
         self, place: Place, node: NodeProto, position: int, path: NodePath, tally: Tally, live: Liveness
     ) -> None:
-        """A body that runs again and again, and what is stacked of its outputs."""
+        """Add a loop: its body over all iterations, and its scan outputs."""
         body = self.below(place, node, position, "body")
         if body is None:
             tally.add(None, path, node, live.now)
@@ -282,7 +282,7 @@ class _Counting:
         tally.grow(reads=stacked, writes=stacked)
 
     def stacked(self, place: Place, node: NodeProto, path: NodePath, outputs: int, tally: Tally) -> Dim:
-        """Bytes of the outputs of a loop that gather what its iterations give."""
+        """Bytes of the scan outputs of a loop, which concatenate the results of its iterations."""
         states = max(len(node.input) - 2, 0)
         if node.op_type == "Scan":
             states = len(node.input) - next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
@@ -295,7 +295,7 @@ class _Counting:
 
 
 def _symbols_of(values: Iterable[Value | None]) -> list[str]:
-    """The symbols of shapes, of members too, in their order."""
+    """Symbols in the shapes of values, sequence elements included, in order of occurrence."""
     found: dict[str, None] = {}
     for value in values:
         if isinstance(value, (SymbolicTensor, SparseTensor)):

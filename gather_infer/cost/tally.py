@@ -1,4 +1,4 @@
-"""Sums over the nodes of a graph, with what they leave out."""
+"""Aggregated cost of a graph: sums over its nodes, candidates for the peak, contributions left out."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from gather_infer.symbolic import Dim, DimTooLarge, Scope, maximum, total
 SUMS: Final = ("macs", "reads", "writes")
 ALL: Final = (*SUMS, "peak")
 TOO_LARGE: Final = "the expression grows past the size limit"
-UNWALKED: Final = "nothing is known of the graph in it"
+UNWALKED: Final = "its subgraph was not inferred"
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a graph costs, with what is in it.
+    """Cost of a graph, its subgraphs included.
 
-    front   the moments when most is live, beside what is live around the graph
-    nodes   every node that computes
-    gaps    what is left out
-    sums    what macs, reads and writes are the sums of, each with how often: layers that repeat add the same
+    peaks    program points that may be the peak; excludes bytes that are live outside the graph
+    nodes    cost of every node that computes
+    unknown  contributions left out
+    sums     addends of macs, reads and writes with their multiplicity: repeated layers share one addend
     """
 
     front: Front
@@ -41,7 +41,7 @@ class Tally:
     def told(
         self, path: NodePath | None, node: NodeProto | None, what: str, ask: Callable[..., Dim], *given: Any
     ) -> Dim | None:
-        """What `ask(*given)` tells; None, with a gap, where that is not known."""
+        """The result of `function(*args)`; None, with an unknown contribution recorded, when it raises CostUnknown."""
         try:
             return ask(*given)
         except Untold as untold:
@@ -55,22 +55,22 @@ class Tally:
         self.gaps += [Gap(path, op_type, what, why) for what in whats]
 
     def count(self, cost: NodeCost) -> None:
-        """Add a node that computes."""
+        """Add the cost of a node."""
         self.nodes.append(cost)
         self.grow(macs=cost.macs, reads=cost.reads, writes=cost.writes)
 
     def total(self, what: str) -> Dim:
-        """The sum of macs, reads or writes. Raises DimTooLarge."""
+        """The total of macs, reads or writes. Raises DimTooLarge."""
         return total(dim * number for dim, number in self.sums.get(what, {}).items())
 
     def grow(self, number: int = 1, /, **sums: Dim | None) -> None:
-        """Add to macs, reads or writes what is known of them, so many times."""
+        """Add the known values of macs, reads and writes, each `number` times."""
         for what, value in sums.items():
             if value is not None and value != 0:
                 self.sums.setdefault(what, Counter())[value] += number
 
     def add(self, inner: Tally | None, path: NodePath, node: NodeProto, live: Dim) -> None:
-        """A graph that runs once in the place of a node, beside `live` bytes; None where nothing is known of it."""
+        """Add a graph that a node runs once, with `base` bytes live around it; None when it was not inferred."""
         if inner is None:
             self.leave_out(path, node, UNWALKED, *ALL)
             return
@@ -81,7 +81,7 @@ class Tally:
     def add_larger(
         self, inner: Sequence[Tally | None], path: NodePath, node: NodeProto, live: Dim, scope: Scope
     ) -> None:
-        """One of several graphs: of each sum the larger one."""
+        """Add one of several graphs, not known which: the maximum of each sum."""
         for one in inner:
             if one is None:
                 self.leave_out(path, node, UNWALKED, *ALL)
@@ -95,7 +95,7 @@ class Tally:
     def add_rounds(
         self, inner: Tally, rounds: Rounds, path: NodePath, node: NodeProto, live: Dim, scope: Scope
     ) -> None:
-        """A graph that runs again and again."""
+        """Add a loop body, summed over its iterations."""
         for what in SUMS:
             for each, number in inner.sums.get(what, {}).items():
                 self.grow(number, **{what: self.told(path, node, what, rounds.summed, each)})
@@ -108,25 +108,25 @@ class Tally:
             self.nodes.append(_repeated(cost, rounds, scope, live))
 
     def _take(self, inner: Tally, live: Dim) -> None:
-        """The moments and the nodes of a graph inside."""
+        """Take over the program points, nodes and unknown contributions of a nested graph."""
         self.front.extend([Moment(moment.live + live, moment.node) for moment in inner.front.moments])
         self.nodes += [replace(cost, live=cost.live + live) for cost in inner.nodes] if live != 0 else inner.nodes
         self.gaps += inner.gaps
 
 
 def _largest(what: str, tallies: Sequence[Tally], scope: Scope) -> Dim:
-    """The largest of several sums. Raises DimTooLarge."""
+    """The maximum of a sum over several graphs. Raises DimTooLarge."""
     return maximum(*(tally.total(what) for tally in tallies), scope=scope)
 
 
 def _repeated(cost: NodeCost, rounds: Rounds, scope: Scope, live: Dim) -> NodeCost:
-    """A node of a body, with all its runs."""
+    """The cost of a node in a loop body, summed over the iterations."""
 
     def summed(dim: Dim | None) -> Dim | None:
         try:
             return None if dim is None else rounds.summed(dim)
         except Untold:
-            return None  # the gap is that of the loop
+            return None  # the loop itself is listed as the unknown contribution
 
     try:
         most = rounds.largest(cost.live, scope) + live

@@ -1,4 +1,4 @@
-"""Bytes that a node reads and writes: each input and output once."""
+"""Memory traffic of a node: bytes read and written, each input and output counted once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim
 
 PARTIAL = frozenset({"Slice", "StridedSlice"})
-"""Operators that read of their first input what they give, and no more; so do those of the gather family."""
+"""Operators that read only the elements of their first input that they output; the gather family does so too."""
 
 TELL_DIMS = frozenset({"ShapeOf"})
-"""As the trait `tells_dims`, for layers without a rule."""
+"""Layers without a rule that output dims of their input, like rules with the trait `outputs_dims`."""
 
 
 def read_bytes(place: Place, node: NodeProto, work: Work, traits: Traits) -> Dim:
-    """Bytes that a node reads of its inputs; one that is given twice is read once. Raises Untold.
+    """Bytes that a node reads; a tensor that is several inputs is read once. Raises CostUnknown.
 
-    What tells dims does not read its first input, and what picks elements reads those that it gives.
+    An operator that outputs dims does not read its first input. One that selects elements reads as many as it outputs.
     """
     given = dict(zip(node.input, work.inputs, strict=True))
     given.pop("", None)
@@ -34,10 +34,10 @@ def read_bytes(place: Place, node: NodeProto, work: Work, traits: Traits) -> Dim
 
 
 def _data(traits: Traits) -> int:
-    """The position of the input that indices point into."""
+    """Position of the input that the indices address."""
     return next(iter(traits.addresses.values()))
 
 
 def written_bytes(place: Place, node: NodeProto, work: Work) -> Dim:
-    """Bytes of the outputs that somebody may read. Raises Untold."""
+    """Bytes of the outputs that have a name. Raises CostUnknown."""
     return place.nbytes(value for name, value in zip(node.output, work.outputs, strict=True) if name)

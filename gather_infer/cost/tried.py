@@ -1,4 +1,4 @@
-"""Sums at some sizes: where one is larger than another, nobody has to ask whether it never is."""
+"""Sample evaluation: compares expressions at a few sizes to skip dominance proofs that would fail."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gather_infer.symbolic import Dim, Scope
 from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, terms_of
 
 SIZES: Final = (0, 1, 4096, 0, 1, 4096, 3, 61)
-"""What symbols are tried with."""
+"""Sizes that samples assign to symbols."""
 
 LARGE: Final = 2
-"""The position of the large one, which is also the point where all symbols have it."""
+"""Index of the large size in `SIZES`, and of the sample that assigns it to all symbols."""
 
 POINTS: Final = 24
 
@@ -25,9 +25,9 @@ Values = npt.NDArray[np.float64]
 
 
 class Trial:
-    """Values of dims at a number of points, in floats: near enough for a guess, which a proof follows.
+    """Values of dims at `POINTS` samples, in float64: a filter before proofs, so rounding is harmless.
 
-    scope   what is known of the symbols: they are tried within their bounds
+    scope   facts about the symbols; sample sizes are clamped to their bounds
     """
 
     def __init__(self, scope: Scope) -> None:
@@ -35,7 +35,7 @@ class Trial:
         self._atoms: dict[Atom, Values] = {}
 
     def values(self, dim: Dim) -> Values:
-        """The dim at every point: first with all symbols 0, then 1, then large; then in mixtures."""
+        """The dim at every sample: all symbols 0, all 1, all large, then mixtures."""
         found: Values = np.zeros(POINTS)
         for monomial, coefficient in terms_of(dim):
             found = found + reduce(mul, map(self._atom, monomial), np.full(POINTS, float(coefficient)))
@@ -50,7 +50,7 @@ class Trial:
     def _of(self, atom: Any) -> Values:
         if isinstance(atom, FloorDiv):
             divisor = self.values(atom.den)
-            # a divisor is never 0 in a run
+            # no legal run has a divisor of 0
             return np.floor_divide(self.values(atom.num), np.where(divisor == 0, 1, divisor))
         if isinstance(atom, Extremum):
             pick = np.minimum if isinstance(atom, Min) else np.maximum
@@ -58,7 +58,7 @@ class Trial:
         return np.array([self._size(atom.name, point) for point in range(POINTS)], float)
 
     def _size(self, name: str, point: int) -> int:
-        """A size of a symbol, another mixture at each point."""
+        """The size of a symbol at a sample; a hash of both picks it, so that samples are reproducible."""
         size = SIZES[point if point <= LARGE else crc32(f"{point} {name}".encode()) % len(SIZES)]
         bounds = self.scope.symbol_bounds(name)
         if bounds.hi is not None:

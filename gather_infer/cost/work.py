@@ -1,4 +1,4 @@
-"""What a formula sees of a node, and the tables in which formulas stand."""
+"""Cost formulas: the view of a node that a formula reads, and the table of formulas of a domain."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gather_infer.tensor import Shape, SparseTensor, SymbolicTensor, Value
 
 
 class Untold(Exception):
-    """What a node costs cannot be told; the text says why. It is caught where the node is counted."""
+    """The cost of a node is unknown, for the reason in the text; the counter catches it and lists the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A node with what is known of the tensors that it reads and writes.
+    """A node as a cost formula sees it.
 
-    inputs    a fact per input; None for one that is left out
-    outputs   a fact per output, likewise
+    inputs    inferred type of each input; None for an omitted one
+    outputs   inferred type of each output, likewise
     """
 
     op_type: str
@@ -29,7 +29,7 @@ class Work:
     version: int = 0
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute; `default` where it is not given."""
+        """The value of an attribute; `default` when it is absent."""
         return self.attributes.get(name, default)
 
     def integer(self, name: str, default: int = 0) -> int:
@@ -37,23 +37,23 @@ class Work:
         return int(self.attributes.get(name, default))
 
     def has(self, index: int) -> bool:
-        """Whether input `index` is given."""
+        """Whether input `index` is present."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def shape(self, index: int, rank: int | None = None) -> Shape:
-        """The shape of an input. Raises Untold when it is not known, or has another rank."""
+        """The shape of an input. Raises CostUnknown when it is unknown or has another rank."""
         return _shape(self.inputs, index, rank, "input")
 
     def result(self, index: int = 0, rank: int | None = None) -> Shape:
-        """The shape of an output, likewise."""
+        """The shape of an output. Raises CostUnknown as `shape` does."""
         return _shape(self.outputs, index, rank, "output")
 
     def written(self) -> Dim:
-        """The number of elements of output 0."""
+        """Number of elements of output 0."""
         return product(self.result())
 
     def scalar(self, index: int) -> Dim:
-        """The only element of an integer input. Raises Untold when it is not known."""
+        """The only element of an integer input. Raises CostUnknown when it is unknown."""
         fact = self.inputs[index] if self.has(index) else None
         element = fact.only_element if isinstance(fact, SymbolicTensor) else None
         if element is None or isinstance(element, (bool, float)):
@@ -62,7 +62,7 @@ class Work:
         return found
 
     def integers(self, index: int) -> tuple[int, ...]:
-        """The elements of an integer input. Raises Untold when one is not known as a number."""
+        """The elements of an integer input. Raises CostUnknown unless all are known numbers."""
         fact = self.inputs[index] if self.has(index) else None
         elements = fact.values if isinstance(fact, SymbolicTensor) else None
         found = () if elements is None else tuple(elements.reshape(-1))
@@ -83,7 +83,7 @@ def _shape(values: Sequence[Value | None], index: int, rank: int | None, what: s
 
 
 def last(shape: Shape, axis: int = -1) -> Dim:
-    """The dim at an axis. Raises Untold for a rank that is too small."""
+    """The dim at an axis. Raises CostUnknown when the rank is too small."""
     if not -len(shape) <= axis < len(shape):
         raise Untold(f"a tensor of rank {len(shape)} has no axis {axis}")
     return shape[axis]
@@ -94,11 +94,11 @@ Macs: TypeAlias = Callable[[Work], Dim]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How many multiply-adds an operator takes.
+    """Number of multiply-adds of an operator.
 
-    text     for people, in the letters of the operator's page
-    source   the page
-    macs     the same as a function. Raises Untold
+    text     the formula as text, in the letters of the operator's page
+    source   URL of the page
+    macs     computes it for a node; may raise CostUnknown
     """
 
     text: str
@@ -115,11 +115,11 @@ PAGES: Final[Mapping[str, str]] = {
         "https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs.html#{}"
     ),
 }
-"""Where the operators of a domain are described."""
+"""URL of an operator's page, by domain."""
 
 
 class Formulas:
-    """The formulas of one domain, by operator. Operators that multiply and add nothing are in a list of their own."""
+    """Formulas of one domain by operator; `zero_cost` lists the operators without multiply-adds."""
 
     def __init__(self, domain: str, nothing: Iterable[str] = ()) -> None:
         self.domain = domain
@@ -127,22 +127,22 @@ class Formulas:
         self._formulas: dict[str, Formula] = {}
 
     def counts(self, *op_types: str, text: str) -> Callable[[Macs], Macs]:
-        """Decorator: the function counts the multiply-adds of these operators; `text` says the same to people."""
+        """Decorator: register a function as the formula of `op_types`; `text` describes it."""
 
         def add(function: Macs) -> Macs:
             for op_type in op_types:
                 assert op_type not in self._formulas, f"{op_type} has one formula"
-                assert op_type not in self.nothing, f"{op_type} has a formula or takes nothing"
+                assert op_type not in self.nothing, f"{op_type} has a formula or zero cost"
                 self._formulas[op_type] = Formula(text, PAGES[self.domain].format(op_type), function)
             return function
 
         return add
 
     def find(self, op_type: str) -> Formula | None:
-        """The formula of an operator; None where it has none."""
+        """The formula of an operator; None when it has none."""
         return self._formulas.get(op_type)
 
     @property
     def op_types(self) -> Iterable[str]:
-        """Those that have a formula, sorted."""
+        """Operators that have a formula, sorted."""
         return sorted(self._formulas)

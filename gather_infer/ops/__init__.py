@@ -1,4 +1,4 @@
-"""The rule sets that ship with the package, module by module; those of a domain are loaded when it is asked for."""
+"""Built-in rule sets; the modules of a domain are imported on first access to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MICROSOFT: Final = (
     "quantized",
 )  # fmt: skip
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    # domain: the modules with rules for it; what onnxruntime adds to the default domain is in microsoft.norm
+    # domain: modules with rules for it; microsoft.norm has the operators that onnxruntime adds to the default domain
     "": (*(f"onnx.{name}" for name in _ONNX), "microsoft.norm"),
     "ai.onnx.ml": ("onnx.ml",),
     "ai.onnx.preview.training": ("onnx.training",),
@@ -54,5 +54,5 @@ class _StandardRules(Mapping[str, RuleSet]):
 
 @cache
 def standard_rules() -> Mapping[str, RuleSet]:
-    """Domain -> its rules. The domain `openvino` stands for every `openvino.opsetN`."""
+    """Mapping from domain to rule set; the domain `openvino` covers every `openvino.opsetN`."""
     return _StandardRules()

@@ -161,7 +161,7 @@ def test_json_of_explain(run: Run) -> None:
 def test_ops(run: Run) -> None:
     lines = run("ops").stdout.splitlines()
     assert lines[0].split() == ["ai.onnx", "since", "facts", "from", "values", "spans"]
-    assert ["Shape", "1,", "15", "ours", "yes"] in [line.split() for line in lines]
+    assert ["Shape", "1,", "15", "built-in", "rule", "yes"] in [line.split() for line in lines]
     assert re.fullmatch(r"\d+ operators: 4 by the walk, \d+ by a rule of ours, .*", lines[-1])
     found = json.loads(run("ops", "GatherND", "--format", "json").stdout)
     first = found["operators"][0]

@@ -245,8 +245,8 @@ OPERATORS = [
 
 def test_operators() -> None:
     assert operators_text(OPERATORS) == [
-        "ai.onnx   since   facts from          values   spans",
-        "Twice     1, 7    ours, before onnx   yes",
+        "ai.onnx   since   facts from                   values   spans",
+        "Twice     1, 7    built-in rule, before onnx   yes",
         "",
         "com.example   since   facts from                  values        spans",
         "Run           1       function body, deprecated   as its body   as its body",

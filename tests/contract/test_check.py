@@ -247,11 +247,12 @@ def test_it_is_kept_as_json(contract: Contract, tmp_path: Path) -> None:
 
 def test_the_json_is_what_the_page_says() -> None:
     data = BERT.to_json()
-    assert data["version"] == 1
+    assert data["schema"] == 2
     assert data["model"]["inputs"][0] == {"name": "ids", "dtype": "int64", "shape": ["batch", "seq"], "optional": False}
     ids, _, seq = data["lines"]
     assert ids == {
-        "kind": "elements", "input": "ids", "column": None, "low": "-30522", "high": "30521", "whole": True,
+        "kind": "elements", "input": "ids", "column": None, "lower": "-30522", "upper": "30521",
+        "reads_all": True,
         "tight": True, "nodes": ["/emb/word/Gather"], "text": "-30522 <= ids < 30522", "reason": "",
     }  # fmt: skip
     assert seq == {
@@ -298,12 +299,12 @@ def test_a_model_without_one(tmp_path: Path) -> None:
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     # id: (change of the JSON, what is said)
-    "another version": ({"version": 2}, "a contract of version 2 cannot be read"),
-    "no model": ({"model": None}, "not a contract of version 1"),
+    "another schema": ({"schema": 1}, "a contract of schema 1 cannot be read, only of schema 2"),
+    "no model": ({"model": None}, "not a contract of schema 2"),
     "a line of another kind": ({"lines": [{"kind": "x"}]}, "no lines of the kind 'x'"),
     "a line without ends": ({"lines": [{"kind": "elements", "input": "ids", "column": None}]}, "KeyError"),
     "a dim that is none": (
-        {"lines": [{**BERT.to_json()["lines"][2], "right": "5 +"}]}, "not a contract of version 1: ",
+        {"lines": [{**BERT.to_json()["lines"][2], "right": "5 +"}]}, "not a contract of schema 2: ",
     ),
     "another relation": (
         {"lines": [{**BERT.to_json()["lines"][2], "relation": "<"}]}, "a contract has no relation '<'",
@@ -321,8 +322,14 @@ def test_what_is_no_contract_is_refused(case: str) -> None:
 def test_json_that_is_none() -> None:
     with pytest.raises(UsageError, match="not a contract"):
         Contract.load("{")
-    with pytest.raises(UsageError, match="a contract of version None"):
+    with pytest.raises(UsageError, match="not a contract of schema 2: it has no member 'schema'"):
         Contract.load("{}")
+
+
+def test_the_first_form_of_the_json_is_refused() -> None:
+    first = {"version": 1, **{key: value for key, value in BERT.to_json().items() if key != "schema"}}
+    with pytest.raises(UsageError, match="not a contract of schema 2: it has no member 'schema'"):
+        Contract.load(json.dumps(first))
 
 
 def test_checking_needs_numpy_only(tmp_path: Path) -> None:

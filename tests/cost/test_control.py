@@ -149,7 +149,7 @@ CASES: dict[str, tuple[str, Expected]] = {
         "g (float[N] x) => (float[N] y) { b = Relu(a) a = Neg(b) y = Exp(x) }",
         Expected(
             "0", "8*N", "4*N", "4*N",
-            tuple((what, "it waits for itself") for what in ("macs", "macs", "peak", "peak", "reads", "reads", "writes",
+            tuple((what, "it is on a cycle") for what in ("macs", "macs", "peak", "peak", "reads", "reads", "writes",
                                                             "writes")),
         ),
     ),

@@ -74,10 +74,10 @@ BAD: dict[str, Any] = {
     "no heads":    ([(2, 5, 128), (2, 7, 64), (2, 7, 48)], {},               "attribute q_num_heads must be given"),
     "hidden size": ([(2, 5, 127), (2, 7, 64), (2, 7, 48)], HEADS,            "the last dim of Q must be a multiple of 8, is 127"),
     "heads":       ([Q, (2, 3, 7, 16), (2, 3, 7, 16)], {},                   "the heads of Q must be a multiple of 3, is 8"),
-    "head size":   ([Q, (2, 8, 7, 15), K], {},                               "axis 3 of K and its demand must be equal, are 16 and 15"),
-    "batch":       ([Q, (3, 8, 7, 16), (3, 8, 7, 16)], {},                   "axis 0 of K and its demand must be equal, are 2 and 3"),
-    "lengths":     ([Q, K, (2, 8, 6, 16)], {},                               "axis 2 of V and its demand must be equal, are 7 and 6"),
-    "past":        ([Q, K, K, None, (2, 8, 3, 16), (2, 8, 4, 16)], {},       "axis 2 of past_value and its demand must be equal, are 3 and 4"),
+    "head size":   ([Q, (2, 8, 7, 15), K], {},                               "axis 3 of K and its expected dim must be equal, are 16 and 15"),
+    "batch":       ([Q, (3, 8, 7, 16), (3, 8, 7, 16)], {},                   "axis 0 of K and its expected dim must be equal, are 2 and 3"),
+    "lengths":     ([Q, K, (2, 8, 6, 16)], {},                               "axis 2 of V and its expected dim must be equal, are 7 and 6"),
+    "past":        ([Q, K, K, None, (2, 8, 3, 16), (2, 8, 4, 16)], {},       "axis 2 of past_value and its expected dim must be equal, are 3 and 4"),
 }  # fmt: skip
 
 
@@ -90,8 +90,8 @@ def test_attention_violations(inputs: Any, attributes: dict[str, Any], message: 
 
 BAD_SINCE_25: dict[str, Any] = {
     # id:                (inputs,                              outputs,                    attributes, message)
-    "one present":       ([Q, K, K],                           (True, True),               {},    "present_key and present_value must be asked for together"),
-    "other present":     ([Q, K, K],                           (True, False, True),        {},    "present_key and present_value must be asked for together"),
+    "one present":       ([Q, K, K],                           (True, True),               {},    "present_key and present_value must be outputs together"),
+    "other present":     ([Q, K, K],                           (True, False, True),        {},    "present_key and present_value must be outputs together"),
     "present, lengths":  ([Q, K, K, None, None, None, (2,)],   (True, True, True, False),  {},    "nonpad_kv_seqlen must not be given together with present_key"),
     "heads of rank 4":   ([Q, K, K],                           (True,),                    HEADS, "must not be given with Q, K and V of rank 4"),
     "query heads":       ([Q, K, K],                           (True,),                    {"q_num_heads": 8}, "must not be given with Q, K and V of rank 4"),

@@ -176,7 +176,7 @@ EINSUM_BAD = {
     "right only":         ("ij->k",     [(2, 3)],                "k occurs on the right only"),
     "ellipsis dropped":   ("...i->i",   [(2, 3)],                "the ellipsis of the left is missing"),
     "digits":             ("i1->i",     [(2, 3)],                "is not of letters and at most one ellipsis"),
-    "ellipses differ":    ("...i,...i", [(2, 3), (3,)],          "must stand for the same number of axes"),
+    "ellipses differ":    ("...i,...i", [(2, 3), (3,)],          "must cover the same number of axes"),
 }  # fmt: skip
 
 

@@ -258,7 +258,7 @@ VIOLATIONS = {
     "concat axis":        (concat,   "Concat",        [(3,), (3,)],                  {"axis": 1},          "axis = 1 is outside [-1, 0], data has rank 1"),
     "concat scalars":     (concat,   "Concat",        [(), ()],                      {"axis": 0},          "axis = 0 is outside [0, -1], data has rank 0"),
     "concat ranks":       (concat,   "Concat",        [(3,), (3, 1)],                {"axis": 0},          "the inputs must have one rank, have shapes [3] and [3, 1]"),
-    "concat dims":        (concat,   "Concat",        [(3, 2), (3, 4)],              {"axis": 0},          "dims of axis 1 beside the concat axis 0 must be equal, are 2 and 4"),
+    "concat dims":        (concat,   "Concat",        [(3, 2), (3, 4)],              {"axis": 0},          "dims of axis 1, other than the concat axis 0, must be equal, are 2 and 4"),
     "split sum":          (concat,   "Split",         [(5,), ints(2)],               {},                   "split adds up to 2, dim of axis 0 is 5"),
     "split both":         (concat,   "Split",         [(5,), ints(5)],               {"num_outputs": 1},   "either input split or attribute num_outputs may be given, found both"),
     "split count":        (concat,   "Split",         [(5,), ints(2, 3)],            {},                   "split has 2 lengths, the node has 1 outputs"),

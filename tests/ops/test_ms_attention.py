@@ -109,7 +109,7 @@ BAD = {
     "uneven heads":  ("Attention", [(B, S, 768), (768, 2304)], {"num_heads": 7}, "the hidden size of query and key must be a multiple of 7, is 768"),
     "weights":       ("Attention", [(B, S, 768), (512, 2304)], HEADS, "the rows of weights must be equal, are 768 and 512"),
     "bias":          ("Attention", [(B, S, 768), (768, 2304), (768,)], HEADS, "the length of bias must be equal, are 2304 and 768"),
-    "past":          ("Attention", [(B, S, 768), (768, 2304), (2304,), None, (2, B, 12, P, 32)], HEADS, "axis 4 of past and its demand must be equal, are 64 and 32"),
+    "past":          ("Attention", [(B, S, 768), (768, 2304), (2304,), None, (2, B, 12, P, 32)], HEADS, "axis 4 of past and its expected dim must be equal, are 64 and 32"),
     "one past":      ("MultiHeadAttention", [(B, S, 8), (B, S, 8), (B, S, 8), None, None, None, (B, 2, P, 4)], {"num_heads": 2}, "past_key and past_value must be given together"),
     "no value":      ("MultiHeadAttention", [(B, S, 8), (B, S, 8)], {"num_heads": 2}, "value must be given with a key of rank 3"),
     "two values":    ("MultiHeadAttention", [(B, S, 8), (B, S, 2, 2, 4), (B, S, 8)], {"num_heads": 2}, "value must not be given with a key of rank 5"),

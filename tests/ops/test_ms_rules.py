@@ -139,7 +139,7 @@ BAD = {
     "skip rank":    ("SkipLayerNormalization", [(B, 3, 8), (8,), (8,)], {}, "skip must have rank 2 or 3, has rank 1"),
     "groups":       ("GroupNorm", [of(F16, N, 8, 8, 33), of(F16, 33), of(F16, 33)], {"groups": 4, "activation": 0}, "the channels of X must be a multiple of 4, is 33"),
     "K":            ("MatMulNBits", [(B, S, 64), of(U8, 1024, 128, 16), (1024, 128)], BITS, "the last dim of A and K must be equal, are 64 and 4096"),
-    "blocks":       ("MatMulNBits", [(B, 4096), of(U8, 1024, 128, 8), (1024, 128)], BITS, "dim 2 of B and what N, K, bits and block_size say must be equal, are 8 and 16"),
+    "blocks":       ("MatMulNBits", [(B, 4096), of(U8, 1024, 128, 8), (1024, 128)], BITS, "dim 2 of B and that implied by N, K, bits and block_size must be equal, are 8 and 16"),
     "block_size":   ("MatMulNBits", [(B, 4096), of(U8, N), (N,)], {**BITS, "block_size": 24}, "block_size must be a power of 2 and >= 16, is 24"),
     "contraction":  ("FusedMatMul", [(M, 3), (N, 4)], {"transB": 1}, "the contracted dims of A and B must be equal, are 3 and 4"),
     "router":       ("MoE", [(2, 3, 64), (5, 8), (8, 256, 64), None, (8, 64, 256)], {}, "the tokens of input must be equal, are 5 and 6"),

@@ -86,7 +86,7 @@ def test_pool_of_an_unranked_input_has_the_rank_of_the_kernel() -> None:
 
 POOL_BAD: dict[str, Any] = {
     "rank":         ((1, 4), {"kernel_shape": (2,)},                    "X must have rank 3 or more, has rank 2"),
-    "kernel rank":  ((1, 4, 5), {"kernel_shape": (2, 2)},               "X, as kernel_shape says, must have rank 4, has rank 3"),
+    "kernel rank":  ((1, 4, 5), {"kernel_shape": (2, 2)},               "X, by kernel_shape, must have rank 4, has rank 3"),
     "kernel":       ((1, 4, 5), {"kernel_shape": (0,)},                 "kernel_shape must be 1 or more, is [0]"),
     "no kernel":    ((1, 4, 5), {},                                      "attribute kernel_shape is missing"),
     "pads":         ((1, 4, 5), {"kernel_shape": (2,), "pads": (-1, 0)},   "pads must be 0 or more, is [-1, 0]"),

@@ -62,10 +62,10 @@ def test_unranked_sequence() -> None:
 
 LSTM_BAD = {
     "rank":          ([(5, 3), (1, 16, 3), (1, 16, 4)], {},                            "X must have rank 3, has rank 2"),
-    "input size":    ([(5, 2, 3), (1, 16, 2), (1, 16, 4)], {},                         "axis 2 of W and its demand"),
-    "gates":         ([(5, 2, 3), (1, 12, 3), (1, 16, 4)], {},                         "axis 1 of W and its demand"),
+    "input size":    ([(5, 2, 3), (1, 16, 2), (1, 16, 4)], {},                         "axis 2 of W and its expected dim"),
+    "gates":         ([(5, 2, 3), (1, 12, 3), (1, 16, 4)], {},                         "axis 1 of W and its expected dim"),
     "R":             ([(5, 2, 3), (1, 16, 3), (1, 16, 5)], {"hidden_size": 4},         "axis 2 of R"),
-    "directions":    ([(5, 2, 3), (2, 16, 3), (2, 16, 4)], {},                         "axis 0 of W and its demand"),
+    "directions":    ([(5, 2, 3), (2, 16, 3), (2, 16, 4)], {},                         "axis 0 of W and its expected dim"),
     "B":             ([(5, 2, 3), (1, 16, 3), (1, 16, 4), (1, 31)], {},                "axis 1 of B"),
     "sequence_lens": ([(5, 2, 3), (1, 16, 3), (1, 16, 4), None, SymbolicTensor(DType.INT32, (3,))], {}, "sequence_lens"),
     "initial_h":     ([(5, 2, 3), (1, 16, 3), (1, 16, 4), None, None, (1, 3, 4)], {},  "axis 1 of initial_h"),

@@ -1,7 +1,7 @@
-"""Multiply-adds by operator: one is a product of two elements that is added to a sum.
+"""Multiply-adds by operator: a multiply-add is a product of two elements that is added to a sum.
 
-So products of matrices, convolutions and what is made of them count; what computes element by element, reduces, moves
-or compares does not, however long it takes. It is what the counters of networks agree on.
+Matrix products, convolutions and operators built from them count. Elementwise operators, reductions, data movement and
+comparisons do not, whatever time they take. Other FLOP counters for networks use this definition too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["tables"]
 
 @cache
 def tables() -> Mapping[str, Formulas]:
-    """The formulas by canonical domain; of domains where nothing is counted too."""
+    """Formula tables by canonical domain, including domains of which every operator has zero cost."""
     all_tables = (onnx.formulas, onnx.preview, ml.formulas, microsoft.formulas, openvino.formulas)
     found = {table.domain: table for table in all_tables}
     recurrent.add_to(found)

@@ -1,4 +1,4 @@
-"""How many products of elements an Einsum takes."""
+"""Size of the iteration space of an Einsum."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gather_infer.tensor import Shape
 
 
 def points(equation: str, shapes: Sequence[Shape]) -> Dim:
-    """The product of the sizes of all letters, those that an ellipsis stands for too.
+    """The product of the sizes of all letters, and of all axes that an ellipsis covers.
 
-    `bij,bjk->bik` takes b*i*j*k products. Raises Untold for an equation that does not fit the shapes.
+    `bij,bjk->bik` has b*i*j*k points. Raises CostUnknown when the equation does not fit the shapes.
     """
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     if len(terms) != len(shapes):
@@ -21,14 +21,14 @@ def points(equation: str, shapes: Sequence[Shape]) -> Dim:
     for term, shape in zip(terms, shapes, strict=True):
         for letter, dim in zip(_letters(term, len(shape)), shape, strict=True):
             known = sizes.get(letter, 1)
-            # axes that one letter names are equal, or 1 and repeated; a number tells more than a symbol
+            # axes of one letter are equal, or 1 and broadcast; prefer a number over a symbol
             if known == 1 or (isinstance(dim, int) and dim != 1):
                 sizes[letter] = dim
     return product(sizes.values())
 
 
 def _letters(term: str, rank: int) -> list[str]:
-    """A name per axis; those of an ellipsis are counted from the right."""
+    """A name per axis; axes of an ellipsis are numbered from the right, as broadcasting aligns them."""
     before, dots, after = term.partition("...")
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):

@@ -1,4 +1,4 @@
-"""com.microsoft: fused and quantized products, attention, mixtures of experts."""
+"""Formulas of com.microsoft: fused and quantized products, attention, mixtures of experts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def causal_conv(work: Work) -> Dim:
 
 @formulas.counts("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", text=PRODUCT)
 def fused_matmul(work: Work) -> Dim:
-    """K is the last axis of A as it is multiplied: transBatchA takes the first axis for that of the rows."""
+    """K is the last axis of A after transposition; with transBatchA the first axis holds the rows."""
     a = work.shape(0)
     if not work.integer("transA") or len(a) < 2:
         return work.written() * last(a)
@@ -74,11 +74,11 @@ def ordered_matmul(work: Work) -> Dim:
     text=PRODUCT,
 )  # fmt: skip
 def packed_matmul(work: Work) -> Dim:
-    """A [..., K] with a matrix whose elements share bytes."""
+    """A [..., K] times a packed matrix."""
     return work.written() * last(work.shape(0))
 
 
-@formulas.counts("MatMulNBitsMlp", text="rows of A * K * 2 * N: a gate and what it lets through")
+@formulas.counts("MatMulNBitsMlp", text="rows of A * K * 2 * N: the gate and up projections")
 def packed_mlp(work: Work) -> Dim:
     return product(work.shape(0)) * (2 * work.integer("N"))
 
@@ -114,29 +114,29 @@ def ordered_attention(work: Work) -> Dim:
 
 @formulas.counts("DecoderMaskedSelfAttention", text="B * I * (2 * D + Dv) + B * (P + 1) * (D + Dv), P the past length")
 def masked_self_attention(work: Work) -> Dim:
-    """One step: input [B, 1, I], weights [I, D + D + Dv]; how much of the past there is is an input."""
+    """One step: input [B, 1, I], weights [I, D + D + Dv]; the length of the past is an input."""
     (b, _, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
     return b * i * columns + b * (work.scalar(6) + 1) * (floordiv(columns - value, 2) + value)
 
 
 @formulas.counts("DecoderMaskedMultiHeadAttention", text="B * T * (D + Dv), T the past length + 1, or that of key")
 def masked_multi_head_attention(work: Work) -> Dim:
-    """One step: query [B, 1, D], or [B, 1, 3 * D] with key and value in it; key [B, N, L, E] where it is another's."""
+    """One step: query [B, 1, D], or [B, 1, 3 * D] with key and value in it; key [B, N, L, E] in cross attention."""
     b, _, value = work.result(0, 3)
     query = last(work.shape(0, 3))
     if work.has(1) and len(work.shape(1)) == 4:
         return b * last(work.shape(1), 2) * (query + value)
     if not work.has(1):
-        query = value  # the three are as wide
+        query = value  # query, key and value have one width
     held = work.shape(5, 4)[2] if work.has(5) else 0
     past = work.scalar(7) if work.integer("past_present_share_buffer") else held
     return b * (past + 1) * (query + value)
 
 
 def _merged(work: Work, past: int) -> Dim:
-    """Projections by weights [I, D + D + Dv], scores, and their product with the values.
+    """Projections by weights [I, D + D + Dv], scores, and the product of scores and values.
 
-    past   the position of the input [2, B, N, P, E]
+    past   position of the input [2, B, N, P, E]
     """
     (b, s, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
     total = s + (work.shape(past, 5)[3] if work.has(past) else 0)
@@ -178,7 +178,7 @@ def mixture_of_experts(work: Work) -> Dim:
 
 @formulas.counts("QMoE", text="rows * k * the elements of the matrices of one expert, which share bytes")
 def quantized_mixture_of_experts(work: Work) -> Dim:
-    """As MoE: 8 // expert_weight_bits of the elements are in a byte."""
+    """As MoE; a byte holds 8 // expert_weight_bits elements."""
     names = ("fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits")
     bits = work.integer("expert_weight_bits", 4)
     if work.attr("quant_type", "int") != "int" or bits not in (2, 4, 8) or any(work.integer(name) for name in names):
@@ -204,7 +204,7 @@ def irfft(work: Work) -> Dim:
 
 
 def _transformed(work: Work) -> Shape:
-    """The shape of X. Raises Untold where more than one axis is transformed."""
+    """The shape of X. Raises CostUnknown when more than one axis is transformed."""
     if work.integer("signal_ndim", 1) != 1:
         raise Untold("more than one axis is transformed")
     return work.shape(0)
@@ -215,7 +215,7 @@ def _transformed(work: Work) -> Shape:
     text="B * S * E * Ev * (max(Hq, Hk) + Hk), with a delta rule B * S * E * Ev * (max(Hq, Hk) + 2 * Hk)",
 )
 def linear_attention(work: Work) -> Dim:
-    """As that of ai.onnx; there may be fewer heads of the query than of key and value."""
+    """As LinearAttention of ai.onnx; the query may have fewer heads than key and value."""
     k, v = work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
     if not heads or not kept:
@@ -227,6 +227,6 @@ def linear_attention(work: Work) -> Dim:
 
 @formulas.counts("GatedRelativePositionBias", text="B * S * N * E * D, D the columns of weight")
 def gated_relative_position_bias(work: Work) -> Dim:
-    """The heads of the query [B, S, N * E] by weight [E, D]; without padding as if it stood there."""
+    """Heads of the query [B, S, N * E] times weight [E, D]; counts padding even where it was removed."""
     b, n, s, _ = work.result(0, 4)
     return b * n * s * product(work.shape(3, 2))

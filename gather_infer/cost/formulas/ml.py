@@ -1,4 +1,4 @@
-"""ai.onnx.ml: linear models and support vectors."""
+"""Formulas of ai.onnx.ml: linear models and support vector machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that take no multiply-adds: they work element by element, reduce, move, compare, draw or interpolate."""
+"""Operators without multiply-adds: elementwise, reductions, data movement, comparisons, random draws, interpolation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ai.onnx: products, convolutions, attention, transforms."""
+"""Formulas of ai.onnx: matrix products, convolutions, attention, transforms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ preview = Formulas("ai.onnx.preview")
 
 
 def either(a: Dim, b: Dim) -> Dim:
-    """Two dims that are equal in every run: the one that is a number, if one is."""
+    """One of two dims that are equal in every run; prefers a number."""
     return b if isinstance(b, int) else a
 
 
@@ -29,7 +29,7 @@ def qlinear_matmul(work: Work) -> Dim:
 
 
 def inner(work: Work, a: int, b: int) -> Dim:
-    """K of the inputs at two positions, whichever of them tells it."""
+    """K of a matrix product, from an input whose shape is known. Raises CostUnknown when neither is."""
     try:
         left = last(work.shape(a))
     except Untold:
@@ -50,7 +50,7 @@ def gemm(work: Work) -> Dim:
 
 
 def transposed_inner(work: Work, a: int, b: int) -> Dim:
-    """K of two matrices that transA and transB turn."""
+    """K of two matrices that transA and transB may transpose."""
     left = last(work.shape(a, 2), 0 if work.integer("transA") else 1)
     right = last(work.shape(b, 2), 1 if work.integer("transB") else 0)
     return either(left, right)
@@ -89,7 +89,7 @@ def causal_conv(work: Work) -> Dim:
 
 @formulas.counts("Attention", text="B * Hq * S * (P + T) * (E + Ev), masked scores too")
 def attention(work: Work) -> Dim:
-    """Q K' and its product with V, for each head of Q."""
+    """Q K' and its product with V, for each head of the query."""
     q, k, v = work.shape(0), work.shape(1), work.shape(2)
     if len(q) == 4:
         total = last(k, 2) + (last(work.shape(4, 4), 2) if work.has(4) else 0)
@@ -157,7 +157,7 @@ ELIMINATED: Final = "matrices * n * (n - 1) * (n - 1), by elimination in place"
 
 
 def inverse(work: Work) -> Dim:
-    """With each of the n pivots the other rows lose what they have in its column, in each of the other columns."""
+    """Gauss-Jordan elimination: for each of n pivots, n - 1 rows are updated in n - 1 columns."""
     shape = work.shape(0)
     n = last(shape)
     return product(shape[:-2]) * n * (n - 1) * (n - 1)

@@ -1,4 +1,4 @@
-"""OpenVINO's layers, as its files name them."""
+"""Formulas of OpenVINO layers, by the names that IR files use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_true(work: Work, name: str) -> bool:
     text="elements of the result * input channels of a filter * the elements of the kernel",
 )  # fmt: skip
 def convolution(work: Work) -> Dim:
-    """Filters [C_OUT, C_IN, kernel]; those of a DeformableConvolution stand behind the offsets."""
+    """Filters [C_OUT, C_IN, kernel], input 1; input 2 of a DeformableConvolution."""
     return work.written() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
 
 
@@ -69,7 +69,7 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 
 @formulas.counts("GroupedMatMul", text="elements of the result * K")
 def grouped_matmul(work: Work) -> Dim:
-    """Rows [rows, K], each by the matrix of its group, or [groups, M, K]."""
+    """Rows [rows, K], each times the matrix of its group, or [groups, M, K]."""
     return work.written() * last(work.shape(0))
 
 
@@ -78,7 +78,7 @@ def grouped_matmul(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * the sum of the sizes that are transformed; an FFT takes less",
 )  # fmt: skip
 def dft(work: Work) -> Dim:
-    """Axis by axis, each of the complex numbers a sum of as many complex products as the axis has numbers."""
+    """One pass per axis: each result is a sum of as many complex products as the axis is long."""
     result = work.result()
     return work.written() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
 
@@ -87,7 +87,7 @@ def dft(work: Work) -> Dim:
     "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
 )
 def rdft(work: Work) -> Dim:
-    """The last of the axes first, whose numbers are real."""
+    """The last axis is transformed first: its input is real."""
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
@@ -99,7 +99,7 @@ def rdft(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
 )
 def irdft(work: Work) -> Dim:
-    """The last of the axes at the end, where a real number is a sum over both parts of n // 2 + 1 bins."""
+    """The last axis is transformed last: each real result is a sum over the two parts of n // 2 + 1 bins."""
     result = work.result()
     *others, along = _axes(work, len(result))
     bins = floordiv(result[along], 2) + 1
@@ -119,7 +119,7 @@ def istft(work: Work) -> Dim:
 
 
 def _axes(work: Work, rank: int) -> list[int]:
-    """The axes that are transformed, from the front. Raises Untold."""
+    """The transformed axes, non-negative. Raises CostUnknown."""
     axes = work.integers(1)
     if not axes or not all(-rank <= axis < rank for axis in axes):
         raise Untold(f"the axes {list(axes)} do not fit the rank")
@@ -127,6 +127,6 @@ def _axes(work: Work, rank: int) -> list[int]:
 
 
 def _points(work: Work, size: Dim) -> Dim:
-    """How many numbers are transformed along the last of the axes."""
+    """Length of the transform along the last axis."""
     sizes = work.integers(2) if work.has(2) else ()
     return sizes[-1] if sizes and sizes[-1] != -1 else size

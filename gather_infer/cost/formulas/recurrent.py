@@ -1,4 +1,4 @@
-"""Recurrent networks: each gate multiplies the input and the state of each step with a matrix."""
+"""Formulas of recurrent networks: each gate multiplies the input and the state of each step with a matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GATES: Final = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def add_to(tables: Mapping[str, Formulas]) -> None:
-    """Give the tables of ai.onnx, com.microsoft and OpenVINO the formulas of this family."""
+    """Register RNN, GRU and LSTM in the tables of ai.onnx, com.microsoft and OpenVINO."""
     for name, gates in GATES.items():
         text = f"T * B * D * {gates} * H * (I + H); every sequence at full length"
         tables[""].counts(name, text=text)(_sequence(1, 2, gates))

@@ -1,4 +1,4 @@
-"""Attention of com.microsoft with as many heads for key and value as for the query.
+"""Rules of multi-head attention of com.microsoft, with equally many heads for query, key and value.
 
 Letters: B the batch, N the heads, S the query length, L the length of key and value, P that of the past, T the length
 after the step, E and Ev the head sizes of query and key, and of value, D = N*E and Dv = N*Ev.
@@ -28,17 +28,17 @@ UNKNOWN = "the shape of an input is not known"
 
 
 def shape_of(tensor: SymbolicTensor | None) -> Shape | None:
-    """The shape of an input that may be left out."""
+    """The shape of an optional input; None when it is absent or unknown."""
     return None if tensor is None else tensor.shape
 
 
 def dim_at(shape: Shape | None, axis: int) -> Dim | None:
-    """The dim at an axis that the shape has, None without a shape."""
+    """The dim at `axis`; None for an unknown shape."""
     return None if shape is None else shape[axis]
 
 
 def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
-    """The one dim that two dims stand for, of which either may not be known.
+    """The common value of two dims, either of which may be unknown (None).
 
     Raises SpecViolation when they can never be equal.
     """
@@ -48,7 +48,7 @@ def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
 
 
 def require_at_most(op: OpCall, dim: Dim | None, most: Dim | None, what: str) -> None:
-    """Raise SpecViolation (GI212) when `dim <= most` can never hold; if it depends on the run, record that it must."""
+    """Require `dim <= upper`, unless either is unknown. Raises SpecViolation (GI212) when it never holds."""
     if dim is None or most is None:
         return
     match known_le(dim, most, op.scope):
@@ -59,7 +59,7 @@ def require_at_most(op: OpCall, dim: Dim | None, most: Dim | None, what: str) ->
 
 
 def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | None:
-    """The head size of a hidden size.
+    """The head size: `hidden` divided by the number of heads.
 
     Raises SpecViolation when the heads do not divide it.
     """
@@ -70,7 +70,7 @@ def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | Non
 
 
 def require_pair(op: OpCall, first: int, second: int, names: str) -> bool:
-    """True when both inputs are given, False when neither is.
+    """Whether both inputs are present; False when neither is.
 
     Raises SpecViolation when only one of them is.
     """
@@ -130,9 +130,9 @@ def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
 
 
 def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | None) -> None:
-    """mask_index: [B, P + S], [B, S, P + S], or where sequences end, [B], [2*B] or [3*B + 2]; not followed of rank 4.
+    """Check mask_index: [B, P + S], [B, S, P + S], or sequence ends [B], [2*B] or [3*B + 2]; rank 4 stays unchecked.
 
-    total   P + S; None where past and present share a buffer
+    total   P + S; None when past and present share a buffer
     """
     require_rank(mask, (1, 2, 3, 4), "mask_index")
     if mask is None:
@@ -143,10 +143,10 @@ def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | Non
         op.require(*((mask[0], "==", length) for length in lengths), otherwise=message, code="GI212")
         op.leave_open("where sequences end is known in a run only: no number of mask_index is negative")
     elif len(mask) == 4 or total is None:
-        op.leave_open(f"what mask_index of {format_shape(mask)} demands of the sizes is not known")
+        op.leave_open(f"the sizes that mask_index of {format_shape(mask)} requires are not known")
     else:
         for dim, wanted in zip(mask, (b, total) if len(mask) == 2 else (b, s, total), strict=True):
-            op.refuse((wanted, "==", dim))  # runtimes take a mask of one element for none
+            op.refuse((wanted, "==", dim))  # runtimes ignore a mask of one element
 
 
 COMMON = "num_heads:int! scale:float mask_filter_value:float"
@@ -172,7 +172,7 @@ def attention_microsoft(op: OpCall) -> Inferred:
     SELF + " unidirectional:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE, unstated=(5, 6, 7)
 )  # fmt: skip
 def quantized_attention(op: OpCall) -> Inferred:
-    """As Attention, of a quantized input and quantized weights."""
+    """As Attention, with quantized input and weights."""
     return _merged_attention(op, bias=2, past=8, mask=5)
 
 
@@ -231,7 +231,7 @@ def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
 
 
 def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packed: bool) -> Inferred:
-    """See `multi_head_attention`; the integers are positions of inputs, `packed`: query is [B, S, 3*D]."""
+    """Attention as in `multi_head_attention`; integers are input positions, `packed` means a query of [B, S, 3*D]."""
     heads = size_attribute(op, "num_heads")
     has_past = require_pair(op, past, past + 1, "past_key and past_value")
     b, s, hidden = _query(op, heads, packed)
@@ -336,7 +336,7 @@ def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
     "-> output:T new_key_cache?:T new_value_cache?:T", "mask_filter_value:float num_heads:int!", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def decoder_attention(op: OpCall) -> Inferred:
-    """Attention whose kind is an input.
+    """Attention of a decoder; boolean inputs select self or cross attention and the use of caches.
 
     query   [S, B, D]
     key     [L, B, D]

@@ -1,4 +1,4 @@
-"""Attention of com.microsoft over a cache with fewer heads for key and value, or over packed sequences.
+"""Rules of attention of com.microsoft over a cache with fewer key-value heads, or over packed sequences.
 
 Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, P the length of the cache
 before the step, T the total length after it, E the head size, D a hidden size.
@@ -89,16 +89,16 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
     unstated=range(3, 17), operands={5: "lengths that the caches hold", 6: "the longest of them"}
 )  # fmt: skip
 def group_query_attention(op: OpCall) -> Inferred:
-    """Attention of groups of query heads over a cache.
+    """Grouped-query attention over a key-value cache.
 
     query                  [B, S, Hq*E], or without key and value [B, S, (Hq + 2*Hk)*E]
     key, value             [B, L, Hk*E]
-    past_key, past_value   [B, Hk, P, E]; half as wide where a byte holds two numbers
-    seqlens_k              [B], the place of the last key in the present ones
-    query_seqlens          [B], how many of the S queries count
+    past_key, past_value   [B, Hk, P, E]; half the width when a byte packs two numbers
+    seqlens_k              [B], position of the last key in present_key
+    query_seqlens          [B], number of valid queries among S
     total_sequence_length  T, one element
     cos_cache, sin_cache   [positions, E/2 or less], positions >= T
-    position_ids           [B, S], rows of these
+    position_ids           [B, S], rows of cos_cache and sin_cache
     output                 [B, S, Hq*E]
     present_key, _value    [B, Hk, max(P, T), E]; P for T with sliding_window_cache
     output_qk              [B, Hq, S, T]
@@ -119,7 +119,7 @@ def group_query_attention(op: OpCall) -> Inferred:
     dtype = cached if has_past else op.tensor(0).dtype
     state = SymbolicTensor(dtype, (b, hk, t if present is None else present, width))
     if op.attr("sliding_window_cache", 0):
-        address_nothing(op, 5)  # older keys have left the cache: the place is counted from the first of all
+        address_nothing(op, 5)  # positions count from the first key, which may have left the cache
     else:
         _address(op, 5, present if present is not None else t, describe(state, "present_key"), axis=2)
     cache = op.optional_tensor(7)
@@ -139,7 +139,7 @@ def _address(op: OpCall, position: int, size: Dim, data: str, *, axis: int) -> N
 
 
 def _past(op: OpCall, hk: int, b: Dim | None, e: Dim | None) -> tuple[PartialShape, DType | None]:
-    """[B, Hk, P, width] and the element type of the caches; None where nothing tells it."""
+    """[B, Hk, P, width] and the element type of the caches; None for what is unknown."""
     past: PartialShape = (b, hk, None, None)
     dtype = None
     for index, name in ((3, "past_key"), (4, "past_value")):
@@ -153,7 +153,7 @@ def _past(op: OpCall, hk: int, b: Dim | None, e: Dim | None) -> tuple[PartialSha
 
 
 def _present_length(op: OpCall, total: Dim | None, past: Dim | None, *, has_past: bool) -> Dim | None:
-    """max(P, T), None when it is T."""
+    """The length of the present keys, max(P, T); None when it is T."""
     if not has_past:
         return None
     if op.attr("sliding_window_cache", 0):
@@ -170,9 +170,9 @@ def _present_length(op: OpCall, total: Dim | None, past: Dim | None, *, has_past
 
 
 def _check_positions(op: OpCall, first: int, total: Dim | None) -> None:
-    """The tables of the rotation have a row for each position.
+    """Require that cos_cache and sin_cache have a row for each position.
 
-    Raises SpecViolation when only one is given, a table has no rank of 2, or too few rows.
+    Raises SpecViolation when only one is given, or a table does not have rank 2 or has too few rows.
     """
     if not require_pair(op, first, first + 1, "cos_cache and sin_cache"):
         return
@@ -215,7 +215,7 @@ def sparse_attention(op: OpCall) -> Inferred:
     C=frozenset({DType.FLOAT16, DType.BFLOAT16}) | QUANTIZED_CACHE,
 )  # fmt: skip
 def paged_attention(op: OpCall) -> Inferred:
-    """Attention over a cache in blocks.
+    """Attention over a paged cache.
 
     query   [tokens, Hq*E], or without key and value [tokens, (Hq + 2*Hk)*E]
     caches  [blocks, block size, Hk, E], updated in place
@@ -282,7 +282,7 @@ def packed_multi_head_attention(op: OpCall) -> Inferred:
 
 
 def _check_packing(op: OpCall, first: int) -> None:
-    """token_offset [B, S] and cumulative_sequence_length [B + 1].
+    """Check token_offset [B, S] and cumulative_sequence_length [B + 1].
 
     Raises SpecViolation when they do not fit.
     """
@@ -298,12 +298,12 @@ def _check_packing(op: OpCall, first: int) -> None:
     T=MODEL_FLOATS, S=MODEL_FLOATS,
 )  # fmt: skip
 def linear_attention_microsoft(op: OpCall) -> Inferred:
-    """Attention by a recurrent state, one of E x Ev numbers for each head of key and value.
+    """Linear attention with a recurrent state, a matrix E x Ev for each head of key and value.
 
     query   [B, S, Hq*E]
     key     [B, S, Hk*E]
     value   [B, S, Hk*Ev]
-    states  [B, Hk, E, Ev], for each of `state_window` positions where that is not 0
+    states  [B, Hk, E, Ev], with a leading axis of `state_window` positions unless that is 0
     output  [B, S, max(Hq, Hk)*Ev]
     """
     hq, hk = size_attribute(op, "q_num_heads"), size_attribute(op, "kv_num_heads")

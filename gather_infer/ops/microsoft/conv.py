@@ -1,4 +1,4 @@
-"""Convolutions and poolings of com.microsoft: fused, with channels last, quantized."""
+"""Rules of convolutions and poolings of com.microsoft: fused, channels last, quantized."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _plus(op: OpCall, shape: Shape | None) -> Shape | None:
     CONV + " channels_last:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=INT8_TYPES,
 )  # fmt: skip
 def qlinear_conv_microsoft(op: OpCall) -> Inferred:
-    """That of ai.onnx; with channels_last x and y are [N, D1, ..., Dn, C]."""
+    """QLinearConv of ai.onnx; with channels_last x and y are [N, D1, ..., Dn, C]."""
     x, w, bias = op.tensor(0).shape, op.tensor(3).shape, _shape_of(op.optional_tensor(8))
     if not op.attr("channels_last", 0):
         return [conv_shape(op, x, w, bias)]
@@ -123,21 +123,21 @@ def qlinear_global_average_pool(op: OpCall) -> Inferred:
     "auto_pad:string kernel_shape:ints pads:ints storage_order:int strides:ints",
 )  # fmt: skip
 def max_pool_with_mask(op: OpCall) -> Inferred:
-    """MaxPool of ai.onnx over the elements that the mask leaves."""
+    """MaxPool of ai.onnx over the unmasked elements."""
     return [pool_shape(op, op.tensor(0).shape)]
 
 
 @contrib(
     rules, "ConvTransposeWithDynamicPads", "X:T W:T Pads?:int64 B?:T -> Y:T",
     "auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints strides:ints", T=IEEE_FLOATS,
-    operands={2: "pads that leave something"}, unstated=(1,)
+    operands={2: "pads that leave at least one element"}, unstated=(1,)
 )  # fmt: skip
 def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     """ConvTranspose of ai.onnx with the pads as an input.
 
     X       [N, C, D1, ..., Dn]
     W       [C, M/group, k1, ..., kn]
-    Pads    [2n], all that come off before, then all that come off after
+    Pads    [2n], all pads removed before, then all pads removed after
     result  [N, M, o1, ..., on], oi = stride*(Di - 1) + output_padding + dilated ki - pads
     """
     x = require_min_rank(op.tensor(0).shape, 3, "X")
@@ -180,16 +180,15 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     unstated=(1, 2, 3)
 )  # fmt: skip
 def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
-    """A causal convolution per channel that carries the last (k - 1) * dilation positions on.
+    """A causal depthwise convolution; its state is the last (k - 1) * dilation positions.
 
     input, output  [N, C, D1, ..., Dn], n = ndim
     weight         [C, 1, k1, ..., kn]
-    states         [N, C, D1, ..., (kn - 1) * dilation], for each of `state_window` positions where that is not 0
-    with channels_last the last axis of the others is the second
+    states         [N, C, D1, ..., (kn - 1) * dilation]; `state_window` > 0 is a leading axis
     state_update   [N, state_update_capacity, C]
 
-    A slice of the channels (`input_channels`) and a layout or a length of the states of their own are those of the past
-    state, when it is given.
+    With channels_last the channel axis is last. With `input_channels`, channels_last, or a layout or length of the
+    states, present_state has the shape of past_state, which is unknown when that is absent.
     """
     x, w, past = op.tensor(0).shape, op.tensor(1).shape, _shape_of(op.optional_tensor(3))
     n = op.attr("ndim", 1)
@@ -225,7 +224,7 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     unstated=range(1, 8)
 )  # fmt: skip
 def varlen_causal_conv_with_state(op: OpCall) -> Inferred:
-    """A causal convolution per channel of B sequences that stand one behind the other.
+    """A causal depthwise convolution of B concatenated sequences.
 
     input, output  [tokens, C]
     weight         [C, 1, k]

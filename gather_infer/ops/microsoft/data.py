@@ -1,4 +1,4 @@
-"""Data of com.microsoft: signals, images, strings, embeddings, ranges and tables."""
+"""Rules of com.microsoft for signals, images, strings, embeddings, ranges and data movement."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def crop_and_resize(op: OpCall) -> Inferred:
     "mark:int! mincharnum:int! pad_value:string! separators:strings tokenexp:string",
 )  # fmt: skip
 def tokenizer(op: OpCall) -> Inferred:
-    """[C] or [N, C] -> [..., the most tokens of a string]"""
+    """[C] or [N, C] -> [..., the largest number of tokens in a string]"""
     shape = op.tensor(0).shape
     if shape is None:
         return [None]
@@ -202,7 +202,7 @@ def pad_microsoft(op: OpCall) -> Inferred:
     T=frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64}),
 )  # fmt: skip
 def range_microsoft(op: OpCall) -> Inferred:
-    """Range of ai.onnx, by steps of 1 without delta."""
+    """Range of ai.onnx; the step is 1 without delta."""
     start, limit = op.tensor(0), op.tensor(1)
     dtype = start.dtype or limit.dtype
     one = SymbolicTensor() if dtype is None else from_values(dtype, make_values(1.0 if dtype.is_float else 1))
@@ -211,7 +211,7 @@ def range_microsoft(op: OpCall) -> Inferred:
 
 @contrib(rules, "Unique", "x:T -> y:T idx:int64 counts:int64", moves=0, T=ALL_TYPES)
 def unique_microsoft(op: OpCall) -> Inferred:
-    """The unique elements of x [n] in order of first occurrence [u], the place in them of each of x [n], counts [u]."""
+    """The unique elements of x [n] by first occurrence [u], the position in them of each element [n], counts [u]."""
     shape = require_rank(op.tensor(0).shape, 1, "x")
     count = op.fresh("the number of unique elements depends on the data")
     length: Dim = op.fresh("x has no known shape") if shape is None else shape[0]
@@ -241,7 +241,7 @@ def attention_lstm(op: OpCall) -> Inferred:
         require_divisible(op, r[1], 4, "R.shape[1]")
         hidden = r[2]
     if hidden is None:
-        hidden = op.fresh("no input tells the hidden size")
+        hidden = op.fresh("the hidden size is not known from any input")
     if x is None:
         length, n = op.fresh("the shape of X is not known"), op.fresh("the shape of X is not known")
         return [(length, d, n, hidden), (d, n, hidden), (d, n, hidden)]

@@ -1,4 +1,4 @@
-"""Elementwise operators of com.microsoft: activations, biases, dropouts, hashes and gates; shapes stay or broadcast."""
+"""Rules of elementwise operators of com.microsoft: activations, biases, dropouts, hashes and gates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ rules = RuleSet("com.microsoft")
 
 
 def with_bias(op: OpCall, x: Shape | None, bias: SymbolicTensor | None, name: str = "bias") -> Shape | None:
-    """`x` [..., C], whose last dim a bias [C] repeats.
+    """The shape of `x` [..., C] plus a bias [C].
 
     Raises SpecViolation when `x` is a scalar, the bias is no vector, or the lengths differ.
     """
@@ -112,7 +112,7 @@ def gated_add(op: OpCall) -> Inferred:
 @contrib(rules, "ComplexMul", "A:T B:T -> C:T", T=IEEE_FLOATS)
 @contrib(rules, "ComplexMulConj", "A:T B:T -> C:T", T=IEEE_FLOATS)
 def complex_mul(op: OpCall) -> Inferred:
-    """A, B [..., 2], the parts of complex numbers on the last axis; the axes before broadcast."""
+    """A, B [..., 2], with the parts of complex numbers on the last axis; the other axes broadcast."""
     a, b = op.tensor(0).shape, op.tensor(1).shape
     for name, shape in (("A", a), ("B", b)):
         if require_min_rank(shape, 1, name):
@@ -145,7 +145,7 @@ def bias_dropout(op: OpCall) -> Inferred:
     "seed:int", deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_bias_dropout(op: OpCall) -> Inferred:
-    """As BiasDropout, the mask is packed: 32 elements in a word."""
+    """As BiasDropout, with a packed mask: 32 elements per word."""
     shape = _biased_residual(op)
     return [shape, _packed_mask(op, shape)]
 
@@ -155,7 +155,7 @@ def bitmask_bias_dropout(op: OpCall) -> Inferred:
     deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_dropout(op: OpCall) -> Inferred:
-    """As Dropout of ai.onnx, the mask is packed: 32 elements in a word."""
+    """As Dropout of ai.onnx, with a packed mask: 32 elements per word."""
     shape = op.tensor(0).shape
     return [shape, _packed_mask(op, shape)]
 
@@ -195,7 +195,7 @@ def murmur_hash(op: OpCall) -> Inferred:
 
 @contrib(rules, "Trilu", "X:T k?:int64 -> Y:T", "upper:int", T=NUMBERS | {DType.BOOL})
 def trilu_microsoft(op: OpCall) -> Inferred:
-    """That of ai.onnx."""
+    """As Trilu of ai.onnx."""
     k = known_value(op.tensor(1)) if op.has(1) else 0
     return [trilu(op, op.tensor(0), k, is_upper=op.attr("upper", 1) != 0)]
 
@@ -206,14 +206,14 @@ def inverse(op: OpCall) -> Inferred:
     shape = require_min_rank(op.tensor(0).shape, 2, "X")
     if shape is None:
         return [None]
-    with op.unenforced():  # onnxruntime checks it of the first matrix alone
+    with op.unenforced():  # onnxruntime checks only the first matrix
         m = op.require_equal(shape[-2], shape[-1], "the last two dims of X")
     return [(*shape[:-2], m, m)]
 
 
 @contrib(rules, "IsAllFinite", "input*:V -> output:bool", "isinf_only:int isnan_only:int", V=FLOATS)
 def is_all_finite(op: OpCall) -> Inferred:
-    """One bool for all inputs."""
+    """A scalar bool for all inputs together."""
     if op.attr("isinf_only", 0) and op.attr("isnan_only", 0):
         raise SpecViolation("isinf_only and isnan_only must not both be set")
     return [()]

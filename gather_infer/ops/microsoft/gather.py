@@ -1,4 +1,4 @@
-"""GatherND, GatherBlockQuantized, GatherPacked and TorchEmbedding of com.microsoft."""
+"""Rules of GatherND, GatherBlockQuantized, GatherPacked and TorchEmbedding of com.microsoft."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FROM_FRONT = Indexing(negative_note="which TorchEmbedding does not define")
 def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherND
 
-    It is that of ai.onnx 11, with int32 indices as well.
+    As GatherND of ai.onnx 11, with int32 indices too.
     """
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
@@ -77,14 +77,14 @@ def _output_type(op: OpCall) -> DType:
 def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherBlockQuantized
 
-    A Gather whose result is dequantized: blocks of `block_size` elements on `quantize_axis` share a scale and a zero
-    point. uint8 data hold 8/bits elements in a byte, packed along the last axis. An index out of bounds gives zeros.
+    A Gather whose result is dequantized: blocks of `block_size` elements along `quantize_axis` share a scale and a zero
+    point. uint8 data packs 8/bits elements per byte along the last axis. An index out of bounds gives zeros.
 
     data         rank r >= 2, int4, uint4, uint8, or a float of 8 or 4 bits
     indices      any rank
-    scales       as data unpacked, with ceil(d / block_size) on quantize_axis
-    zero_points  as scales, packed as data is
-    result       that of Gather on data unpacked, element type of scales
+    scales       shape of unpacked data, with ceil(d / block_size) at quantize_axis
+    zero_points  shape of scales, packed like data
+    result       Gather on unpacked data, element type of scales
     """
     check_call(op, inputs=4, attributes=("gather_axis", "quantize_axis", "block_size", "bits"))
     data, indices, scales = op.tensor(0), op.tensor(1), op.tensor(2)
@@ -119,7 +119,7 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
         _check_zero_points(op, scales, zero_points, quantize_axis, components)
     dequantized = SymbolicTensor(scales.dtype, unpacked)
     taken = gather(op, dequantized, indices, axis=gather_axis, indexing=ZERO_FILL)
-    # Without the element type of data nobody knows whether it is packed.
+    # Without the element type of data it is unknown whether data is packed.
     if data.dtype is None and taken.shape is not None:
         last = op.fresh("uint8 data are packed, the type is not known")
         return [SymbolicTensor(scales.dtype, (*taken.shape[:-1], last))]
@@ -161,7 +161,7 @@ def _check_scales(
 def _blocks(op: OpCall, length: Dim, block_size: int) -> Dim | None:
     if block_size:
         return ceildiv(length, block_size, op.scope)
-    return min(length, 1) if isinstance(length, int) else None  # 0 means one block for the whole axis
+    return min(length, 1) if isinstance(length, int) else None  # block_size 0 means one block for the whole axis
 
 
 def _check_zero_points(

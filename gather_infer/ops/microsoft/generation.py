@@ -1,4 +1,4 @@
-"""Text generation of com.microsoft: searches with a decoder as a subgraph, and what their loops are made of."""
+"""Rules of text generation of com.microsoft: searches with a decoder subgraph, and operators used in their loops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WHISPER = (
 def beam_search(op: OpCall) -> Inferred:
     """The best sequences, with their scores and those of every token.
 
-    input_ids         [B, S]; a prompt of more axes is the encoder's
+    input_ids         [B, S], or features of rank 3 for an encoder
     sequences         [B, num_return_sequences, max_length]
     sequences_scores  [B, num_return_sequences]
     scores            [max_length - S, B, num_beams, vocab_size]
@@ -126,7 +126,7 @@ def _greedy(op: OpCall) -> Shape:
     addresses={0: 1},
 )  # fmt: skip
 def n_gram_repeat_block(op: OpCall) -> Inferred:
-    """input_ids [B, S], those behind a repeated n-gram from 0 below V; scores [B, V] -> shape of scores"""
+    """input_ids [B, S], tokens after a repeated n-gram in [0, V - 1]; scores [B, V] -> shape of scores"""
     size_attribute(op, "ngram_size")
     ids, scores = require_rank(op.tensor(0).shape, 2, "input_ids"), require_rank(op.tensor(1).shape, 2, "scores")
     if scores is None:
@@ -146,9 +146,9 @@ def n_gram_repeat_block(op: OpCall) -> Inferred:
     "max_ngram_size:int min_ngram_size:int",
 )  # fmt: skip
 def bifurcation_detector(op: OpCall) -> Inferred:
-    """Tokens merged with predicted ones: cur_tokens [n] -> [n] without pred_tokens, else [n + 1] or more; and an index.
+    """Merge of current and predicted tokens: cur_tokens [n] -> [n] without pred_tokens, else [n + 1] or more; an index.
 
-    The index is that of the end of a match in src_tokens [s], or -1.
+    The index is the end of a match in src_tokens [s], or -1.
     """
     source = require_rank(op.tensor(0).shape, 1, "src_tokens")
     current = require_rank(op.tensor(1).shape, 1, "cur_tokens")

@@ -1,4 +1,4 @@
-"""Matrix products of com.microsoft: fused, with quantized weights, and mixtures of experts."""
+"""Rules of matrix products of com.microsoft: fused, with quantized weights, and mixtures of experts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ ACTIVATION = (
 
 
 def transposed_operand(shape: Shape | None, *, transposed: bool, batch_transposed: bool) -> Shape | None:
-    """An operand as FusedMatMul multiplies it.
+    """The shape of an operand of FusedMatMul after transposition.
 
-    [M, B1, ..., Bn, K] -> [B1, ..., Bn, M, K]    batch_transposed: the first axis is that of the rows
-    [..., M, K] -> [..., K, M]                    transposed; a vector stays as it is
+    [M, B1, ..., Bn, K] -> [B1, ..., Bn, M, K]    batch_transposed: the first axis holds the rows
+    [..., M, K] -> [..., K, M]                    transposed; a vector is unchanged
     """
     if shape is None or len(shape) < 2:
         return shape
@@ -47,7 +47,7 @@ def transposed_operand(shape: Shape | None, *, transposed: bool, batch_transpose
 @contrib(rules, "FusedMatMulActivation", "A:T B:T -> Y:T", f"{BATCHES} {ACTIVATION}", T=FLOATS)
 @contrib(rules, "TransposeMatMul", "A:T B:T -> Y:T", TRANSPOSED, T=FLOATS)
 def fused_matmul(op: OpCall) -> Inferred:
-    """A' @ B' as numpy has it, see `transposed_operand`."""
+    """numpy's A' @ B', with operands of `transposed_operand`."""
     a, b = (
         transposed_operand(
             op.tensor(index).shape,
@@ -61,7 +61,7 @@ def fused_matmul(op: OpCall) -> Inferred:
 
 @contrib(rules, "SparseToDenseMatMul", "A:* B:* -> Y:*", TRANSPOSED)
 def sparse_to_dense_matmul(op: OpCall) -> Inferred:
-    """A' @ B' of a sparse A and a dense B."""
+    """A' @ B' for a sparse A and a dense B."""
     sparse, b = op.input(0), op.tensor(1)
     if not isinstance(sparse, (SparseTensor, SymbolicTensor)):
         raise SpecViolation(f"A must be a sparse tensor, is {sparse}", "GI211")
@@ -90,7 +90,7 @@ def fused_gemm(op: OpCall) -> Inferred:
     TA=FLOAT8 | MODEL_FLOATS, TB=FLOAT8 | MODEL_FLOATS, TC=MODEL_FLOATS,
 )  # fmt: skip
 def gemm_float8(op: OpCall) -> Inferred:
-    """Gemm whose result has the element type that `dtype` numbers."""
+    """Gemm with a result of element type `dtype`, a number of TensorProto.DataType."""
     number = op.attr("dtype", DType.FLOAT32)
     if number not in DType.__members__.values():
         raise SpecViolation(f"dtype = {number} is no element type", "GI211")
@@ -123,7 +123,7 @@ def gemm_fast_gelu(op: OpCall) -> Inferred:
 
 
 def projected(op: OpCall, a: Shape | None, k: Dim, n: Dim, what: str = "K") -> Shape | None:
-    """[..., N] of A [..., K] times a matrix [K, N] whose sizes are known otherwise.
+    """The shape [..., N] of A [..., K] times a matrix [K, N].
 
     Raises SpecViolation when A is a scalar or its last dim is not K.
     """
@@ -135,7 +135,7 @@ def projected(op: OpCall, a: Shape | None, k: Dim, n: Dim, what: str = "K") -> S
 
 
 def size_attribute(op: OpCall, name: str) -> int:
-    """An attribute that is a size.
+    """The value of an attribute that is a size.
 
     Raises SpecViolation when it is below 1.
     """
@@ -158,11 +158,11 @@ def _block_size(op: OpCall, least: int = 16) -> int:
     T1=MODEL_FLOATS, T3=MODEL_FLOATS | {DType.UINT8}, unstated=(1, 2, 3, 4)
 )  # fmt: skip
 def matmul_n_bits(op: OpCall) -> Inferred:
-    """A product with a weight of few bits, quantized in blocks.
+    """Product with a weight of 2 to 8 bits, quantized in blocks.
 
     A       [..., K]
     B       [N, ceil(K / block_size), block_size * bits / 8]
-    scales  [N, ceil(K / block_size)], or that many elements in a row
+    scales  [N, ceil(K / block_size)], or flattened
     bias    [N]
     Y       [..., N]
     """
@@ -175,11 +175,11 @@ def matmul_n_bits(op: OpCall) -> Inferred:
 
 
 def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -> None:
-    """Raises SpecViolation when packed weights of rank 3 have other dims; flat ones are as old as the operator."""
+    """Check the dims of packed weights of rank 3; the operator has accepted flat ones since its first release."""
     if b is None or len(b) != 3 or op.attr("weight_prepacked", 0):
         return
     for axis, (dim, wanted) in enumerate(zip(b, (n, blocks, blob), strict=True)):
-        op.require_equal(dim, wanted, f"dim {axis} of B and what N, K, bits and block_size say")
+        op.require_equal(dim, wanted, f"dim {axis} of B and that implied by N, K, bits and block_size")
 
 
 @contrib(
@@ -197,7 +197,7 @@ def matmul_bnb4(op: OpCall) -> Inferred:
 
 @contrib(rules, "MatMulFpQ4", "A:float32 B:uint8 B_shape:int64 -> Y:float32", "blk_quant_type:int")
 def matmul_fp_q4(op: OpCall) -> Inferred:
-    """A @ B with B packed to bytes and its shape [K, N] in B_shape."""
+    """A @ B with B packed in bytes and its shape [K, N] in B_shape."""
     a = require_min_rank(op.tensor(0).shape, 1, "A")
     elements = elements_of(op.tensor(2), "B_shape")
     if elements is not None and len(elements) != 2:
@@ -216,7 +216,7 @@ def matmul_fp_q4(op: OpCall) -> Inferred:
     T=frozenset({DType.FLOAT16, DType.BFLOAT16}),
 )  # fmt: skip
 def matmul_fp4(op: OpCall) -> Inferred:
-    """A [..., K], B [N, K/2] with two numbers in a byte, bias [N] -> [..., N]"""
+    """A [..., K], B [N, K/2] with two numbers per byte, bias [N] -> [..., N]"""
     return [_with_rows(op, op.tensor(1).shape, 2, 5)]
 
 
@@ -301,7 +301,7 @@ def matmul_integer_to_float(op: OpCall) -> Inferred:
     T1=frozenset({DType.FLOAT32}), T2=INT8_TYPES,
 )  # fmt: skip
 def dynamic_quantize_matmul(op: OpCall) -> Inferred:
-    """A @ B of a quantized B, with a bias [N]."""
+    """A @ B with a quantized B and a bias [N]."""
     return [with_bias(op, matmul_shape(op, op.tensor(0).shape, op.tensor(1).shape), op.optional_tensor(4))]
 
 

@@ -1,4 +1,4 @@
-"""Normalizations of com.microsoft, and the two that ONNX Runtime has put in the default domain."""
+"""Rules of normalizations of com.microsoft, and of two that ONNX Runtime adds to the default domain."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
 default_rules = RuleSet("")
-"""Operators that ONNX Runtime defines in ai.onnx; the onnx package does not know them, or only from 17 on."""
+"""Operators that ONNX Runtime defines in ai.onnx; the onnx package lacks them, or has them from opset 17 on."""
 
 STASH = "axis:int epsilon:float stash_type:int"
 
 
 def _statistics(op: OpCall, shape: Shape | None) -> SymbolicTensor:
-    """The mean or deviation of each normalised row: [d0, ..., daxis-1, 1, ..., 1]."""
+    """The mean or deviation of each normalized row: [d0, ..., daxis-1, 1, ..., 1]."""
     stash = op.attr("stash_type", 1)
     dtype = DType(stash) if stash in DType.__members__.values() else None
     if shape is None:
@@ -58,7 +58,7 @@ def _normalized(op: OpCall, *vectors: str) -> Shape | None:
 
 @contrib(default_rules, "LayerNormalization", "X:T Scale:V B?:V -> Y:V Mean?:* InvStdDev?:*", STASH, T=FLOATS, V=FLOATS)
 def layer_normalization_1(op: OpCall) -> Inferred:
-    """That of ai.onnx 17, which models of an older opset use as well; Y has the type of Scale."""
+    """LayerNormalization of ai.onnx 17, which models of older opsets use too; Y has the type of Scale."""
     shape = _normalized(op, "Scale", "B")
     statistics = _statistics(op, shape)
     return [shape, statistics, statistics]
@@ -95,7 +95,7 @@ def skip_layer_normalization(op: OpCall) -> Inferred:
     "epsilon:float", T=MODEL_FLOATS,
 )  # fmt: skip
 def skip_simplified_layer_normalization(op: OpCall) -> Inferred:
-    """As SkipLayerNormalization, by the root mean square and without beta."""
+    """As SkipLayerNormalization, with RMS normalization and without beta."""
     return _skipped(op, ("gamma", "bias"))
 
 
@@ -113,9 +113,9 @@ def _skipped(op: OpCall, vectors: tuple[str, ...]) -> Inferred:
 
 
 def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
-    """`shape`, of which skip repeats all dims, or all but the first.
+    """`shape`, refined by skip, which has the same dims, or a first dim of 1, or lacks the first.
 
-    Raises SpecViolation when it does not.
+    Raises SpecViolation when they differ.
     """
     require_rank(skip, tuple(sorted({2, len(shape)})), "skip")
     if len(skip) < len(shape):
@@ -126,7 +126,7 @@ def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
         and known_eq(skip[0], 1, op.scope) is not False
     ):
         op.refuse((skip[0], "==", 1), (skip[0], "==", shape[0]))
-        return (shape[0], *_same(op, shape[1:], skip[1:]))  # a batch of 1 is repeated
+        return (shape[0], *_same(op, shape[1:], skip[1:]))  # a batch of 1 broadcasts
     return _same(op, shape, skip)
 
 
@@ -151,7 +151,7 @@ def group_norm(op: OpCall) -> Inferred:
     T=HALF_OR_SINGLE, M=HALF_OR_SINGLE,
 )  # fmt: skip
 def skip_group_norm(op: OpCall) -> Inferred:
-    """GroupNorm of X + skip + bias, and that sum.
+    """GroupNorm of the sum X + skip + bias, and the sum.
 
     skip  shape of X, [N, 1, 1, C] or [N, C]
     bias  [C]
@@ -211,7 +211,7 @@ EMBEDDED = (
 
 
 EMBEDDINGS: Final = {0: 2, 1: 4}
-"""The inputs of ids, each with that of its embedding."""
+"""Position of each input of ids -> position of its embedding."""
 
 
 @contrib(
@@ -220,7 +220,7 @@ EMBEDDINGS: Final = {0: 2, 1: 4}
     "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE, unstated=(7, 8)
 )  # fmt: skip
 def embed_layer_normalization(op: OpCall) -> Inferred:
-    """Word, position and segment embeddings, added and normalised.
+    """The normalized sum of word, position and segment embeddings.
 
     input_ids, segment_ids, mask, position_ids  [B, S]; position_ids [1, S] as well
     the three embeddings                        [..., H]
@@ -228,7 +228,7 @@ def embed_layer_normalization(op: OpCall) -> Inferred:
     output, embedding_sum                       [B, S, H]
     mask_index                                  [B]
 
-    Every id counts from 0 and has a row in its embedding.
+    Every id is the index of a row of its embedding, from 0 on.
     """
     _look_up(op, {**EMBEDDINGS, 8: 3})
     shape = _embedded(op, (2, 3, 4), (5, 6))
@@ -252,7 +252,7 @@ def quantized_embed_layer_normalization(op: OpCall) -> Inferred:
 
 
 def _look_up(op: OpCall, tables: Mapping[int, int]) -> None:
-    """Every id addresses the rows of its embedding: inputs of ids by that of their table."""
+    """Check the bounds of ids; `tables` maps the position of ids to that of their embedding."""
     for ids, position in tables.items():
         table = op.optional_tensor(position)
         if not op.has(ids) or table is None or not table.shape:

@@ -1,4 +1,4 @@
-"""Positions and paddings of com.microsoft: rotary embeddings, position biases, packing of sequences.
+"""Rules of com.microsoft for rotary embeddings, position biases and packing of sequences.
 
 Letters: B the batch, N the heads, S the length, E the head size.
 """
@@ -36,7 +36,7 @@ def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     """The result has the shape of input.
 
     input                 [B, S, N*E], or [B, N, S, E]
-    position_ids          [B, S], or [1]: the first position; from 0 on, and no position is past the caches
+    position_ids          [B, S], or [1]: the first position; all positions are rows of the caches
     cos_cache, sin_cache  [positions, E/2 or half of rotary_embedding_dim], positions >= S
     """
     x = _rotated(op)
@@ -58,7 +58,7 @@ def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     T=MODEL_FLOATS,
 )  # fmt: skip
 def multimodal_rotary_embedding(op: OpCall) -> Inferred:
-    """As RotaryEmbedding, with three positions for each element: position_ids [3, B, S]"""
+    """As RotaryEmbedding, with three positions per element: position_ids [3, B, S]"""
     x = _rotated(op)
     if len(op.attr("mrope_section")) != 3:
         raise SpecViolation(f"mrope_section must have 3 elements, has {len(op.attr('mrope_section'))}")
@@ -101,7 +101,7 @@ def _rotated(op: OpCall) -> Shape | None:
 
 
 def _address(op: OpCall, length: Dim) -> None:
-    """Every position, and the `length - 1` behind it, has a row in cos_cache."""
+    """Check that every position and the `length - 1` after it have rows in cos_cache."""
     cache = op.tensor(2)
     if cache.shape is not None:
         check_bounds(

@@ -1,4 +1,4 @@
-"""Quantized operators of com.microsoft but for products, convolutions and attention."""
+"""Rules of quantized operators of com.microsoft, except products, convolutions and attention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDERS = "order_X:int order_Y:int"
     rules, "QuantizeLinear", "x:T1 y_scale:T1 y_zero_point?:T2 -> y:T2", "axis:int", T1=HALF_OR_SINGLE, T2=INT4_TO_16
 )
 def quantize_linear_microsoft(op: OpCall) -> Inferred:
-    """x quantized to the type of y_zero_point, uint8 without one; scale and zero point are numbers, or one per axis."""
+    """x quantized to the type of y_zero_point, uint8 without one; per tensor, or per index of `axis`."""
     zero_point = op.optional_tensor(2)
     dtype = DType.UINT8 if zero_point is None else zero_point.dtype
     return [SymbolicTensor(dtype, _along_axis(op, "y_scale"))]
@@ -40,7 +40,7 @@ def dequantize_linear_microsoft(op: OpCall) -> Inferred:
 
 
 def _along_axis(op: OpCall, name: str) -> Shape | None:
-    """The shape of x, whose dim at `axis` is the length of the scale unless that is a single number.
+    """The shape of x, whose dim at `axis` is the length of the scale unless that has one element.
 
     Raises SpecViolation when the scale has rank 2 or more, or another length.
     """
@@ -106,7 +106,7 @@ def qlinear_where(op: OpCall) -> Inferred:
 
 @contrib(rules, "QLinearConcat", "Y_scale:float32 Y_zero_point:T8 inputs*:* -> Y:T8", "axis:int!", T8=INT8_TYPES)
 def qlinear_concat(op: OpCall) -> Inferred:
-    """The first of each three inputs, one behind the other along `axis`; the others are its scale and zero point."""
+    """Concat along `axis` of the first of each three inputs; the other two are its scale and zero point."""
     given = op.inputs[2:]
     if not given or len(given) % 3:
         raise SpecViolation(
@@ -152,7 +152,7 @@ def _reduced(op: OpCall) -> Shape | None:
     "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0}, unstated=range(8, 12)
 )  # fmt: skip
 def dynamic_quantize_lstm(op: OpCall) -> Inferred:
-    """LSTM of ai.onnx with quantized weights, which are transposed: W [D, I, 4*H], R [D, H, 4*H]."""
+    """LSTM of ai.onnx with quantized and transposed weights: W [D, I, 4*H], R [D, H, 4*H]."""
     turned: list[SymbolicTensor] = []
     for index, name in ((1, "W"), (2, "R")):
         weights = op.tensor(index)
@@ -171,12 +171,12 @@ def quantize_bfp(op: OpCall) -> Inferred:
     """Bytes of a block floating point format, and the shape and strides of x."""
     rank = op.tensor(0).rank
     vector = None if rank is None else (rank,)
-    return [(op.fresh("the format is the device's"),), vector, vector]
+    return [(op.fresh("the size of the packed format depends on the device"),), vector, vector]
 
 
 @contrib(rules, "DequantizeBFP", "x:uint8 shape:int64 strides:int64 -> y:*", BLOCK_FLOAT + " dtype:int")
 def dequantize_bfp(op: OpCall) -> Inferred:
-    """A tensor of the given shape, of the element type that `dtype` numbers."""
+    """A tensor of shape `shape` and element type `dtype`, a number of TensorProto.DataType."""
     number = op.attr("dtype", DType.FLOAT32)
     if number not in DType.__members__.values():
         raise SpecViolation(f"dtype = {number} is no element type", "GI211")
@@ -197,7 +197,7 @@ def dequantize_bfp(op: OpCall) -> Inferred:
     ORDERS + " axis:int epsilon:float", F=HALF_OR_SINGLE,
 )  # fmt: skip
 def ordered(op: OpCall) -> Inferred:
-    """The result has the shape of the input; the order of its elements in memory is not seen in it."""
+    """The result has the shape of the input; the memory order of elements does not affect it."""
     return [op.tensor(0).shape]
 
 
@@ -206,7 +206,7 @@ def ordered(op: OpCall) -> Inferred:
     "order_input:int! order_output:int! to:int!",
 )  # fmt: skip
 def dequantize_with_order(op: OpCall) -> Inferred:
-    """The result has the shape of the input and the element type that `to` numbers."""
+    """The result has the shape of the input and element type `to`, a number of TensorProto.DataType."""
     number = op.attr("to")
     if number not in (DType.FLOAT32, DType.FLOAT16):
         raise SpecViolation(f"to = {number} is not {DType.FLOAT32:d} (float32) or {DType.FLOAT16:d} (float16)", "GI211")
@@ -219,5 +219,5 @@ def dequantize_with_order(op: OpCall) -> Inferred:
     "order_A:int! order_B:int! order_Y:int!",
 )  # fmt: skip
 def qordered_matmul(op: OpCall) -> Inferred:
-    """A @ B; the orders say how the elements lie in memory, the shapes are those of plain matrices."""
+    """A @ B; the orders are memory layouts and do not affect the shapes."""
     return [matmul_shape(op, op.tensor(0).shape, op.tensor(2).shape)]

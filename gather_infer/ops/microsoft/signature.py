@@ -1,12 +1,12 @@
-"""Signatures of com.microsoft operators: names, element types and attributes, as the schemas of ONNX Runtime 1.32 say.
+"""Signatures of com.microsoft operators: names, element types and attributes, from the schemas of ONNX Runtime 1.32.
 
     A:T B:T scale:float32 bias?:T rest*:V -> Y:T mask?:bool
 
-`?` marks what may be left out, `*` what may be repeated. A type is the name of an element type, `*` for anything, or a
-variable whose choices are given beside the signature and which stands for one element type throughout a node.
+`?` marks an optional parameter, `*` a variadic one. A type is an element type, `*` for any type, or a type variable: it
+denotes one element type throughout a node, among choices passed with the signature.
 
-These operators have stayed at version 1 and grown: every release adds inputs, outputs and attributes at the end. What
-is not known here is therefore a warning, and the rest of the node is inferred.
+These operators stay at version 1 while releases append inputs, outputs and attributes. An unknown one is therefore a
+warning, and the rest of the node is inferred.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 Inferred: TypeAlias = "Sequence[Shape | SymbolicTensor | None]"
-"""What a rule under a signature gives: for each output its shape, or the whole fact where the shape is not all."""
+"""Result of a rule with a signature: for each output its shape, or a complete type."""
 
 PAGE = "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md"
 
@@ -77,8 +77,8 @@ _PHRASES = {
 class Signature:
     """A parsed signature.
 
-    attributes   words `name:kind`, with `!` after those that must be given
-    choices      the element types that a type variable may stand for
+    attributes   words `name:kind`, with a trailing `!` for required ones
+    choices      element types allowed for each type variable
     """
 
     def __init__(self, text: str, attributes: str, choices: Mapping[str, frozenset[DType]]) -> None:
@@ -94,9 +94,9 @@ class Signature:
                 self.choices[kind] = frozenset({DType[kind.upper()]})
 
     def check(self, op: OpCall) -> dict[str, DType]:
-        """What the type variables stand for in this node, as far as it is known.
+        """Check a node and return the element types bound to type variables, as far as they are known.
 
-        Raises SpecViolation for an input or attribute that is missing, and for one of a wrong type.
+        Raises SpecViolation for an input or attribute that is missing or has a wrong type.
         """
         self._check_attributes(op)
         self._check_counts(op)
@@ -169,9 +169,9 @@ def contrib(
     unstated: Iterable[int] = (),
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
-    """Decorator: the function gives the shapes of the outputs of `op_type`, once the node fits the signature `text`.
+    """Decorator: register a function that infers the output shapes of `op_type`, after a check of the signature `text`.
 
-    addresses, moves, permutes, gathers, deterministic, operands, dims, unstated   see `Traits`
+    addresses, moves, permutes, gathers, deterministic, operands, dims, unchecked_sizes   see `Traits`
     """
     signature = Signature(text, attributes, choices)
 
@@ -196,12 +196,12 @@ def contrib(
 
 
 def signature_text(text: str) -> str:
-    """A signature on one line."""
+    """The signature on one line."""
     return " ".join(text.split())
 
 
 def _facts(op: OpCall, signature: Signature, types: Mapping[str, DType], inferred: Inferred) -> list[SymbolicTensor]:
-    """One fact per output of the node; outputs past those of the signature are unknown."""
+    """One type per output of the node; outputs beyond the signature are unknown."""
     facts = [
         SymbolicTensor(types.get(formal.type), shape) if shape is None or isinstance(shape, tuple) else shape
         for formal, shape in zip(signature.outputs, inferred, strict=True)

@@ -1,4 +1,4 @@
-"""Rules of the arithmetic operators: Add ... Pow, Neg, Abs, Sign, bits, Min/Max/Sum/Mean, Clip."""
+"""Rules of arithmetic operators: Add, Sub, Mul, Div, Mod, Pow, bitwise, Neg, Abs, Sign, Min, Max, Sum, Mean, Clip."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
 
 
 def _demand_divisor(op: OpCall) -> None:
-    """Demand, and do not learn, that no integer that is divided by is 0: runtimes fail even where nothing is."""
+    """Add the constraint that no integer divisor is 0; not a fact, because runtimes fail even on empty results."""
     divisor = op.tensor(1)
     if divisor.dtype not in INTEGER_RANGE:
         return
@@ -66,14 +66,14 @@ def _demand_divisor(op: OpCall) -> None:
         is_above = span.lo is not None and known_le(1, span.lo, op.scope) is True
         is_below = span.hi is not None and known_le(span.hi, -1, op.scope) is True
         if not is_above and not is_below:
-            op.leave_open("an integer that is divided by may be 0")
+            op.leave_open("an integer divisor may be 0")
         return
     for number in dict.fromkeys(divisor.values.flat):
         if isinstance(number, Expr) and known_le(0, number, op.scope) is True:
             if known_le(1, number, op.scope) is None:
                 op.demand((1, "<=", number))
         elif not isinstance(number, (int, Expr)) or known_eq(number, 0, op.scope) is not False:
-            op.leave_open("an integer that is divided by may be 0")
+            op.leave_open("an integer divisor may be 0")
 
 
 for _op_type, (_element, _span) in ARITHMETIC.items():
@@ -136,11 +136,11 @@ def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         return None
     if not _is_shift(dtype, y):
         return (-1 if x < 0 else 0) if op.version >= 28 and isinstance(x, int) else None
-    return floordiv(x, 1 << y, op.scope)  # arithmetic: copies of the sign come in, so it rounds down
+    return floordiv(x, 1 << y, op.scope)  # arithmetic shift: it rounds down
 
 
 def _is_shift(dtype: DType, y: int) -> bool:
-    """False for a shift by the width of the type or more; until version 28 it has no defined result."""
+    """Whether a shift is below the width of the type; results of larger shifts are undefined before version 28."""
     return 0 <= y < bits.width_of(dtype)
 
 
@@ -176,7 +176,7 @@ def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
     dtype = op.tensor(0).dtype
 
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
-        # ~x == -x - 1 in two's complement; of an unsigned x it wraps to most - x.
+        # ~x == -x - 1 in two's complement; for an unsigned x it wraps to max - x.
         return elements.wrap(~x, dtype) if isinstance(x, int) else None
 
     return unary(op, element, None if dtype is None else lambda x, scope: bits.turned(x, dtype, scope))
@@ -186,7 +186,7 @@ def _sign_span(x: Span, scope: Scope) -> Span:
     return spans.clip(x, Span(-1, -1), Span(1, 1), scope)
 
 
-# Y = f(X), shape and element type kept; the integer types have spans.
+# Y = f(X) keeps shape and element type; integer results have value ranges.
 # Spec: https://onnx.ai/onnx/operators/onnx__Neg.html, __Abs, __Sign
 UNARY: dict[str, tuple[int, UnaryElement, UnarySpan]] = {
     "Neg": (1, elements.neg, spans.neg),
@@ -208,7 +208,7 @@ for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
 
 
 def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x + y; -0.0 where a sum is begun with its first tensor, 0.0 where it is begun with 0"""
+    """x + y; unknown for -0.0, because a runtime that starts the sum from 0 returns 0.0"""
     total = elements.add(op, dtype, x, y)
     return None if elements.is_negative_zero(total) else total
 
@@ -216,7 +216,7 @@ def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 # Any number of inputs of one element type; one shape for all until version 8, which broadcasts.
 # Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
 MAX_COMBINED = 64
-"""Inputs whose elements or spans are combined one after the other: what they make grows with each."""
+"""Limit of inputs whose elements or value ranges are combined; expressions grow with each input."""
 
 VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
     "Min": (elements.least, spans.least),
@@ -242,7 +242,7 @@ def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | No
         shape = broadcast(op, *shapes) if broadcasts else reduce(lambda a, b: same_shape(op, a, b), shapes)
         values = None
         arrays = [tensor.values for tensor in inputs if tensor.values is not None]
-        is_ordered = op_type == "Sum" and dtype not in INTEGER_RANGE and len(inputs) > 2  # floats round by their order
+        is_ordered = op_type == "Sum" and dtype not in INTEGER_RANGE and len(inputs) > 2  # order of rounding
         if element is not None and dtype is not None and len(arrays) == len(inputs) <= MAX_COMBINED and not is_ordered:
             kind, function = dtype, element
             values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
@@ -274,7 +274,7 @@ def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _rounded(limit: float, dtype: DType) -> float:
-    """A limit in the element type, NaN where it is not known."""
+    """A limit rounded to the element type; NaN when it is unknown."""
     found = elements.round_float(limit, dtype)
     return math.nan if found is None else found
 
@@ -321,9 +321,9 @@ def _limit(limit: SymbolicTensor | None) -> Element:
 
 
 def _clipped(op: OpCall, dtype: DType, x: Element, low: Element, high: Element) -> Element:
-    """min(max(x, low), high); a limit of None is no limit, NaN stands for one that is not known
+    """min(max(x, lower), upper); None is no limit, NaN an unknown one.
 
-    Where there is no limit an infinity stays, or becomes the largest number: runtimes differ.
+    An infinite x without a limit on its side is unknown: runtimes keep it or return the largest number.
     """
     for limit, nearer, end in ((low, elements.most, -math.inf), (high, elements.least, math.inf)):
         if elements.is_nan(limit) or (limit is None and x == end):

@@ -1,4 +1,4 @@
-"""Attention, LinearAttention, RotaryEmbedding and TensorScatter, which keeps their caches.
+"""Rules of Attention, LinearAttention, RotaryEmbedding, and TensorScatter, which updates key-value caches.
 
 Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, T the length of key and
 value, P the length of the past, E and Ev the head sizes of query and key, and of value.
@@ -31,13 +31,13 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor
 rules = RuleSet("")
 
 ANY_PLACE: Final = 2**63
-"""More places than an index can tell apart: in a circle each is one, but none is negative."""
+"""Axis length that no index exceeds: in circular mode any index >= 0 is valid."""
 
 
 def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> PartialShape:
     """[B, heads, length, head size] of a 4-D tensor, or of a 3-D [B, length, heads * head size] and attribute `heads`.
 
-    Without a shape only the heads may be known.
+    Without a shape only the number of heads may be known.
 
     Raises SpecViolation when the rank is another, or the attribute is missing or does not divide the hidden size.
     """
@@ -127,17 +127,17 @@ def _require_multiple(op: OpCall, heads: Dim, of: Dim) -> None:
 
 
 def _check_caches(op: OpCall, has_lengths: bool) -> None:
-    """Raises SpecViolation for one present output without the other, and for one beside nonpad_kv_seqlen."""
+    """Raise SpecViolation for one present output without the other, or for one together with nonpad_kv_seqlen."""
     present = [*op.outputs, False, False, False][1:3]
     if present[0] != present[1]:
-        raise SpecViolation("present_key and present_value must be asked for together")
+        raise SpecViolation("present_key and present_value must be outputs together")
     if has_lengths and any(present):
         raise SpecViolation("nonpad_kv_seqlen must not be given together with present_key and present_value")
 
 
 def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
     if op.version >= 24:
-        # The last dim may be shorter than P + T, so that it takes part in nothing.
+        # The last dim may be shorter than P + T, so it does not broadcast.
         require_broadcast_to(op, mask[:-1], scores[:-1], "attn_mask without its last axis")
     else:
         require_broadcast_to(op, mask, scores, "attn_mask")

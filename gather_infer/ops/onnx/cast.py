@@ -1,4 +1,4 @@
-"""Rules of the operators that change the element type: Cast, CastLike, BitCast."""
+"""Rules of operators that change the element type: Cast, CastLike, BitCast."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BITS: dict[DType, int] = {
     DType.FLOAT8E5M2FNUZ: 8, DType.FLOAT8E8M0: 8, DType.FLOAT4E2M1: 4,
     **{dtype: (most - least).bit_length() for dtype, (least, most) in INTEGER_RANGE.items()},
 }  # fmt: skip
-"""Width of an element; strings have none."""
+"""Bits per element; strings have no fixed width."""
 
 _NAMES = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64, **{str(d).upper(): d for d in DType}}
 
 
 def dtype_of(number: int, name: str) -> DType:
-    """The element type that an attribute `name` gives as a number of TensorProto.DataType.
+    """The element type for `number` of TensorProto.DataType, the value of attribute `name`.
 
     Raises SpecViolation (GI106) when there is no such type.
     """
@@ -110,12 +110,12 @@ def _converted(op: OpCall, span: Span, source: DType, dtype: DType) -> Span | No
 
 
 def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Element:
-    """One element of type `source` as `dtype`.
+    """Convert one element of type `source` to `dtype`.
 
     integer -> integer   keeps the low bits
-    float -> integer     truncates; out of range, infinite or NaN is undefined, and a fraction below 8 bits
-    anything -> bool     is it different from 0? NaN is
-    -> float             rounds to nearest
+    float -> integer     truncates; unknown when out of range, infinite, NaN, or a fraction cast to below 8 bits
+    any -> bool          whether it differs from 0; True for NaN
+    any -> float         rounds to nearest
     """
     if element is None or DType.STRING in (source, dtype):
         return None
@@ -129,7 +129,7 @@ def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Elemen
     if isinstance(element, Expr):
         return element if elements.is_held(op, element, dtype) else None
     if isinstance(element, Ratio):
-        # Rounding a quotient to float64 and then to float32 gives what rounding it once would give.
+        # Double rounding of a quotient, to float64 and then to float32, equals a single rounding.
         wide = dtype in EXACT_BITS and EXACT_BITS[dtype] >= EXACT_BITS[DType.FLOAT32]
         return element if wide and elements.is_held(op, element.num, dtype) else None
     return elements.round_float(element, dtype)
@@ -141,11 +141,11 @@ def _to_integer(op: OpCall, element: Element, source: DType, dtype: DType) -> El
         return None  # below 8 bits onnxruntime rounds to the nearest integer
     if isinstance(whole, int):
         wrapped = elements.wrap(whole, dtype)
-        # The types below 8 bits are packed: what a runtime does with a number that does not fit is its own affair.
+        # Types below 8 bits are packed, and runtimes differ on numbers that do not fit.
         defined = source in INTEGER_RANGE and BITS[dtype] >= 8
         return wrapped if defined or wrapped == whole else None
     least, most = INTEGER_RANGE[dtype]
-    if source in EXACT_BITS and 2 ** EXACT_BITS[source] <= most:  # what the float held exactly fits by itself
+    if source in EXACT_BITS and 2 ** EXACT_BITS[source] <= most:  # every integer that is exact in the float type fits
         held = least < 0 or spans.is_never_negative(Span(whole, whole), op.scope)
         return whole if held else None
     return elements.settle(op, whole, dtype)

@@ -1,4 +1,4 @@
-"""Concat and Split."""
+"""Rules of Concat and Split."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _tensors(op: OpCall) -> list[SymbolicTensor]:
 
 
 def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> SymbolicTensor:
-    """The inputs one behind the other along `axis`.
+    """Concatenation of the inputs along `axis`.
 
-    inputs  [d0, ..., dr-1], r >= 1, equal but for the dim at axis
+    inputs  [d0, ..., dr-1], r >= 1, equal except for the dim at axis
     result  the dim at axis is the sum
 
     Raises SpecViolation when axis is outside [-r, r-1], the ranks differ or other dims can never be equal.
@@ -71,7 +71,7 @@ def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> Symbol
 
 
 def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:
-    """The shape of tensors of `shapes` one behind the other; see `concat`."""
+    """The shape of the concatenation of tensors of `shapes`; see `concat`."""
     first = shapes[0]
     axis = normalize_axis(axis, len(first))
     for shape in shapes[1:]:
@@ -85,7 +85,7 @@ def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:
             result.append(total(shape[i] for shape in shapes))
             continue
         for shape in shapes[1:]:
-            dim = op.require_equal(dim, shape[i], f"dims of axis {i} beside the concat axis {axis}")
+            dim = op.require_equal(dim, shape[i], f"dims of axis {i}, other than the concat axis {axis},")
         result.append(dim)
     return tuple(result)
 
@@ -154,11 +154,11 @@ def onnx_split(op: OpCall) -> list[SymbolicTensor]:
 
 
 def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = False) -> list[SymbolicTensor]:
-    """`data` in n parts of one length along `axis`, as many as the node has outputs.
+    """Split `data` along `axis` into n parts of equal length, one per output of the node.
 
-    uneven   the length is rounded up and the last part takes what is left
+    uneven   round the length up and give the last part the remainder
 
-    Raises SpecViolation when n does not divide the dim and `uneven` is not set, or nothing is left for the last part.
+    Raises SpecViolation when n does not divide the dim and `uneven` is not set, or the remainder is negative.
     """
     n = len(op.outputs)
     if data.shape is None:
@@ -177,7 +177,7 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
 
 
 def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None, *, axis: int) -> list[SymbolicTensor]:
-    """`data` in parts of the given lengths along `axis`; None for lengths that are not known.
+    """Split `data` along `axis` into parts of the given lengths; None for unknown lengths.
 
     Raises SpecViolation when a length is negative, their number is not that of the outputs, or they do not add up to
     the dim at axis.
@@ -194,9 +194,9 @@ def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None
 
 
 def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int) -> list[Dim]:
-    """`lengths` with what follows for the unknown ones: they are >= 0 and add up to `dim`.
+    """Complete unknown lengths from the requirement that all are >= 0 and add up to `dim`.
 
-    Raises SpecViolation when that can never be.
+    Raises SpecViolation when they never do.
     """
     unknown = [i for i, length in enumerate(lengths) if length is None]
     known = [element_dim(op, e, "a length of split") for e in lengths if e is not None]

@@ -1,4 +1,4 @@
-"""Convolutions: Conv and its quantized forms, ConvTranspose, DeformConv, CausalConvWithState."""
+"""Rules of convolutions: Conv and its quantized forms, ConvTranspose, DeformConv, CausalConvWithState."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
         for size in spatial:
             op.imply(size - 1)  # runtimes reject an empty axis
         return head + tuple(map(count_same, [op] * len(spatial), spatial, windows(op, (1,) * len(spatial), mode)))
-    assert kernel is not None, "only SAME does without"
+    assert kernel is not None, "only SAME needs no kernel"
     return head + tuple(map(count_floor, [op] * len(spatial), spatial, windows(op, kernel, mode)))
 
 
@@ -79,7 +79,8 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
 def conv(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Conv.html (11 and 22 change defaults in words and element types only)
 
-    Of an empty kernel onnxruntime never ends. So one is demanded and not relied on: the page gives it a result.
+    onnxruntime does not terminate on an empty kernel. A kernel dim >= 1 is therefore a constraint, but no fact, because
+    the page defines the result of an empty one.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -131,7 +132,8 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     B       [M]
     result  [N, M, o1, ..., on]
 
-    Runtimes reject an empty kernel, which is demanded and not relied on: the operator's page gives it a result.
+    Runtimes reject an empty kernel. A kernel dim >= 1 is a constraint, but no fact, because the page defines the result
+    of an empty one.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -158,14 +160,14 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
         if x.shape is not None and kernel is not None:
             for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), stated, strict=True):
                 _demand_at_least(op, size, 1)
-                # Pads that are found from the length are not negative; the last stride - 1 elements may be any.
+                # Pads computed from the length are >= 0; it may exceed the formula by up to stride - 1.
                 _demand_at_least(op, window.stride * size + window.extent - 1, length)
         return [SymbolicTensor(dtype, head + stated)]
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
     extra = spatial_attribute(op, "output_padding", rank - 2, 0, least=0)
     if rank > 4:
-        refuse_empty(op, *x.shape[2:])  # it ends the process
+        refuse_empty(op, *x.shape[2:])  # onnxruntime crashes
     spatial = tuple(
         _transposed(op, size, window, more, mode)
         for size, window, more in zip(x.shape[2:], windows(op, kernel, mode), extra, strict=True)
@@ -174,16 +176,16 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _demand_at_least(op: OpCall, dim: Dim, least: int) -> None:
-    """Demand that `dim >= least`, without relying on it."""
+    """Add the constraint `dim >= lower`, without adding it as a fact."""
     if known_le(least, dim, op.scope) is None:
         op.demand((least, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:
-    """stride*(N - 1) + output_padding + extent - pads, which runtimes want to be 1 or more.
+    """stride*(N - 1) + output_padding + extent - pads, which must be 1 or more in runtimes.
 
-    SAME takes as much off as makes it stride*N, but pads are never negative: with a kernel shorter than the stride
-    there is nothing to take.
+    SAME chooses pads that make it stride*N, but pads are never negative: none when the kernel is shorter than the
+    stride.
     """
     beyond = window.extent + output_padding - window.begin - window.end
     if mode == "SAME":
@@ -263,7 +265,7 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _padding(op: OpCall) -> str:
-    """`auto_pad`. Raises SpecViolation when it is given and `pads` is too, which runtimes refuse for convolutions."""
+    """The attribute `auto_pad`. Raises SpecViolation when `pads` is given too, which runtimes reject."""
     mode = auto_pad(op)
     if mode != "NOTSET" and op.attr("pads", ()):
         raise SpecViolation(f"pads must not be given with auto_pad = {op.attr('auto_pad')}, is {list(op.attr('pads'))}")
@@ -271,7 +273,7 @@ def _padding(op: OpCall) -> str:
 
 
 def _common_rank(x: Shape | None, w: Shape | None, kernel: tuple[Dim, ...] | None) -> int | None:
-    """Rank of X, W and result.
+    """The rank shared by X, W and the result; None when all are unknown.
 
     Raises SpecViolation when X, W or the kernel disagree.
     """
@@ -294,7 +296,7 @@ def _group(op: OpCall) -> int:
 
 
 def _bias(op: OpCall, b: Shape | None, m: Dim | None) -> Dim | None:
-    """The output channels, which the bias [M] must repeat."""
+    """The output channels, which must equal the length of the bias."""
     require_rank(b, 1, "B")
     if b is None:
         return m

@@ -1,4 +1,4 @@
-"""Experimental operators that onnx had up to opset 9 and dropped: Affine, Crop and ImageScaler of older exports.
+"""Rules of experimental operators that onnx removed after opset 9: Affine, Crop and ImageScaler.
 
 https://github.com/onnx/onnx/blob/v1.3.0/docs/Operators.md; onnxruntime still runs them up to that opset.
 """
@@ -17,7 +17,7 @@ from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor
 rules = RuleSet("")
 
 LAST: Final = 9
-"""The last opset that has them."""
+"""Last opset with these operators."""
 
 FLOATS: Final = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 
@@ -55,7 +55,7 @@ def image_scaler(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(x.dtype, shape)]
 
 
-@rules.rule("Crop", since=1, checks_types=True)  # of floats, so nobody follows where they come from
+@rules.rule("Crop", since=1, checks_types=True)  # no `moves`: floats only, their provenance is not tracked
 def crop(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/onnx/onnx/blob/v1.3.0/docs/Operators.md#experimental-crop
 
@@ -82,14 +82,14 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _cut(op: OpCall, size: Dim, before: int, after: int, kept: int | None, name: str) -> Dim:
-    """What is left of an axis; the node fails where it is too short."""
+    """The length of a cropped axis; requires that the axis is long enough."""
     least = before + (after if kept is None else kept)
     op.require((least, "<=", size), otherwise=f"{name} must be {least} or more, is {size}", code="GI212")
     return size - least if kept is None else kept
 
 
 def _is_gone(op: OpCall) -> bool:
-    """Whether the opset does not have the operator any more; then that is reported."""
+    """Whether the opset no longer has the operator; reports it in that case."""
     if op.version > LAST:
         op.report("GI105", f"operator {op.op_type} is not known in opset {op.version}, {LAST} is the last that has it")
     return op.version > LAST

@@ -1,4 +1,4 @@
-"""Einsum: its equation and the shape that it gives."""
+"""Rule of Einsum: parse the equation and infer the shape of the result."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Term = tuple[str, ...]  # letters, and ELLIPSIS at most once
 
 @lru_cache(maxsize=256)
 def parse_equation(equation: str) -> tuple[tuple[Term, ...], Term]:
-    """The terms of the operands and of the result; "ij,jk" has the result of "ij,jk->ik".
+    """The terms of the operands and of the result; "ij,jk" means "ij,jk->ik".
 
-    Without "->" the result is the ellipsis, if there is one, then the letters that occur once, upper case first.
+    Without "->" the result is the ellipsis, if any, then the letters that occur once, upper case first.
     Raises SpecViolation when the text is not an equation.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -51,7 +51,7 @@ def _parse_term(term: str, equation: str) -> Term:
 
 
 def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape | None:
-    """Shape of an einsum: the dim of each label of the result; an operand of length 1 broadcasts.
+    """Shape of an einsum: the dim of each label of the result, where dims of 1 broadcast.
 
     Raises SpecViolation when operands do not fit their terms, when the ellipses stand for different numbers of axes or
     the dims of a label do not agree (GI212).
@@ -88,7 +88,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
         for label, dim in own.items():
             dims.setdefault(label, []).append(dim)
     if any(len(covered) != len(dotted[0]) for covered in dotted):
-        raise SpecViolation(f"every ellipsis must stand for the same number of axes, stands for {[*map(len, dotted)]}")
+        raise SpecViolation(f"every ellipsis must cover the same number of axes, covers {[*map(len, dotted)]}")
     agreed = {
         label: _agree(op, label, known, is_wanted=label in result and label not in unranked)
         for label, known in dims.items()
@@ -110,7 +110,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
 
 
 def _agree(op: OpCall, label: str, dims: list[Dim], *, is_wanted: bool) -> Dim:
-    """What the dims of one label broadcast to; when it is not wanted, only that they do is demanded."""
+    """The broadcast of the dims of one label; for a label outside the result, only require that they broadcast."""
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:

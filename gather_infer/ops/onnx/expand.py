@@ -1,4 +1,4 @@
-"""Operators that repeat elements or count: Expand, Tile, Range."""
+"""Rules of Expand, Tile and Range."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def onnx_expand(op: OpCall) -> list[SymbolicTensor]:
 
 
 def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None) -> SymbolicTensor:
-    """`data` broadcast with a tensor of shape `target`, in both directions.
+    """`data` broadcast with shape `target`, in both directions.
 
     data    [d0, ..., dr-1]
-    target  None for an unknown rank; an entry None is not known
+    target  None for an unknown rank; a None entry is unknown
     result  broadcast(d, target), rank max(r, len(target))
 
     Raises SpecViolation when an entry is negative or the shapes do not broadcast (GI212).
@@ -115,7 +115,7 @@ def onnx_range(op: OpCall) -> list[SymbolicTensor]:
 
 
 def arange(op: OpCall, start: SymbolicTensor, limit: SymbolicTensor, delta: SymbolicTensor) -> SymbolicTensor:
-    """start, start + delta, ... before limit.
+    """The sequence start, start + delta, ... up to, excluding, limit.
 
     start, limit, delta   scalars
     result                [max(0, ceil((limit - start) / delta))]
@@ -165,7 +165,7 @@ def _integer_range(
 
 
 def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
-    """The least (`lo`) or greatest (`hi`) number that a scalar can be."""
+    """The lower (`lo`) or upper (`hi`) bound of a scalar."""
     value = known_value(scalar)
     if value is not None:
         return value
@@ -174,9 +174,9 @@ def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
 
 
 def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: object) -> SymbolicTensor:
-    """Numbers, and whole numbers counted by whole steps of which the type holds the difference.
+    """Range of floats: constants, and integral symbols with step 1 or -1 whose difference is exact in the type.
 
-    Anything else would have to know how floats round.
+    The length of any other range depends on float rounding and is a new symbol.
     """
     match _whole(first), _whole(end), _whole(step):
         case (Expr() as low, (int() | Expr()) as high, 1 | -1 as by) | (int() as low, Expr() as high, 1 | -1 as by):
@@ -192,7 +192,7 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
             if math.isfinite(length):
                 return SymbolicTensor(dtype, (max(0, math.ceil(length)),))
         case int() | float(), int() | float(), int() | float() if all(math.isfinite(x) for x in (first, end, step)):
-            # float16 and bfloat16: nothing says in which type to calculate, so both results have to be exact in all.
+            # float16 and bfloat16: the type of intermediate results is unspecified, so both must be exact in all types.
             difference = Fraction(end) - Fraction(first)
             quotient = difference / Fraction(step)
             if all(round_float(float(exact), dtype) == exact for exact in (difference, quotient)):
@@ -205,7 +205,7 @@ def _is_held(op: OpCall, number: Dim, dtype: DType) -> bool:
 
 
 def _whole(element: object) -> object:
-    """A float that is a whole number as an int; anything else as it is."""
+    """Convert an integral float to int; return anything else unchanged."""
     return int(element) if isinstance(element, float) and element.is_integer() else element
 
 

@@ -1,6 +1,6 @@
-"""Gather, GatherElements and GatherND.
+"""Rules of Gather, GatherElements and GatherND.
 
-`gather`, `gather_elements` and `gather_nd` serve every dialect; the rules below them are those of ai.onnx.
+All dialects share `gather`, `gather_elements` and `gather_nd`; the rules below them are those of ai.onnx.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def gather_elements(
     indexing: Indexing = ONNX,
     same_dims: bool = False,
 ) -> SymbolicTensor:
-    """An element of `data` per element of `indices`, which replaces the coordinate on `axis`.
+    """One element of `data` per element of `indices`, which replaces the coordinate along `axis`.
 
     data     [d0, ..., dr-1], r >= 1, axis in [-r, r-1]
     indices  [i0, ..., ir-1], off the axis ij <= dj, or ij == dj with `same_dims`
@@ -161,7 +161,7 @@ def gather_nd(
     data     [d0, ..., dr-1], r >= 1
     indices  [i0, ..., iq-2, k], q >= 1, 1 <= k <= r - batch_dims, 0 <= batch_dims < min(q, r); the first batch_dims
              dims are those of data
-    result   indices[:-1] + data[batch_dims + k:]; with k not known not even the rank is
+    result   indices[:-1] + data[batch_dims + k:]; of unknown rank when k is unknown
 
     Raises SpecViolation on a scalar input, batch_dims or k out of range, batch dims that differ.
     Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
@@ -179,7 +179,7 @@ def gather_nd(
     k = _tuple_length(op, indices.shape[-1], data.shape, b)
     if data.shape is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
-    with op.unenforced():  # onnxruntime takes any multiple of the batch of data
+    with op.unenforced():  # onnxruntime accepts any multiple of the batch of data
         batch = agreed_batch(op, data.shape, indices.shape, b)
     if k is None:
         return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
@@ -214,12 +214,12 @@ def _nd_values(table: Array, numbers: Array, sizes: tuple[int, ...], b: int, ind
     at = [*np.indices(lead)[:b], *(p.positions for p in picked)]
     known = np.logical_and.reduce([p.known for p in picked])
     outside = np.logical_or.reduce([p.outside for p in picked])
-    # Slices are read whole: the trailing axes of data follow the positions by themselves.
+    # numpy indexing appends the trailing axes of data, which are read completely.
     return look_up(table, at, sizes, np.asarray(known), np.asarray(outside), indexing.fill)
 
 
 def agreed_batch(op: OpCall, data: Shape, indices: Shape, batch_dims: int) -> list[Dim]:
-    """The first `batch_dims` dims of both, which have to be equal."""
+    """The first `batch_dims` dims of data and indices, which must be equal."""
     return [
         op.require_equal(data[j], indices[j], f"batch dim {j} of data and indices", code="GI306")
         for j in range(batch_dims)
@@ -242,7 +242,7 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
         if j == axis:
             continue
         fits = known_le(length, most, op.scope)
-        # An empty indices reads nothing, so nothing of it is out of bounds.
+        # Empty indices read nothing, so none is out of bounds.
         if fits is False and 0 not in indices.shape:
             place = f"{describe(data, 'data')}, axis {axis}"
             raise SpecViolation(f"dim {j} of indices is {length}, outside [0, {most}]", "GI212", detail=(place,))
@@ -252,7 +252,7 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
 
 
 def _tuple_length(op: OpCall, k: Dim, data: Shape | None, batch_dims: int) -> int | None:
-    """The length of the index tuples, when one length only is possible."""
+    """The length of the index tuples, when only one length is possible; else None."""
     most = None if data is None else len(data) - batch_dims
     bounds = op.scope.bounds(k)
     low = 1 if bounds.lo is None else max(1, bounds.lo)
@@ -279,7 +279,7 @@ rules = RuleSet("")
 def gather_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
-    Whether a negative index is legal is not stated.
+    The page does not define negative indices.
     """
     return [_onnx_gather(op, TYPES_1, GATHER_1)]
 

@@ -1,4 +1,4 @@
-"""Rules of comparison, three-valued logic and choice: Equal ... Xor, Not, IsNaN, IsInf, Where."""
+"""Rules of comparisons, logical operators, IsNaN, IsInf and Where, in three-valued logic: True, False, unknown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _not(x: Truth) -> Truth:
 
 
 def _bool_tensor(shape: Shape | None, values: Values | None, truth: Truth = None) -> SymbolicTensor:
-    """A bool result; `truth` holds for all elements when the values are not held."""
+    """A bool result; `truth` is the value of all elements, used where single elements are unknown."""
     span = None if truth is None else Span(int(truth), int(truth))
     return tensor_of(DType.BOOL, shape, values, span)
 
@@ -75,7 +75,7 @@ def _is_at_most(a: Dim | None, b: Dim | None, scope: Scope) -> bool:
 
 
 def _ordered(x: Element, y: Element) -> bool:
-    """True when neither element is NaN: all comparisons with NaN are false."""
+    """Whether neither element is NaN; every ordering comparison with NaN is false."""
     return not (elements.is_nan(x) or elements.is_nan(y))
 
 
@@ -130,7 +130,7 @@ def _xor(x: Truth, y: Truth) -> Truth:
 
 
 def truth_of(tensor: SymbolicTensor) -> Truth:
-    """What all elements of a bool tensor are, when they are known to be the same."""
+    """The common value of all elements of a bool tensor; None when they may differ or are unknown."""
     span = spans.span_of(SymbolicTensor(tensor.dtype, tensor.shape, None, tensor.span))
     if tensor.values is not None and tensor.values.size:
         first = tensor.values.flat[0]
@@ -139,7 +139,7 @@ def truth_of(tensor: SymbolicTensor) -> Truth:
 
 
 def truths(tensor: SymbolicTensor) -> Values | None:
-    """The elements of a bool tensor, None where one is not known; None when the shape is not static or too large."""
+    """The elements of a bool tensor, None for an unknown one; None when the shape is not static or too large."""
     if tensor.values is not None:
         return tensor.values
     if tensor.shape is None or not tensor.is_static:
@@ -150,7 +150,7 @@ def truths(tensor: SymbolicTensor) -> Values | None:
     return make_values([truth_of(tensor)] * math.prod(dims), dims)
 
 
-# C = A op B, all bool; a known element may decide whatever the other one is.
+# C = A op B, all bool; one known element may decide the result.
 # Spec: https://onnx.ai/onnx/operators/onnx__And.html, __Or, __Xor
 CONNECTIVES: dict[str, Callable[[Truth, Truth], Truth]] = {"And": _and, "Or": _or, "Xor": _xor}
 
@@ -192,7 +192,7 @@ def is_nan(op: OpCall) -> list[SymbolicTensor]:
     _require_float(x)
     if x.values is None:
         return [SymbolicTensor(DType.BOOL, x.shape)]
-    # A symbolic element is an integer, or the quotient of two.
+    # A symbolic element is an integer or a quotient of integers, never NaN.
     return [_bool_tensor(x.shape, apply(lambda e: None if e is None else e != e, x.values))]
 
 
@@ -220,7 +220,7 @@ def _require_float(x: SymbolicTensor) -> None:
 def where(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Where.html
 
-    Where the condition is not known, an element that both branches agree on is known still.
+    With an unknown condition, an element on which both branches agree is still known.
     """
     condition, x, y = op.tensor(0), op.tensor(1), op.tensor(2)
     require_dtype(condition, "condition", BOOLS, "bool")
@@ -237,7 +237,7 @@ def where(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _chosen(condition: SymbolicTensor, x: SymbolicTensor, y: SymbolicTensor) -> Values | None:
-    """The elements of Where; a tensor whose elements are not held counts as all unknown."""
+    """The elements of Where; an input without tracked elements counts as all unknown."""
     conditions, left, right = truths(condition), _held(x), _held(y)
     if conditions is None or left is None or right is None:
         return None
@@ -249,7 +249,7 @@ def _held(tensor: SymbolicTensor) -> Values | None:
 
 
 def _select(condition: Truth, x: Element, y: Element) -> Element:
-    """One of the two; onnxruntime adds it to 0, which makes 0.0 of -0.0."""
+    """The selected element; unknown for -0.0, which onnxruntime turns into 0.0 by adding it to 0."""
     if condition is None:
         return _select(True, x, y) if elements.is_same(x, y) else None
     chosen = x if condition else y

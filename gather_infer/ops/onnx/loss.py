@@ -1,4 +1,4 @@
-"""Losses over class scores."""
+"""Rules of losses over class scores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LABELS: Final = Indexing(from_end=False, negative_note="which labels must not be
 
 
 def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[SymbolicTensor, Shape | None]:
-    """The loss, and the shape of the scores with what the labels and weights tell about it.
+    """The loss, and the shape of the scores refined by the labels and weights.
 
     scores   [N, C, d1, ..., dk]
     labels   [N, d1, ..., dk], from 0 to C - 1, or the attribute ignore_index
@@ -50,7 +50,7 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
         if op.op_type == "SoftmaxCrossEntropyLoss":
             refuse_empty(op, *shape)
         c = shape[1]
-        with op.unenforced():  # onnxruntime reads what it needs
+        with op.unenforced():  # onnxruntime reads only the elements that it needs
             each = require_shape(op, target.shape, (shape[0], *shape[2:]), labels)
             if weight_shape is not None:
                 c = op.require_equal(c, weight_shape[0], f"the classes of {scores} and the length of {weights}")

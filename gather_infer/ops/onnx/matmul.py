@@ -1,4 +1,4 @@
-"""Matrix products: MatMul and its quantized forms, Gemm, Det."""
+"""Rules of matrix products: MatMul and its quantized forms, Gemm; and of Det."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ rules = RuleSet("")
 def matmul_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
     """Shape of numpy's `a @ b`.
 
-    a       [..., M, K], or [K]: a row that loses its axis again
-    b       [..., K, N], or [K]: a column that loses its axis again
+    a       [..., M, K], or [K]: a row vector
+    b       [..., K, N], or [K]: a column vector
     result  broadcast(a[:-2], b[:-2]) + [M, N], without M or N where the operand is a vector
 
     Raises SpecViolation when an operand is a scalar, when the two K differ or the batch dims do not broadcast.
@@ -66,7 +66,7 @@ def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: SymbolicTensor | None, name: str) -> None:
-    """Scales and zero points: one element, as onnxruntime has it, or one per column of the second operand."""
+    """Require that scales and zero points have one element, or one per column of the second operand."""
     if tensor is None or tensor.shape is None:
         return
     columns = None if matrix is None or not matrix.shape else matrix.shape[-1]
@@ -77,7 +77,7 @@ def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: Symboli
             op.refuse((dim, "==", 1))
     else:
         require_one_or(op, tensor, columns, name)
-        if matrix is not None and len(matrix.shape or ()) > 2:  # of several matrices onnxruntime takes no vector
+        if matrix is not None and len(matrix.shape or ()) > 2:  # onnxruntime accepts no vector for a batch of matrices
             for dim in tensor.shape:
                 op.refuse((dim, "==", 1))
 
@@ -103,9 +103,9 @@ def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
 
 
 def gemm_shape(op: OpCall, a: Shape | None, b: Shape | None) -> PartialShape:
-    """[M, N] of A' [M, K] times B' [K, N], where A' is A or, with transA, its transpose; the same for B.
+    """[M, N] of A' [M, K] times B' [K, N], where A' is A or, with transA, its transpose; likewise B'.
 
-    M or N is None where the matrix is not known.
+    M or N is None when the shape of its matrix is unknown.
     Raises SpecViolation when an operand is not a matrix or the two K differ.
     """
     require_rank(a, 2, "A")
@@ -129,7 +129,7 @@ def _gemm(op: OpCall, *, broadcast: bool) -> list[SymbolicTensor]:
 
 @rules.rule("Gemm", since=1)
 def gemm_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only when attribute broadcast says so)"""
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only with attribute broadcast)"""
     return _gemm(op, broadcast=bool(op.attr("broadcast", 0)))
 
 

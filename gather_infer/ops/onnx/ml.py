@@ -1,7 +1,7 @@
-"""The operators of ai.onnx.ml: classical models on rows of features.
+"""Rules of ai.onnx.ml: classical models on rows of features.
 
-Where the pages leave the shape of a result open, it is that of onnxruntime, and rests on what a page does say: N rows
-and C features in, `[N, C]`; a 1-D input is one row of C features.
+Inputs are [N, C], N rows of C features; a 1-D input is one row. Where a page does not specify the shape of a result, it
+is that of onnxruntime.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FEATURES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.INT32, DT
 def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
 
-    A gather on the last axis; indices count from 0, and of any rank they are read as one row of n.
+    A gather along the last axis; indices of any rank are flattened to one row of n and count from 0.
 
     X       [..., s]
     Y       n elements in [0, s - 1]
-    result  [..., n]; [1, n] for a 1-D X, as onnxruntime and the inference of onnx have it
+    result  [..., n]; [1, n] for a 1-D X, as in onnxruntime and the inference of onnx
     """
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
@@ -54,12 +54,12 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _features(x: SymbolicTensor) -> Dim | None:
-    """C of an input [N, C] or [C]; None where it is not known."""
+    """C of an input [N, C] or [C]; None when it is unknown."""
     return x.shape[-1] if x.shape is not None and len(x.shape) in (1, 2) else None
 
 
 def _require_columns(op: OpCall, count: int, of: str) -> None:
-    """Demand that X has as many features as an attribute says."""
+    """Require that X has `count` features; `of` names the attribute that determines it."""
     features = _features(op.tensor(0))
     if features is not None:
         op.require((features, "==", count), otherwise=f"X must have {count} features for {of}, has {features}")
@@ -150,7 +150,7 @@ def one_hot_encoder(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _exactly_one(op: OpCall, *names: str) -> int:
-    """The length of the one attribute among `names` that is given. Raises SpecViolation when none or several are."""
+    """The length of the only attribute among `names` that is present. Raises SpecViolation for none or several."""
     given = [name for name in names if op.attr(name) is not None]
     if len(given) != 1:
         found = ", ".join(given) or "none"
@@ -181,7 +181,7 @@ def linear_regressor(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_coefficients(op: OpCall, each: int) -> None:
-    """Demand that there are coefficients for each feature, `each` times."""
+    """Require `each` coefficients per feature."""
     features, coefficients = _features(op.tensor(0)), op.attr("coefficients", ())
     if features is not None and coefficients and each > 0:
         message = f"there must be {each} coefficients for each of {features} features, are {len(coefficients)}"
@@ -189,7 +189,7 @@ def _require_coefficients(op: OpCall, each: int) -> None:
 
 
 def _require_vectors(op: OpCall, count: int) -> None:
-    """Demand that X has the features of the support vectors; without any, of the coefficients of one class."""
+    """Require that X has as many features as a support vector; without vectors, as one class has coefficients."""
     vectors = op.attr("support_vectors", ())
     if count > 0 and vectors:
         _require_columns(op, len(vectors) // count, "support_vectors")
@@ -217,7 +217,7 @@ def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_tree_features(op: OpCall) -> None:
-    """As `_require_features`, of the nodes that are no leaves."""
+    """As `_require_features`, for the inner nodes of trees."""
     features, modes = op.attr("nodes_featureids", ()), op.attr("nodes_modes", ())
     if len(features) == len(modes):
         inner = [feature for feature, mode in zip(features, modes, strict=True) if mode != "LEAF"]
@@ -250,14 +250,14 @@ def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_features(op: OpCall, x: SymbolicTensor, features: Sequence[int]) -> None:
-    """Demand that X has the features that the nodes of trees look at."""
+    """Require that X has the features that tree nodes compare."""
     if x.shape is not None and len(x.shape) in (1, 2) and features:
         most, count = max(features), x.shape[-1]
         op.require((most + 1, "<=", count), otherwise=f"X must have more than {most} features, has {count}")
 
 
 def _same_length(op: OpCall, *names: str) -> None:
-    """Raises SpecViolation when two of the given attributes, lists or 1-D tensors, have different lengths."""
+    """Raise SpecViolation when two of the attributes, lists or 1-D tensors, differ in length."""
     lengths: dict[str, object] = {}
     for name in names:
         given = op.attr(name)
@@ -296,7 +296,7 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _scores(op: OpCall, labels: int) -> int | None:
-    """The number of scores of a row; None where the pages leave it open and onnxruntime rejects the model.
+    """The number of scores per row; None when the page does not specify it and onnxruntime rejects the model.
 
     Trees         one per label, for 2 labels and more
     Linear        one per intercept; two for two labels with one intercept
@@ -345,7 +345,7 @@ def dict_vectorizer(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_map(op: OpCall) -> MapType | None:
-    """The input as a map, None when nothing is known of it. Raises SpecViolation (GI211) for anything else."""
+    """The input as a map; None when its type is unknown. Raises SpecViolation (GI211) for any other type."""
     value = op.input(0)
     if isinstance(value, MapType):
         return value

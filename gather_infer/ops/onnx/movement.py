@@ -1,4 +1,4 @@
-"""Operators that move elements along axes: Transpose, DepthToSpace, SpaceToDepth, ReverseSequence, Trilu, Compress."""
+"""Rules of data movement: Transpose, DepthToSpace, SpaceToDepth, ReverseSequence, Trilu, Compress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def onnx_transpose(op: OpCall) -> list[SymbolicTensor]:
 
 
 def transpose(op: OpCall, data: SymbolicTensor, perm: Sequence[int] | None) -> SymbolicTensor:
-    """`data` with its axes in another order, reversed when `perm` is None.
+    """`data` with its axes permuted; reversed when `perm` is None.
 
     data    [d0, ..., dr-1]
     perm    a permutation of 0 ... r-1
@@ -130,7 +130,7 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
     """`data` with zeros below its diagonal `k` (`is_upper`) or above it.
 
     data    [..., rows, columns]
-    k       None when it is not known
+    k       None when it is unknown
     result  as data
 
     Raises SpecViolation when the rank is below 2.
@@ -159,7 +159,7 @@ def onnx_compress(op: OpCall) -> list[SymbolicTensor]:
 
 
 def compress(op: OpCall, data: SymbolicTensor, condition: SymbolicTensor, *, axis: int | None) -> SymbolicTensor:
-    """The elements of `axis` (of the flattened data when it is None) where `condition` is true.
+    """The slices along `axis` where `condition` is true; elements of the flattened data when axis is None.
 
     data       [d0, ..., dr-1], r >= 1
     condition  [c], bool; c may be smaller than the dim
@@ -193,7 +193,7 @@ def _true_positions(condition: SymbolicTensor) -> list[int] | None:
 
 
 def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
-    """A new size that is neither larger than `dim` nor than the condition is long."""
+    """A new size, bounded by `dim` and the length of the condition."""
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")

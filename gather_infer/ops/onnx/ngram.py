@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: counts of n-grams."""
+"""Rule of TfIdfVectorizer, which counts n-grams."""
 
 from __future__ import annotations
 

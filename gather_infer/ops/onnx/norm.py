@@ -1,4 +1,4 @@
-"""Normalizations: the first output has the shape of the first input."""
+"""Rules of normalizations: the first output has the shape of the first input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ rules = RuleSet("")
 
 
 def channel_dim(op: OpCall, x: Shape | None, vectors: dict[str, SymbolicTensor]) -> Dim | None:
-    """C of X [N, C, ...], which each of `vectors` [C] must repeat; 1 for X [N]; None when nothing tells it.
+    """C of X [N, C, ...], which is the length of each of `vectors`; 1 for X [N]; None when it is unknown.
 
     Raises SpecViolation when one of `vectors` is not a vector or its length differs (GI212).
     """
@@ -35,12 +35,12 @@ def channel_dim(op: OpCall, x: Shape | None, vectors: dict[str, SymbolicTensor])
 
 
 def with_channels(x: Shape | None, c: Dim | None) -> Shape | None:
-    """X [N, C, ...] with `c` for C."""
+    """The shape of X [N, C, ...] with C replaced by `c`."""
     return x if x is None or c is None or len(x) < 2 else (x[0], c, *x[2:])
 
 
 def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[SymbolicTensor]:
-    """Y and the statistics.
+    """Y and the statistics of BatchNormalization.
 
     X                    [N, C, D1, ..., Dn], or [N] with C = 1
     scale, B, mean, var  [C]; [C, D1, ..., Dn] when not spatial
@@ -146,7 +146,7 @@ def layer_normalization(op: OpCall) -> list[SymbolicTensor]:
     X                [d0, ..., dr-1], r >= 1
     Scale, B         broadcast to X in one direction
     Y                shape of X
-    Mean, InvStdDev  [d0, ..., daxis-1, 1, ..., 1], of the type that stash_type says
+    Mean, InvStdDev  [d0, ..., daxis-1, 1, ..., 1], of element type stash_type
     """
     x, scale, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, Scale and B", x, scale, b)

@@ -1,4 +1,4 @@
-"""Operators whose result has a size that an input asks for: Pad, CenterCropPad, Col2Im, GridSample, AffineGrid."""
+"""Rules of operators whose output sizes come from an input: Pad, CenterCropPad, Col2Im, GridSample, AffineGrid."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def _number(op: OpCall) -> SymbolicTensor:
 
 
 @rules.rule(
-    "Pad", since=11, operands={1: "two pads per axis, which cut no more than there is", 3: "different axes"}, dims=(1,)
+    "Pad",
+    since=11,
+    operands={1: "two pads per axis, which remove no more than its length", 3: "different axes"},
+    dims=(1,),
 )
 def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Pad.html (11: pads is an input; 18 adds axes, 19 the mode wrap)"""
@@ -76,17 +79,17 @@ def pad(
     fill: SymbolicTensor | None = None,
     mode: str = "constant",
 ) -> SymbolicTensor:
-    """`data` with elements added before and after each axis, or cut where a pad is negative.
+    """`data` with elements added before and after each axis, or removed where a pad is negative.
 
     data    [d0, ..., dr-1]
-    pads    [2 * len(axes)]: all that come before, then all that come after; None for an unknown number
+    pads    [2 * len(axes)]: all pads before, then all pads after; None for an unknown number
     axes    all axes when None
     result  di + before + after
 
     fill    one element, 0 when it is absent
 
-    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], more is cut than there is, or
-    `fill` has not one element.
+    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], a result dim is negative, or
+    `fill` has more than one element.
     """
     if fill is not None and fill.shape is not None:
         message = f"constant_value must be a scalar, has shape {format_shape(fill.shape)}"
@@ -118,9 +121,9 @@ def pad(
 
 
 def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str, axis: int) -> None:
-    """Demand that there are elements to pad with: those that stay, of which `reflect` leaves out the one at the end.
+    """Require enough elements to pad with, after removals; `reflect` does not repeat the element at the border.
 
-    Of data without elements `reflect` and `edge` demand no more than that no axis of length 0 grows.
+    For empty data, `reflect` and `edge` only require that no axis of length 0 grows.
     """
     dim = shape[axis]
     left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
@@ -156,7 +159,7 @@ def _padded_values(
     if data.values is None or pads is None or static is None or not holds_values(static):
         return None
     if not data.values.shape:
-        return data.values  # numpy would put the array itself into a result of rank 0
+        return data.values  # numpy would store the array itself in a result of rank 0
     widths = [(0, 0)] * data.values.ndim
     for i, axis in enumerate(axes):
         widths[axis] = (pads[i], pads[i + len(axes)])
@@ -190,9 +193,9 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
 
     data    [d0, ..., dr-1]
-    shape   [len(axes)], the wanted length of each axis; all axes when axes is absent. The page does not speak of a
-            length below 0; onnxruntime takes it for 0, unless the difference to the dim overflows
-    result  data cut or filled with zeros around its centre
+    shape   [len(axes)], the target length of each axis; all axes when axes is absent. The page does not define a
+            length below 0; onnxruntime treats it as 0, unless the difference to the dim overflows
+    result  data cropped or padded with zeros around its centre
     """
     data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")
     given = op.attr("axes")
@@ -209,7 +212,7 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     dims = list(data.shape)
     for axis, size in zip(axes, wanted, strict=True):
         if isinstance(size, int) and size < -(2**62):
-            dims[axis] = op.fresh(f"the difference to a size of {size} leaves int64")
+            dims[axis] = op.fresh(f"the difference to a size of {size} overflows int64")
         else:
             dims[axis] = op.fresh("shape is not known") if size is None else maximum(0, size, scope=op.scope)
     return [SymbolicTensor(data.dtype, tuple(dims), None, span)]

@@ -1,4 +1,4 @@
-"""Pooling: over windows, over whole images, and MaxUnpool."""
+"""Rules of poolings over windows, global poolings and MaxUnpool."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
 rules = RuleSet("")
 
 RANKS: Final = (3, 4, 5)
-"""Of images that onnxruntime pools."""
+"""Ranks of inputs that onnxruntime pools."""
 
 
 def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
@@ -39,8 +39,8 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     result  [N, C, o1, ..., on]
 
     with oi = (Di + pads - dilated ki)//stride + 1; ceil_mode rounds up but counts no window that starts in the end
-    padding; SAME padding gives ceil(Di/stride) in both modes. VALID is the formula without pads, ceil_mode included:
-    the text rounds down there, the runtimes and the reference of ONNX do not.
+    padding; SAME padding gives ceil(Di/stride) in both modes. VALID is the formula without pads, also in ceil_mode:
+    the specification rounds down there, but runtimes and the reference implementation of ONNX do not.
 
     Raises SpecViolation when ranks or attributes do not fit, or a window is longer than its padded axis.
     """
@@ -48,7 +48,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     kernel = kernel_shape(op, None)
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
-    require_rank(x, len(kernel) + 2, "X, as kernel_shape says,")
+    require_rank(x, len(kernel) + 2, "X, by kernel_shape,")
     mode = auto_pad(op)
     slides = windows(op, kernel, mode)
     if x is None:
@@ -60,7 +60,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
 
 
 def _refuse_empty_images(op: OpCall, x: Shape) -> None:
-    """Of X [N, C, D1, ..., Dn] onnxruntime lets only N be 0."""
+    """Record that onnxruntime accepts an empty X [N, C, D1, ..., Dn] only when N is 0."""
     for dim in x[1:]:
         op.refuse((1, "<=", dim), (x[0], "==", 0))
 
@@ -132,7 +132,7 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
     output_shape  [n + 2], all dims of the result
     result        [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads without output_shape
 
-    An index counts the elements of the whole result.
+    An index is a position in the flattened result.
     """
     shape = _unpooled(op)
     indices = op.tensor(1)
@@ -142,20 +142,20 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _unpooled(op: OpCall) -> Shape:
-    """The shape of what MaxUnpool gives."""
+    """The shape of the result of MaxUnpool."""
     x, indices, wanted = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     require_min_rank(x.shape, 3, "X")
     kernel = kernel_shape(op, None)
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
-    require_rank(x.shape, len(kernel) + 2, "X, as kernel_shape says,")
+    require_rank(x.shape, len(kernel) + 2, "X, by kernel_shape,")
     refuse_ranks_but(op, x.shape, RANKS, "X")
     slides = windows(op, kernel, "NOTSET")
     shape = x.shape
     if shape is not None:
         shape = require_shape(op, indices.shape, shape, "I")
     elif indices.shape is not None:
-        shape = require_rank(indices.shape, len(kernel) + 2, "I, as kernel_shape says,")
+        shape = require_rank(indices.shape, len(kernel) + 2, "I, by kernel_shape,")
     spatial: list[Dim] = []
     for size, window in zip(shape[2:] if shape is not None else (), slides, strict=False):
         spatial.append(window.stride * (size - 1) + window.extent - window.begin - window.end)
@@ -173,7 +173,7 @@ def _unpooled(op: OpCall) -> Shape:
 
 
 def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
-    """The elements of output_shape as dims; [N, C] of X and fresh symbols where they are not known."""
+    """The elements of output_shape as dims; unknown ones become N or C of X, or new symbols."""
     require_rank(wanted.shape, 1, "output_shape")
     if wanted.shape is not None:
         op.require_equal(wanted.shape[0], rank, "the length of output_shape and the rank of X")

@@ -1,4 +1,4 @@
-"""Rules of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear: shapes stay, element types change."""
+"""Rules of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, which keep the shape."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTensor | None, names: str) -> None:
-    """Demand that the zero point has the shape of the scale; one number each where their ranks differ."""
+    """Require that the zero point has the shape of the scale; one element each when their ranks differ."""
     if zero_point is None or scale.shape is None or zero_point.shape is None:
         return
     if len(scale.shape) == len(zero_point.shape):
@@ -64,7 +64,7 @@ def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTen
 
 
 def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
-    """Raises SpecViolation when the scale is neither one number, nor one per index of `axis`, nor one per block."""
+    """Require a scale of one element, one per index of `axis`, or one per block. Raises SpecViolation."""
     if x.shape is None or scale.shape is None or all(known_eq(d, 1, op.scope) is True for d in scale.shape):
         return
     rank, axis = len(x.shape), op.attr("axis", 1)
@@ -77,7 +77,7 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
     if not -rank <= axis < rank:
         if rank == 1 and not blocked:
             op.leave_open(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
-            return  # the default axis does not fit a vector, and is not needed
+            return  # the default axis is invalid for a vector, but not needed
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
     if not blocked:
         op.require(

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: one layer over a sequence.
+"""Rules of RNN, GRU and LSTM: one layer over a sequence.
 
 Letters: L the sequence length, N the batch, I the input size, H the hidden size, D the directions (1 or 2),
 g the gates (RNN 1, GRU 3, LSTM 4).
@@ -81,7 +81,7 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
 
 def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b: SymbolicTensor | None,
                 *states: SymbolicTensor | None) -> Dim:  # fmt: skip
-    """H from the attribute, else from R, a state, W or B; a new symbol when none of them tells it.
+    """H from the attribute, else from R, a state, W or B; a new symbol when all are unknown.
 
     Raises SpecViolation when hidden_size is below 1.
     """
@@ -98,7 +98,7 @@ def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b:
         if tensor is not None and tensor.shape is not None and len(tensor.shape) > 1:
             require_divisible(op, tensor.shape[1], times, f"{name}.shape[1]")
             return floordiv(tensor.shape[1], times, op.scope)
-    return op.fresh("no input tells the hidden size")
+    return op.fresh("the hidden size is not known from any input")
 
 
 @rules.rule("RNN", since=1, addresses={4: 0})

@@ -1,4 +1,4 @@
-"""Rules of the reductions along axes: Reduce*, ArgMax, ArgMin, CumSum, CumProd."""
+"""Rules of reductions along axes: Reduce*, ArgMax, ArgMin, CumSum, CumProd."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RowReduction: TypeAlias = Callable[[OpCall, DType, Row], Element]
 
 
 def _integers(row: Row) -> list[Dim] | None:
-    """The row when every element is known to be an integer, and none to be -0.0."""
+    """The row as integers; None unless every element is known to be integral and not -0.0."""
     whole: list[Dim] = []
     for element in row:
         if isinstance(element, float) and elements.is_same(element, _rounded(element)):
@@ -46,9 +46,9 @@ def _rounded(number: float) -> float | None:
 
 
 def _settle_in_any_order(op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]) -> Element:
-    """The result of adding or multiplying `row`; only when no order of doing it would round.
+    """The sum or product of `row` as an element; None when some order of evaluation rounds or wraps.
 
-    That matters for integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
+    This applies to integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
     """
     largest = combine([abs(e) for e in row if isinstance(e, int) and e != 0])
     limit = min(1 << EXACT_BITS.get(dtype, 53), INTEGER_RANGE.get(dtype, (0, 1 << 53))[1])
@@ -81,14 +81,14 @@ def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
     if dtype in INTEGER_RANGE:
         quotient = truncdiv(summed, len(row), op.scope) if isinstance(summed, (int, Expr)) else None
         return quotient
-    is_power_of_two = len(row) & (len(row) - 1) == 0  # otherwise 1/n may be rounded before it is multiplied
+    is_power_of_two = len(row) & (len(row) - 1) == 0  # for other n runtimes may multiply by a rounded 1/n
     return elements.div(op, dtype, summed, float(len(row))) if is_power_of_two else None
 
 
 def _sum_of_sizes(op: OpCall, dtype: DType, row: Row) -> Element:
     least = INTEGER_RANGE[dtype][0] if dtype in INTEGER_RANGE else None
     if any(isinstance(e, int) and e == least and e < 0 for e in row):
-        return None  # it has no absolute value
+        return None  # the absolute value of the minimum overflows
     return _sum(op, dtype, [elements.absolute(op, dtype, e) for e in row])
 
 
@@ -106,7 +106,7 @@ def _least(op: OpCall, dtype: DType, row: Row) -> Element:
 
 
 def _extreme(op: OpCall, dtype: DType, row: Row, pick: BinaryElement) -> Element:
-    """None for a row with a NaN: it has no order, and runtimes differ in what they give."""
+    """The minimum or maximum of a row, by `pick`; None with a NaN, where runtimes differ."""
     if any(map(elements.is_nan, row)):
         return None
     return reduce(lambda x, y: _of_bools(dtype, pick(op, dtype, x, y)), row)
@@ -117,13 +117,13 @@ def _of_bools(dtype: DType, element: Element) -> Element:
 
 
 def _end(dtype: DType, which: int) -> Element:
-    """What the extremum of nothing is: the lower (0) or upper (1) end of the type."""
+    """The extremum of an empty row: the lower (0) or upper (1) limit of the type."""
     if dtype is DType.BOOL:
         return bool(which)
     return INTEGER_RANGE[dtype][which] if dtype in INTEGER_RANGE else (-math.inf, math.inf)[which]
 
 
-# A reduction: the version from which `axes` is an input, and what it makes of the elements of a row.
+# A reduction: the version from which `axes` is an input, and the function on the elements of a row.
 # Spec: https://onnx.ai/onnx/operators/onnx__ReduceSum.html and so on
 REDUCTIONS: dict[str, tuple[int, RowReduction | None]] = {
     "ReduceL1": (18, _sum_of_sizes),
@@ -165,7 +165,7 @@ for _op_type, (_since, _row) in REDUCTIONS.items():
 
 
 def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
-    """`data` reduced along the axes `given`; None for an axis, or all of them, that is not known."""
+    """Input 0 reduced along the given axes; None for an unknown axis, or when all are unknown."""
     data = op.tensor(0)
     keepdims = op.attr("keepdims", 1) != 0
     if given is not None and len(given) == 0:
@@ -180,20 +180,20 @@ def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction |
     if numbers is None:
         return SymbolicTensor(data.dtype, _shape_by_unknown(op, data.shape, given, keepdims))
     if not data.shape and all(axis in (0, -1) for axis in numbers):
-        # A scalar has no axis, but exporters name one, and some runtimes let it pass.
+        # A scalar has no axis, but exporters emit one and some runtimes accept it.
         return _reduced_along(op, data, (), keepdims, row)
-    # An axis that is named twice is reduced once.
+    # A repeated axis is reduced once.
     axes = tuple(sorted({normalize_axis(axis, len(data.shape), "axes") for axis in numbers}))
     return _reduced_along(op, data, axes, keepdims, row)
 
 
 def _shape_by_unknown(op: OpCall, shape: Shape, given: Sequence[Dim | None] | None, keepdims: bool) -> Shape | None:
-    """The shape when the axes are computed: with keepdims each dim stays or becomes 1."""
+    """The shape for unknown axes: with keepdims each dim is unchanged or 1."""
     reason = "the axes of the reduction are not known"
     if keepdims:
         return tuple(1 if known_eq(dim, 1, op.scope) is True else op.fresh(reason) for dim in shape)
     if given is None or len(given) != 1 or not shape:
-        return None  # an axis may be named twice
+        return None  # an axis may be repeated
     if all(dim == shape[0] for dim in shape):
         return shape[1:]
     return tuple(op.fresh(reason) for _ in shape[1:])
@@ -247,7 +247,7 @@ def _reduce_values(op: OpCall, dtype: DType, values: Values, axes: tuple[int, ..
 
 
 def _span(op: OpCall, span: Span, count: Dim) -> Span | None:
-    """Bounds of the reduction of `count` elements within `span`."""
+    """Value range of the reduction of `count` elements within `value_range`."""
     scope = op.scope
     match op.op_type:
         case "ReduceSum":
@@ -257,7 +257,7 @@ def _span(op: OpCall, span: Span, count: Dim) -> Span | None:
         case "ReduceSumSquare":
             size = spans.absolute(span, scope)
             return spans.mul(spans.mul(size, size, scope), Span(count, count), scope)
-        case "ReduceMax":  # of nothing it is the least number of the type
+        case "ReduceMax":  # an empty row gives the minimum of the type
             return span if known_le(1, count, scope) is True else Span(None, span.hi)
         case "ReduceMin":
             return span if known_le(1, count, scope) is True else Span(span.lo, None)
@@ -298,7 +298,7 @@ def _arg_extremum(op_type: str) -> Rule:
 
 
 def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
-    """Where the extremum of a row is, None when the order of its elements is not known."""
+    """Position of the extremum of a row; None when the order of its elements is unknown."""
     if any(map(elements.is_nan, row)):
         return None
     best = 0
@@ -340,7 +340,7 @@ def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _axis_of(op: OpCall) -> int | None:
-    """The axis, a tensor with one element, counted from the front; None when it, or the rank, is not known.
+    """The axis, from a tensor with one element, in non-negative form; None when it or the rank is unknown.
 
     Raises SpecViolation when it is outside [-r, r-1].
     """
@@ -356,7 +356,7 @@ def _axis_of(op: OpCall) -> int | None:
 
 
 def _accumulated(op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement) -> Values | None:
-    """The running results of integers along an axis; None from the first element on that is not known."""
+    """Running results of integers along an axis; None from the first unknown element on."""
     dtype = x.dtype
     if x.values is None or axis is None or dtype is None or dtype not in INTEGER_RANGE:
         return None

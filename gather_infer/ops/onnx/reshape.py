@@ -1,4 +1,4 @@
-"""Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze."""
+"""Rules of operators that change only the shape: Reshape, Flatten, Squeeze, Unsqueeze."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
 def reshape(
     op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None, *, allowzero: bool = False
 ) -> SymbolicTensor:
-    """`data` in another shape.
+    """`data` reshaped to `target`.
 
-    target  None for an unknown rank; an entry None is not known. 0 copies the dim of data, or is 0 with `allowzero`;
-            one entry may be -1 and takes what the others leave
+    target  None for an unknown rank; a None entry is unknown. 0 copies the dim of data, or is 0 with `allowzero`; one
+            entry may be -1 and is inferred from the others
     result  as many elements as data
 
     Raises SpecViolation when the target is malformed or the element counts can never agree.
@@ -63,7 +63,7 @@ def reshape(
 
 
 def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, allowzero: bool = False) -> Shape:
-    """The dims that `target` asks for, for data of `shape`; see `reshape`."""
+    """The shape of data of `shape` reshaped to `target`; see `reshape`."""
     _check_target(target, shape, allowzero)
     entries = _Entries(op, shape, target, allowzero)
     dims = [entries.dim(i) for i in range(len(target))]
@@ -73,7 +73,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
             _require_same_count(op, shape, target, tuple(others), entries.assumed)
         return tuple(others)
 
-    # One dim is left over: an entry of -1, or the only one about which nothing is known.
+    # One dim remains: an entry of -1, or the only unknown entry.
     wanted = dims.index(None)
     total = None if shape is None else product(shape)
     rest = product(others)
@@ -82,12 +82,12 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if is_inferred:
         for other in others if inferred_from is None else ():
             if not allowzero:
-                # The runtimes divide by the other dims; a 0 among them fails, also one that was copied. Nothing follows
-                # for an entry that is assumed to be >= 1: where it is 0, the dim that it copies may be >= 1.
+                # Runtimes divide by the other dims and fail on a 0, also on a copied one. No fact follows for an entry
+                # that is assumed to be >= 1: if it is 0, the dim that it copies may be >= 1.
                 if other not in entries.assumed:
                     op.imply(other - 1)
             elif isinstance(other, Expr) and op.assume(other, 1, "with allowzero, -1 next to a 0 is not defined"):
-                entries.assumed.append(other)  # a run is legal without it where a runtime defines it
+                entries.assumed.append(other)  # no fact: a runtime may define the other case
         if any(known_eq(other, 0, op.scope) is True for other in others):
             raise SpecViolation(f"an entry of -1 cannot be inferred when another dim is 0, target is {_text(target)}")
     scope = entries.scope()
@@ -112,7 +112,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
 
 
 def _demand_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
-    """Demand that a target fits of which one entry may be a size, -1 or a 0 that copies."""
+    """Constrain a target with one unknown entry, which may be a size, -1, or a 0 that copies."""
     (entry,) = target if len(target) == 1 else (None,)
     if len(shape) == 1 and entry is not None:
         message = f"the target {_text(target)} does not fit {total} elements"
@@ -122,10 +122,10 @@ def _demand_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | N
 
 
 def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
-    """The products of the dims and of the known entries without those that repeat the dim of their axis.
+    """The products of the dims and of the known entries, without entries equal to the dim of their axis.
 
-    Of these -1 is inferred with allowzero: the specification leaves open what a 0 beside it means, but where a repeated
-    dim is 0 the runtimes take it out on both sides. None when a 0 could be left, in which they differ.
+    With allowzero, -1 is inferred from these: the specification does not define a 0 next to it, but runtimes cancel a
+    repeated dim of 0 on both sides. None when a 0 could remain, where runtimes differ.
     """
     if shape is None:
         return None
@@ -150,7 +150,7 @@ def _check_target(target: Sequence[Dim | None], shape: Shape | None, allowzero: 
 
 
 class _Entries:
-    """The entries of a target, one by one; `assumed` are those whose dim is right unless they are 0."""
+    """Resolution of target entries to dims; `assumed` lists entries whose dim is correct unless they are 0."""
 
     def __init__(self, op: OpCall, shape: Shape | None, target: Sequence[Dim | None], allowzero: bool) -> None:
         self.op, self.shape, self.target, self.allowzero = op, shape, target, allowzero
@@ -159,13 +159,13 @@ class _Entries:
         self.assumed: list[Expr] = []
 
     def is_known(self, entry: Dim | None) -> bool:
-        """False for an entry of which it is not even sure that it is no -1."""
+        """Whether an entry is a number or known to be a size; False for one that may be -1."""
         if isinstance(entry, Expr) and self.has_minus_one:
-            self.op.imply(entry)  # a second -1 fails, as does anything below
+            self.op.imply(entry)  # a second -1 fails, and so does any other negative entry
         return isinstance(entry, int) or (entry is not None and self.is_not_minus_one(entry))
 
     def is_not_minus_one(self, entry: Expr) -> bool:
-        """True when a legal run has no such entry of -1: runtimes divide by the others, so that beside a 0 it fails."""
+        """Whether `entry` is not -1 in any legal run; -1 next to a 0 fails, as runtimes divide by the other dims."""
         if known_le(0, entry, self.op.scope) is True:
             return True
         if self.shape is None or self.allowzero:
@@ -179,14 +179,14 @@ class _Entries:
         return True
 
     def scope(self) -> Scope:
-        """The facts of the run and what was assumed here."""
+        """The facts of the run and the assumptions made here."""
         scope = self.op.scope.child() if self.assumed else self.op.scope
         for entry in self.assumed:
             scope.require(entry - 1)
         return scope
 
     def dim(self, i: int) -> Dim | None:
-        """The dim at `i`; None when it is what the others leave."""
+        """The dim at `i`; None when it is to be inferred from the others."""
         entry = self.target[i]
         if i in self.unknown:
             is_alone = self.unknown == [i] and not self.has_minus_one
@@ -195,7 +195,7 @@ class _Entries:
             return None if is_alone else self.op.fresh(f"entry {i} of the target is not known")
         if isinstance(entry, int):
             return None if entry == -1 else self.copied(i) if entry == 0 and not self.allowzero else entry
-        assert entry is not None, "an unknown entry was taken for known"
+        assert entry is not None, "entries that are not in `unknown` are known"
         return entry if self.allowzero else self.computed(i, entry)
 
     def copied(self, i: int) -> Dim:
@@ -204,7 +204,7 @@ class _Entries:
         return self.shape[i]
 
     def computed(self, i: int, entry: Expr) -> Dim:
-        """The dim for an entry >= 0 that depends on the input: where it is 0 it copies the dim of data."""
+        """The dim for a symbolic entry >= 0, which copies the dim of data where it is 0."""
         if known_le(1, entry, self.op.scope) is True:
             return entry
         if self.shape is not None:
@@ -224,10 +224,10 @@ class _Entries:
         return self.op.derived("reshape", entry, dim, reason=reason, equals=equals)
 
     def copies_only_zero(self, i: int, entry: Expr) -> bool:
-        """True when no legal run has an entry of 0 that copies a dim other than 0.
+        """Whether an entry of 0 copies a dim of 0 in every legal run.
 
-        For an entry that is a product of sizes: whichever of them is 0, the dim is 0 too; or there are no elements at
-        all while every dim of the result is >= 1, the copied one among them.
+        Proved for an entry that is a product of sizes, by cases on which size is 0: the copied dim is 0 too; or data is
+        empty while every dim of the result is >= 1, a contradiction.
         """
         assert self.shape is not None
         dim, total = self.shape[i], product(self.shape)
@@ -240,7 +240,7 @@ class _Entries:
                 copied, count = substitute(dim, {name: 0}), substitute(total, {name: 0})
                 beside = [None if t is None else substitute(t, {name: 0}) for t in others]
             except ZeroDivisionError:
-                return False  # one of them is not defined there
+                return False  # a dim is undefined there
             if copied == 0:
                 continue
             scope = self.op.scope.child()
@@ -251,7 +251,7 @@ class _Entries:
 
 
 def _sizes(dim: Expr, scope: Scope) -> list[str] | None:
-    """The symbols of which `dim` is a multiple, when it is the product of a number >= 1 and symbols; else None."""
+    """The factors of `dim` when it is a product of symbols and a number >= 1; else None."""
     rest: Dim = dim
     names = sorted(free_symbols(dim))
     for name in names:
@@ -272,7 +272,7 @@ def _require_same_count(
     if total == count:
         return
     message = f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
-    copied = ((entry, "==", 0) for entry in assumed)  # the result has other dims then
+    copied = ((entry, "==", 0) for entry in assumed)  # the result then has other dims
     op.require((total, "==", count), *copied, otherwise=message)
 
 
@@ -293,12 +293,12 @@ def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
 
 
 def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, least: int | None = None) -> SymbolicTensor:
-    """A matrix: the axes before `axis` and those from it on.
+    """`data` as a matrix: the axes before `axis`, and the rest.
 
     data    [d0, ..., dr-1]
     result  [d0 * ... * d(axis-1), d(axis) * ... * d(r-1)]
 
-    Raises SpecViolation when axis is outside [-r, r], or below `least`.
+    Raises SpecViolation when axis is outside [-r, r], or below `lower`.
     """
     if data.shape is None:
         rows = 1 if axis == 0 else op.fresh("the rank of the input is not known")
@@ -333,7 +333,7 @@ def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
     if data.shape is None:
         return [moved(op, data, None)]
     if len(elements) != 1:
-        return [moved(op, data, None)]  # two of them may name the same axis
+        return [moved(op, data, None)]  # an axis may be repeated
     if not data.shape:
         raise SpecViolation("axes must be empty, data is a scalar")
     return [moved(op, data, tuple(op.fresh("axes are not known") for _ in data.shape[1:]))]
@@ -349,7 +349,7 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
     """
     if data.shape is None:
         return moved(op, data, None)
-    # An empty list removes nothing in numpy and every 1 in onnxruntime: sure only where they agree.
+    # An empty list removes no axis in numpy and every 1 in onnxruntime: known only when they agree.
     if not axes:
         is_one = [known_eq(dim, 1, op.scope) for dim in data.shape]
         if None in is_one or (axes is not None and True in is_one):
@@ -383,7 +383,7 @@ def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
 
 
 def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> SymbolicTensor:
-    """`data` with axes of length 1 inserted; `axes` counts them in the result.
+    """`data` with axes of length 1 inserted at positions `axes` of the result.
 
     data    [d0, ..., dr-1]
     result  rank r + len(axes)
@@ -399,7 +399,7 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
 
 
 def _as(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
-    """`data` in a shape that has as many elements."""
+    """`data` in a shape with the same number of elements."""
     static = static_shape(shape)
     if data.values is None or static is None or not holds_values(static):
         return moved(op, data, shape)

@@ -1,4 +1,4 @@
-"""Resize and its predecessor Upsample."""
+"""Rules of Resize and its predecessor Upsample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gather_infer.tensor import MAX_VALUES, Ratio, SymbolicTensor, format_shape
 
 rules = RuleSet("")
 
-Scale = object  # int, float, Expr, Ratio, or None when it is not known
+Scale = object  # int, float, Expr, Ratio, or None when it is unknown
 
 
 @rules.rule("Upsample", since=1)
@@ -64,7 +64,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
         return [sized(op, data, elements_of(sizes, "sizes"), axes, op.attr("keep_aspect_ratio_policy", "stretch"))]
     assert scales is not None
     if op.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
-        op.leave_open("what roi makes of the sizes is not followed")
+        op.leave_open("the effect of roi on the sizes is not modeled")
         return [_unknown(op, data, "the size depends on roi")]
     return [scaled(op, data, scales_of(scales), axes)]
 
@@ -77,7 +77,7 @@ def _given(op: OpCall, index: int) -> SymbolicTensor | None:
 
 
 def scales_of(tensor: SymbolicTensor) -> list[Scale] | None:
-    """The elements of a 1-D float tensor, None for each that is not known; None when their number is not known."""
+    """The elements of a 1-D float tensor, None for an unknown one; None when their number is unknown."""
     if tensor.shape is None:
         return None
     require_rank(tensor.shape, 1, "scales")
@@ -90,7 +90,7 @@ def scales_of(tensor: SymbolicTensor) -> list[Scale] | None:
 def scaled(
     op: OpCall, data: SymbolicTensor, scales: Sequence[Scale] | None, axes: Sequence[int] | None = None
 ) -> SymbolicTensor:
-    """`data` with each axis floor(dim * scale) long.
+    """`data` resized so that each axis has length floor(dim * scale).
 
     data    [d0, ..., dr-1]
     scales  [r], or one per axis in `axes`; each > 0
@@ -110,17 +110,17 @@ def scaled(
 
 
 def _leave_ranks_open(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
-    """onnxruntime interpolates images alone."""
+    """Record as unchecked the ranks for which onnxruntime does not implement the interpolation mode."""
     mode, rank = op.attr("mode", "nearest"), len(result)
     assert data.shape is not None, "the result has its rank"
     if mode == "cubic":
         refuse_ranks_but(op, data.shape, (2, 4), "the input", " with cubic interpolation")
         if rank == 4 and data.dtype is not None and not data.dtype.is_float:
-            op.leave_open(f"onnxruntime interpolates no {data.dtype} by cubes")
+            op.leave_open(f"onnxruntime has no cubic interpolation of {data.dtype}")
     elif mode == "linear":
         refuse_ranks_but(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
         if rank == 5 and any(known_eq(data.shape[axis], result[axis], op.scope) is not True for axis in (0, 1)):
-            op.leave_open("onnxruntime interpolates volumes along their last three axes alone")
+            op.leave_open("onnxruntime interpolates volumes only along their last three axes")
 
 
 def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
@@ -134,20 +134,20 @@ def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | No
 
 
 _EXACT = 256
-"""Up to this numerator and denominator a scale times a dim is exact in float32, for dims up to 2^16."""
+"""Limit of numerator and denominator of a scale whose product with dims up to 2^16 is exact in float32."""
 
 _LONGEST = 2**16
-"""Up to this dim another scale is compared with a ratio."""
+"""Largest dim for which an inexact scale is compared with a ratio."""
 
 
 @cache
 def _ratio_of(scale: float) -> Fraction | None:
     """p/q with `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None when there is none.
 
-    A scale of 0.7 is 0.69999999 in float32, yet times 10 it rounds to 7: it acts as 7/10.
+    For example 0.7 is 0.69999999 in float32, but its product with 10 rounds to 7, as for 7/10.
     """
     if scale >= 2**31:
-        return None  # the products leave float32
+        return None  # products too large to compare
     sizes = np.arange(_LONGEST + 1)
     products = np.floor(np.float32(scale) * sizes.astype(np.float32))
     for ratio in (Fraction(scale).limit_denominator(1000), Fraction(scale)):
@@ -164,7 +164,7 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
             raise SpecViolation(f"a scale must be > 0, is {scale}")
         case int() | float() if math.isfinite(scale):
             if isinstance(dim, int):
-                # The product is taken in float32, like the scale itself.
+                # Runtimes multiply in float32.
                 return int(np.float32(scale) * np.float32(dim))
             exact = Fraction(scale)
             if exact.numerator <= _EXACT and exact.denominator <= _EXACT:
@@ -186,7 +186,7 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
 def sized(
     op: OpCall, data: SymbolicTensor, sizes: Sequence[Dim | None] | None, axes: Sequence[int] | None, policy: str
 ) -> SymbolicTensor:
-    """`data` with axes of the given sizes, or, with an aspect ratio policy, scaled to fit in or to cover them.
+    """`data` resized to the given sizes; an aspect ratio policy scales it to fit in or to cover them.
 
     data    [d0, ..., dr-1]
     sizes   [r], or one per axis in `axes`
@@ -216,7 +216,7 @@ def sized(
 
 
 def _fitted(op: OpCall, dims: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
-    """round(dim * scale) for the least (`not_larger`) or greatest scale size / dim."""
+    """round(dim * scale) for the smallest (`not_larger`) or largest ratio size / dim."""
     if len(set(dims)) == 1 and len(set(sizes)) == 1:
         return sizes
     static = [(d, s) for d, s in zip(dims, sizes, strict=True) if isinstance(d, int) and isinstance(s, int) and d > 0]

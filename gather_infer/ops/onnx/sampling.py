@@ -1,4 +1,4 @@
-"""Rules of the operators that draw random numbers."""
+"""Rules of operators that draw random numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _drawn_like(op_type: str) -> Rule:
 
 
 def _dtype(op: OpCall, x: SymbolicTensor) -> DType | None:
-    """The type that `dtype` names, that of the input without it."""
+    """The element type of attribute `dtype`; that of the input when it is absent."""
     number = op.attr("dtype")
     return x.dtype if number is None else dtype_of(number, "dtype")
 

@@ -1,4 +1,4 @@
-"""Rules of ScatterND, ScatterElements and Scatter: the data with some elements replaced or combined with updates."""
+"""Rules of ScatterND, ScatterElements and Scatter, which replace or combine elements of data with updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ rules = RuleSet("")
 
 Combine = Callable[[OpCall, DType, Element, Element], Element]
 
-# `reduction` -> what becomes of an element and its update; `none` replaces. 16 has add and mul, 18 adds max and min.
+# `reduction` -> combination of an element and its update; `none` replaces. 16 has add and mul, 18 adds max and min.
 COMBINE: dict[str, Combine | None] = {
     "none": None,
     "add": elements.add,
@@ -152,10 +152,10 @@ def _scattered_elements(op: OpCall, data: SymbolicTensor, updates: SymbolicTenso
 
 
 def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: list[Element]) -> Values | None:
-    """`old`, with the elements at flat `positions` replaced by, or combined with, those of `new`.
+    """`old` with the elements at flat `positions` replaced by, or combined with, those of `new`.
 
-    Without a reduction the order of writing is not defined: an element that is written twice is not known. Nor is
-    the extreme of a NaN and a number: runtimes give either.
+    Without a reduction the order of writes is undefined, so an element that is written twice is unknown. The minimum or
+    maximum of NaN and a number is unknown too, since runtimes differ.
     """
     reduction = op.attr("reduction", "none")
     combine = COMBINE.get(reduction)
@@ -179,7 +179,7 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
 
 
 def _span(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> Span | None:
-    """Bounds of the result; how often an element is added to or multiplied is not known.
+    """Value range of the result; None for add and mul, which may apply to an element any number of times.
 
     Raises SpecViolation for a `reduction` that does not exist.
     """

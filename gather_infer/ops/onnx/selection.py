@@ -1,4 +1,4 @@
-"""Rules of the operators that pick elements by value: TopK, NonZero, OneHot, Unique, NonMaxSuppression."""
+"""Rules of operators that select by value: TopK, NonZero, OneHot, Unique, NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, Span, SymbolicT
 rules = RuleSet("")
 
 MAX_PROOFS: Final = 64
-"""Elements of a tensor whose symbolic elements are compared: a proof per comparison."""
+"""Largest tensor, in elements, of which symbolic elements are compared; each comparison is a proof."""
 
 
 @rules.rule("TopK", moves=0)
@@ -51,7 +51,7 @@ def top_k(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
-    """The k largest or smallest along an axis, and where they were."""
+    """The k largest or smallest elements along an axis, and their positions."""
     x = op.tensor(0)
     if x.shape is None:
         outputs = [
@@ -76,7 +76,7 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
 
 
 def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tuple[Values | None, Values | None]:
-    """The first k elements of each sorted lane and their positions; None when the order depends on the run."""
+    """The first k elements of each sorted lane, and their positions; None when the order is unknown."""
     if values.size > MAX_PROOFS and not all(elements.is_number(e) for e in values.flat):
         return None, None
     lanes = np.moveaxis(values, axis, -1)
@@ -94,12 +94,12 @@ def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tup
 
 
 def _ranking(op: OpCall, lane: list[Element], largest: bool) -> list[int] | None:
-    """The positions of a lane by value, the lower position first among equals; None with a NaN, which has no order."""
+    """Positions of a lane sorted by value, stable; None when the order is unknown or an element is NaN."""
     if any(map(elements.is_nan, lane)):
         return None
     numbers = [e for e in lane if isinstance(e, (int, float))]
     if len(numbers) == len(lane):
-        # A reversed sort keeps the order of equal elements too.
+        # A sort with `reverse` is stable too.
         return sorted(range(len(lane)), key=numbers.__getitem__, reverse=largest)
     ranks: list[int] = []
     for new in range(len(lane)):
@@ -120,7 +120,7 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__NonZero.html
 
     X       [d0, ..., dr-1]
-    result  [r, n], a column per element that is not 0; of a scalar [0, n] says the page, [1, n] say the runtimes
+    result  [r, n], a column per nonzero element; for a scalar [0, n] by the page, [1, n] in runtimes
     """
     x = op.tensor(0)
     reason = "the number of elements that are not 0 depends on the data"
@@ -144,7 +144,7 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _is_nowhere_zero(op: OpCall, x: SymbolicTensor) -> bool:
-    """Whether every element is known not to be 0."""
+    """Whether every element is known to be nonzero."""
     span = spans.span_of(x, op.scope)
     if x.dtype is None or not (x.dtype.is_integer or x.dtype is DType.BOOL):
         return False
@@ -182,7 +182,7 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(values.dtype, None, None, span)]
     rank = len(indices.shape)
     if rank == 0:
-        op.leave_open("onnxruntime makes no OneHot of a scalar")
+        op.leave_open("onnxruntime does not run OneHot for a scalar")
     if not -rank - 1 <= axis <= rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank - 1}, {rank}], indices has rank {rank}", "GI304")
     position = axis % (rank + 1)
@@ -191,7 +191,7 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTensor, position: int) -> Values | None:
-    """The elements of a OneHot, None for each that is not known; None when there are too many."""
+    """The elements of a OneHot, None for an unknown one; None when there are too many."""
     picked = values_or_unknown(indices)
     if picked is None or not isinstance(depth, int) or picked.size * depth > MAX_VALUES or values.values is None:
         return None
@@ -211,10 +211,10 @@ def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTenso
 
 
 def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
-    """Whether an index addresses the column; None when that is not known, or the runtimes do not follow the page.
+    """Whether an index addresses the column; None when it is unknown, or runtimes deviate from the page.
 
-    The page casts a fraction to int64, they take it for an index that is out of range. Before version 11 a negative
-    index is out of range, they count it from the end.
+    Runtimes treat a fraction as out of range, where the page casts it to int64. They count a negative index from the
+    end before version 11 too, where the page has it out of range.
     """
     if isinstance(index, bool) or not isinstance(index, (int, float, Expr)):
         return None
@@ -227,7 +227,7 @@ def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
 
 
 def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
-    """The depth as a dim; it is cast to int64 first."""
+    """The depth as a dim, cast to int64."""
     element: Element = depth.only_element
     number = elements.truncate(op, element) if not isinstance(element, bool) else None
     if number is None:
@@ -279,12 +279,12 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _is_number(element: object) -> bool:
-    """Whether an element is known, and equal to itself: of NaN evaluators say different things."""
+    """Whether an element is a known number and not NaN, for which evaluators differ."""
     return isinstance(element, (int, float)) and not math.isnan(element)
 
 
 def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
-    """The exact result for known numbers, all axes flattened; 0.0 and -0.0 are one, and which of them is not said."""
+    """The exact result for known numbers, flattened; float elements stay unknown, as 0.0 and -0.0 are equal."""
     assert x.values is not None, "called for known elements only"
     flat = x.values.reshape(-1).tolist()
     first: dict[int | float, int] = {}
@@ -322,7 +322,7 @@ def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
     most = 0 if per_class is None else known_value(per_class)
     batch, classes, number = scores.shape
     if isinstance(most, int):
-        most = max(0, most)  # a negative limit selects nothing
+        most = max(0, most)  # a negative limit selects no box
         op.learn(batch * classes * most - count)
     last = spans.hull(*(Span(0, d - 1) for d in (batch, classes, number)), scope=op.scope)
     return [SymbolicTensor(DType.INT64, (count, 3), None, last)]

@@ -1,4 +1,4 @@
-"""Sequences and optional values."""
+"""Rules of operators on sequences and optionals."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 DIFFERS = "the members of the sequence differ here"
-"""The cause of a symbol that stands for another number in every member; a member that is taken out gets a new one."""
+"""Cause of a symbol whose value differs between members; extracting a member replaces it with a new symbol."""
 
 
-# Not the join of two paths, where a dim is one number that is not known: here it is another one in each member, and its
-# symbol stays what it is when more members come.
+# Unlike the join of two control-flow paths, where a dim has one unknown value: here its value differs between members,
+# and its symbol is reused when further members join.
 def join(op: OpCall, a: Value | None, b: Value | None) -> Value | None:
-    """What holds for both `a` and `b`; None when they are of different kinds or nothing is known."""
+    """Lattice join of two types: the facts that hold for both; None when their kinds differ or one is unknown."""
     if a is b or a == b:
         return a
     match a, b:
@@ -68,14 +68,14 @@ def _join_dims(op: OpCall, a: Dim, b: Dim) -> Dim:
 
 
 def differs(op: OpCall, dim: Dim) -> bool:
-    """True for a dim that is not the same in all members of a sequence."""
+    """Whether a dim may differ between the members of a sequence."""
     return isinstance(dim, Expr) and any(
         (cause := op.cause(name)) is not None and cause.reason == DIFFERS for name in dim.symbols
     )
 
 
 def member(op: OpCall, element: Value | None, reason: str) -> Value:
-    """One member of a sequence whose members are all like `element`."""
+    """The type of one member of a sequence with element type `element`."""
     if not isinstance(element, SymbolicTensor):
         return SymbolicTensor() if element is None else element
     if element.shape is None or not any(differs(op, dim) for dim in element.shape):
@@ -84,17 +84,17 @@ def member(op: OpCall, element: Value | None, reason: str) -> Value:
 
 
 MAX_MEMBERS = 64
-"""Members of a sequence that are held one by one."""
+"""Limit of members that are tracked one by one."""
 
 
 def listed(element: Value | None, length: Dim | None, members: Sequence[SymbolicTensor] | None) -> SequenceType:
-    """A sequence with its members, or without them when they are too many or not known."""
+    """A sequence type; tracks its members unless they are unknown or too many."""
     kept = None if members is None or len(members) > MAX_MEMBERS else tuple(members)
     return SequenceType(element, length, kept)
 
 
 def sequence(op: OpCall, index: int) -> SequenceType:
-    """Input `index` as a sequence.
+    """Input `index` as a sequence type.
 
     Raises SpecViolation when it is missing or of another kind.
     """
@@ -102,7 +102,7 @@ def sequence(op: OpCall, index: int) -> SequenceType:
     if value is None:
         raise SpecViolation(f"input {index} is missing", "GI107")
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
-        return SequenceType()  # nothing is known of it
+        return SequenceType()  # a type that is unknown altogether
     if not isinstance(value, SequenceType):
         raise SpecViolation(f"input {index} must be a sequence, is {value}", "GI211")
     return value
@@ -147,7 +147,7 @@ def onnx_sequence_at(op: OpCall) -> list[Value]:
 
 
 def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = False) -> None:
-    """Input `index` is the position of a member; when one is inserted it may be behind the last."""
+    """Check that input `index` is the position of a member, or with `inserts` the end of the sequence."""
     indexing, places = Indexing(inserts=inserts), length + 1 if inserts else length
     at = known_value(op.tensor(index))
     known = (at,) if at is not None else ()
@@ -219,7 +219,7 @@ def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
 
 
 def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new_axis: bool) -> SymbolicTensor:
-    """The members one behind the other along `axis`, or along a new axis inserted there.
+    """Concatenation of the members along `axis`, or along a new axis inserted there.
 
     members  n tensors [d0, ..., dr-1]
     result   n * d(axis) at axis; with a new axis rank r + 1 and n at axis
@@ -233,7 +233,7 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
         return SymbolicTensor()
     if element.shape is None:
         return moved(op, element, None)
-    # All members agree in the other dims, else the node fails.
+    # All members have equal other dims, or the node fails.
     shape: Shape = tuple(
         op.fresh("the size of the members is not known") if differs(op, d) else d for d in element.shape
     )
@@ -264,8 +264,8 @@ def _concat_listed(op: OpCall, members: Sequence[SymbolicTensor], axis: int, *, 
 def onnx_split_to_sequence(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
 
-    With a scalar split of 1 and keepdims = 0 the axis goes, against the page ("if input split is specified, this
-    attribute is ignored"): onnxruntime does so, and PyTorch exports `unbind` in this form.
+    With a scalar split of 1 and keepdims = 0 the axis is removed, contrary to the page ("if input split is specified,
+    this attribute is ignored"): onnxruntime does so, and PyTorch exports `unbind` in this form.
     """
     data, axis = op.tensor(0), op.attr("axis", 0)
     if data.shape is None:
@@ -306,7 +306,7 @@ def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, 
 
 
 def _lengths(split: SymbolicTensor, dim: Dim) -> Sequence[Dim] | None:
-    """The length of each part, None when they are not known one by one."""
+    """The length of each part; None when they are not known individually."""
     if split.rank == 1:
         lengths = elements_of(split, "split")
         return None if lengths is None else [length for length in lengths if length is not None]
@@ -342,7 +342,7 @@ def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
     value = op.input(0)
     present = value.present if isinstance(value, OptionalType) else value is not None
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
-        present = None  # of what kind it is, is not known either
+        present = None  # its kind is unknown too
     return [SymbolicTensor(DType.BOOL, ()) if present is None else from_values(DType.BOOL, make_values(present))]
 
 

@@ -1,4 +1,4 @@
-"""Tensors made of shapes and attributes: Shape, Size, Constant, ConstantOfShape, EyeLike; and Identity."""
+"""Rules of Shape, Size, Constant, ConstantOfShape, EyeLike and Identity."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 _ADDRESSES = 1 << 62
-"""More elements than any runtime can hold; such a size comes from arithmetic that wrapped around."""
+"""More elements than any runtime can allocate; such a size results from integer overflow."""
 
 
 @rules.rule("Shape", since=1, tells_dims=True)
@@ -96,7 +96,7 @@ _CONSTANTS = {
 
 
 def constant(name: str, value: object) -> SymbolicTensor:
-    """The tensor that the attribute `name` of a Constant stands for; a sparse one becomes dense."""
+    """The tensor given by attribute `name` of a Constant; a sparse value becomes dense."""
     match value:
         case SymbolicTensor():
             return value
@@ -124,7 +124,7 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
     value   one element, float32 0 when absent
     result  [shape[0], ..., shape[r-1]]
 
-    Raises SpecViolation when an element of `shape` is negative, or `value` has not one element.
+    Raises SpecViolation when an element of `shape` is negative, or `value` does not have one element.
     """
     fill = SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])) if value is None else value
     if fill.shape is not None and product(fill.shape) != 1:
@@ -179,7 +179,7 @@ def eye_like(op: OpCall, data: SymbolicTensor, dtype: DType | None, *, k: int = 
     data    [rows, columns]
     result  [rows, columns]
 
-    Raises SpecViolation when `data` has another rank.
+    Raises SpecViolation when the rank of `data` is not 2.
     """
     shape = require_rank(data.shape, 2, "the input")
     span = Span(0, 1) if dtype is not None and dtype.is_integer else None

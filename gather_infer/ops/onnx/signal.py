@@ -1,4 +1,4 @@
-"""Signal processing: DFT, STFT, window functions, MelWeightMatrix."""
+"""Rules of signal processing: DFT, STFT, window functions, MelWeightMatrix."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ rules = RuleSet("")
 
 
 def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
-    """The element of scalar input `index` as a length; a new symbol when it is not known.
+    """The element of scalar input `index` as a length; a new symbol when it is unknown.
 
-    Raises SpecViolation when it is known to be below `least`.
+    Raises SpecViolation when it is known to be below `lower`.
     """
     tensor = op.tensor(index)
     require_scalar(op, tensor, name)
@@ -47,15 +47,15 @@ def dft_20(op: OpCall) -> list[SymbolicTensor]:
 
 
 def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
-    """The Fourier transform of `x` along `axis`; None when the axis is not known.
+    """The Fourier transform of `x` along `axis`; None for an unknown axis.
 
     x       [d0, ..., dr-2, 1] real or [d0, ..., dr-2, 2] complex, r >= 2
     result  [d0, ..., dr-2, 2] with d[axis] = n              n is dft_length or else d[axis]
             with d[axis] = n//2 + 1                          onesided
             [d0, ..., dr-2, 1] with d[axis] = n              onesided and inverse; n is dft_length or 2*(d[axis] - 1)
 
-    Raises SpecViolation when axis is not a signal axis, the last dim is not 1 or 2, or a onesided transform is asked
-    for of complex input (of real input, for the inverse).
+    Raises SpecViolation when axis is not a signal axis, the last dim is not 1 or 2, or a onesided transform has complex
+    input (real input, for the inverse).
     """
     onesided, inverse = bool(op.attr("onesided", 0)), bool(op.attr("inverse", 0))
     shape = require_min_rank(x.shape, 2, "input")
@@ -77,7 +77,7 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     result[-1] = 1 if onesided and inverse else 2
     if axis is None:
         if not op.has(1) and not onesided:
-            return SymbolicTensor(x.dtype, tuple(result))  # whichever axis it is, it keeps its length
+            return SymbolicTensor(x.dtype, tuple(result))  # any transformed axis keeps its length
         result[:-1] = [op.fresh("the axis of the transform is not known") for _ in shape[:-1]]
         return SymbolicTensor(x.dtype, tuple(result))
     if not -rank <= axis < rank or axis % rank == rank - 1:

@@ -1,4 +1,4 @@
-"""Slice: parts of a tensor between indices that may be negative, beyond the ends, or symbolic."""
+"""Rule of Slice, with bounds that may be negative, outside the axis, or symbolic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gather_infer.tensor import SymbolicTensor
 rules = RuleSet("")
 
 INT_MAX = 2**31 - 1
-"""From here on an index stands for an end of the axis: "to the end of a dimension with unknown size, pass INT_MAX"."""
+"""Smallest index that means the end of an axis: "to the end of a dimension with unknown size, pass INT_MAX"."""
 
 
 @rules.rule("Slice", since=1, moves=0)
@@ -63,14 +63,14 @@ def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _unknown(op: OpCall, data: SymbolicTensor) -> SymbolicTensor:
-    """A part of `data` about which only the rank is known."""
+    """A slice of `data` with unknown dims, each bounded by that of `data`."""
     if data.shape is None:
         return moved(op, data, None)
     return moved(op, data, tuple(_some_of(op, dim, "axes are not known") for dim in data.shape))
 
 
 def _some_of(op: OpCall, dim: Dim, reason: str) -> Dim:
-    """A new size that is at most `dim`."""
+    """A new size bounded by `dim`."""
     if isinstance(dim, int) and dim == 0:
         return 0
     size = op.fresh(reason)
@@ -86,7 +86,7 @@ def slice_axes(
     axes: Sequence[int],
     steps: Sequence[Dim | None],
 ) -> SymbolicTensor:
-    """The elements start, start + step, ... before end of every axis in `axes`; None for an index that is not known.
+    """The elements start, start + step, ... before end along every axis in `axes`; None for an unknown index.
 
     data    [d0, ..., dr-1]
     result  [d0', ..., dr-1'], see `slice_length`
@@ -138,12 +138,12 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
     first, last = _from_front(op, dim, start), _from_front(op, dim, end)
     if isinstance(end, int) and end <= -INT_MAX and is_backward:
         last = -1
-    if is_backward:  # the same as a slice forward of the reversed axis
+    if is_backward:  # equals a forward slice of the reversed axis
         first, last, step = dim - 1 - first, dim - 1 - last, -step
-    # ceil(x / step) rises with x, so it may be taken before min and max: they stay outside and can be read.
+    # ceil(x / step) is monotone in x, so it commutes with min and max; outermost min and max are easier to read.
     length = _between(op, dim, first, last, step)
     if is_backward and not _is_from_front(op, start):
-        # A start before the first element is clamped to it, not to the place before it.
+        # A start before the first element is clamped to 0, not to -1.
         shortest = ceildiv(minimum(dim, last, scope=op.scope) - dim + 1, step, op.scope)
         longest = ceildiv(dim, step, op.scope)
         length = minimum(longest, maximum(length, shortest, scope=op.scope), scope=op.scope)
@@ -151,7 +151,7 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
 
 
 def _is_disputed(end: Dim | None, step: Dim | None) -> bool:
-    """True for the greatest int32 or int64 as the end of a slice backward: to onnxruntime it means "to the front"."""
+    """Whether a backward slice ends at the largest int32 or int64, which onnxruntime takes as "to the front"."""
     return isinstance(step, int) and step < 0 and isinstance(end, int) and end in (INT_MAX, 2**63 - 1)
 
 
@@ -163,7 +163,7 @@ def _between(op: OpCall, dim: Dim, first: Dim, last: Dim, step: Dim) -> Dim:
 
 
 def _from_front(op: OpCall, dim: Dim, index: Dim) -> Dim:
-    """`index` counted from the first element, not yet clamped."""
+    """`index` relative to the first element, before clamping."""
     if isinstance(index, int):
         if abs(index) >= INT_MAX:
             return dim if index > 0 else 0
@@ -174,19 +174,19 @@ def _from_front(op: OpCall, dim: Dim, index: Dim) -> Dim:
         return dim + index
     if known_le(index, 0, op.scope) is True and op.assume(-index, 1, "an index of -0 would count from the front"):
         return dim + index
-    # dim is added once where index <= -1
+    # adds dim exactly when index <= -1
     return index + dim * minimum(1, maximum(0, -index, scope=op.scope), scope=op.scope)
 
 
 def _is_from_front(op: OpCall, index: Dim) -> bool:
-    """True when the index is known not to lie before the first element; -1 never does, unless there is none."""
+    """Whether an index is known not to lie before the first element; -1 does so only on an empty axis."""
     if isinstance(index, int):
         return index >= -1
     return known_le(-1, index, op.scope) is True
 
 
 def _range(dim: int, start: int, end: int, step: int) -> range:
-    """The indices that a slice takes of an axis of length `dim`."""
+    """The positions that a slice selects from an axis of length `dim`."""
     start += dim if start < 0 else 0
     end += dim if end < 0 else 0
     if step > 0:

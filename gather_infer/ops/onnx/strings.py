@@ -1,4 +1,4 @@
-"""Operators on strings, and ImageDecoder: what is known of results that depend on the text."""
+"""Rules of operators on strings and of ImageDecoder, whose output sizes depend on the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimizers of ai.onnx.preview.training: each tensor comes back updated, with its own type and shape."""
+"""Rules of the optimizers of ai.onnx.preview.training: each updated tensor keeps its type and shape."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for _op_type, _groups in OPTIMIZERS.items():
 
 
 def _agreed(op: OpCall, x: SymbolicTensor, other: SymbolicTensor, what: str) -> SymbolicTensor:
-    """The one type and shape of two tensors that are combined element by element and stored as one of them."""
+    """The common type and shape of two tensors that are combined elementwise. Raises SpecViolation when they differ."""
     if x.dtype is not None and other.dtype is not None and x.dtype is not other.dtype:
         raise SpecViolation(f"{what} must have one element type, have {x.dtype} and {other.dtype}", "GI211")
     dtype = x.dtype or other.dtype

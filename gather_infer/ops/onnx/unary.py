@@ -1,4 +1,4 @@
-"""Rules of the operators that keep the shape of their input: functions, activations, softmaxes, Dropout, PRelu."""
+"""Rules of operators that keep the shape of their input: functions, activations, softmaxes, Dropout, PRelu."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
 
 rules = RuleSet("")
 
-# Y = f(X), one input, shape and element type kept, elements not tracked; the version that introduced each.
+# Y = f(X) keeps shape and element type, elements are not tracked; with the version that introduced each.
 # Spec: https://onnx.ai/onnx/operators/, one page each
 FUNCTIONS: dict[str, int] = {
     "Acos": 7,
@@ -72,7 +72,7 @@ def _reciprocal(op: OpCall, dtype: DType, x: Element) -> Element:
     return elements.div(op, dtype, 1.0, x) if isinstance(x, (int, float)) else None
 
 
-# The same with elements: IEEE 754 leaves no freedom in the result.
+# The same with tracked elements: IEEE 754 defines the result exactly.
 # Spec: https://onnx.ai/onnx/operators/onnx__Floor.html, __Ceil, __Round, __Sqrt, __Reciprocal
 EXACT: dict[str, tuple[int, UnaryElement]] = {
     "Floor": (1, elements.floor),
@@ -113,7 +113,7 @@ def softmax_axis(op: OpCall, x: SymbolicTensor) -> None:
 
     since 13    the axis that is normalised, [-r, r-1], default -1
     11          the first axis of the second half of a flattening to 2-D, [-r, r-1], default 1
-    1           the same, and the range is not stated: r is allowed too, nothing comes after it
+    1           the same, but the page gives no range, so r is allowed too
     """
     if x.shape is None:
         return

@@ -1,4 +1,4 @@
-"""Pooling over regions of interest."""
+"""Rules of pooling over regions of interest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ rules = RuleSet("")
 
 
 def check_images(op: OpCall, x: SymbolicTensor, position: int) -> None:
-    """Input `position` holds for each region which image of X, [N, ...], it is in."""
+    """Check input `position`, the index of the image of X [N, ...] for each region."""
     if x.shape:
         check_bounds(
             op, op.tensor(position), known_numbers(op, position), x.shape[0], Indexing(from_end=False),

@@ -1,4 +1,4 @@
-"""Constants of element types that ONNX lacks: the reader keeps their bytes, the walk takes an element for a byte."""
+"""Rule of constants with element types that ONNX lacks; their inferred type has one byte per element."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ rules = RuleSet("openvino")
 def const(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/constant-1.html
 
-    packed   the bytes of a constant of type `element_type`, whose dims are `shape`
-    result   uint8, the code of an element in each; nothing is read
+    packed   the bytes of a constant of type `element_type` and shape `shape`
+    result   uint8, one element code each; the payload is not read
     """
     element = str(op.attr("element_type", ""))
     bits = FOREIGN.get(element)

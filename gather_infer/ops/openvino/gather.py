@@ -1,4 +1,4 @@
-"""The gather family of OpenVINO: the axis is an input, batch_dims may be negative, out of bounds may be legal.
+"""Rules of the gather family of OpenVINO: the axis is an input, batch_dims may be negative, out of bounds may be legal.
 
 Behaviour where the specification is silent was measured on the CPU plugin.
 """
@@ -34,7 +34,7 @@ ND_5 = Indexing(negative_note="which GatherND defines from version 8 on")
 ND_8 = Indexing()
 
 TYPES = ("input_types", "output_types")
-"""Attributes in which the reader of IRs keeps element types that ONNX lacks."""
+"""Attributes in which the IR reader stores element types that ONNX lacks."""
 NUMERIC = frozenset(d for d in DType if d.is_integer or d.is_float)
 
 
@@ -97,7 +97,7 @@ def _require_one_element(axis: SymbolicTensor) -> None:
 
 
 def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
-    """What the axis input may be, counted from the front, ascending; all axes when nothing is known of it."""
+    """The possible values of the axis input, non-negative and ascending; all axes when it is unknown."""
     numbers = known_numbers(op, 2)
     if numbers is not None and numbers.size == 1 and isinstance(number := numbers.reshape(-1).tolist()[0], int):
         return [normalize_axis(number, rank)]
@@ -113,9 +113,9 @@ def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
 
 
 def _batch_dims(op: OpCall, r: int | None, q: int | None) -> int | None:
-    """The attribute counted from the front; None when it is negative and the rank q of indices is not known.
+    """The attribute in non-negative form; None when it is negative and the rank q of indices is unknown.
 
-    Raises SpecViolation outside [-q, min(r, q)]. The page has -min(r, q); OpenVINO takes -q and counts as ever.
+    Raises SpecViolation outside [-q, min(r, q)]. The lower limit of the page is -min(r, q), but OpenVINO accepts -q.
     """
     b = integer(op, "batch_dims", 0)
     most = min((rank for rank in (r, q) if rank is not None), default=b)
@@ -125,7 +125,7 @@ def _batch_dims(op: OpCall, r: int | None, q: int | None) -> int | None:
         raise SpecViolation(f"batch_dims = {b} is outside {allowed}, {' and '.join(ranks)}", "GI306")
     if b >= 0:
         return b
-    return None if q is None else b + q  # counted from the rank of indices, not of data
+    return None if q is None else b + q  # relative to the rank of indices, not of data
 
 
 @rules.rule("GatherElements", since=6, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
@@ -162,7 +162,7 @@ def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-8.html
 
-    It is that of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
+    As GatherND of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
     """
     return [_gather_nd(op, integer(op, "batch_dims", 0), ND_8)]
 
@@ -178,8 +178,8 @@ def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTenso
 def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-tree-1.html
 
-    step_ids     [time, batch, beam], any numeric type, that of the other inputs too
-    parent_ids   [time, batch, beam], beams: OpenVINO stops at one that it reads and that there is not
+    step_ids     [time, batch, beam], any numeric type, shared by all inputs
+    parent_ids   [time, batch, beam], beam indices: OpenVINO fails when it reads one out of bounds
     max_seq_len  [batch]
     end_token    a scalar
     result       [time, batch, beam]: step ids, and end tokens

@@ -1,4 +1,4 @@
-"""State of OpenVINO's models: a variable is read at the start of a run and assigned at its end."""
+"""Rules of OpenVINO variables: ReadValue reads one at the start of a run, Assign writes it at the end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ rules = RuleSet("openvino")
 def read_value(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/read-value-6.html
 
-    initial   what the variable holds in the first run and after a reset; version 6 may leave it out
-    result    what the variable holds: of `variable_shape` and `variable_type`, which version 3 does not have; there it
-              is of the type and rank of the initial value, and of its sizes but for those that may become others later:
-              what depends on inputs, and an axis on which it has nothing yet
+    initial   value of the variable in the first run and after a reset; optional in version 6
+    result    value of the variable: of `variable_shape` and `variable_type`. Version 3 lacks these attributes; then it
+              has the type, rank and static nonzero dims of the initial value, and new symbols for the other dims, which
+              may change between runs
     """
     initial = op.optional_tensor(0)
     text = op.attr("variable_shape")
@@ -30,7 +30,7 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _kept(op: OpCall, first: Shape | None) -> Shape | None:
-    """The dims of a variable that begins with these and states none."""
+    """The dims of a variable without declared shape, from those of its initial value."""
     if first is None:
         return None
     return tuple(
@@ -39,7 +39,7 @@ def _kept(op: OpCall, first: Shape | None) -> Shape | None:
 
 
 def _shape(op: OpCall, stated: object) -> Shape | None:
-    """The dims of `1,4,?,64`; of one that is open a symbol. The reader gives a tuple where all are numbers."""
+    """Parse dims like `1,4,?,64`, with a new symbol for a dynamic dim. The reader passes a tuple if all are numbers."""
     parts = [stated] if isinstance(stated, int) else stated if isinstance(stated, tuple) else str(stated).split(",")
     texts = [str(part).strip() for part in parts]
     if texts == [""]:
@@ -53,6 +53,6 @@ def _shape(op: OpCall, stated: object) -> Shape | None:
 def assign(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/assign-6.html
 
-    The new value of the variable is the result as well.
+    The result is the new value of the variable.
     """
     return [op.tensor(0)]

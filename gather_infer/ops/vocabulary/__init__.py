@@ -1,1 +1,1 @@
-"""What the rules of several operator families share."""
+"""Semantics shared by rules: broadcasting, element arithmetic, indexing, windows, preconditions on inputs."""

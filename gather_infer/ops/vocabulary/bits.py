@@ -1,6 +1,6 @@
-"""Bounds of integers whose bits are shifted, joined or turned, in two's complement.
+"""Value ranges of bitwise operations on two's complement integers.
 
-An end of None is as far as the element type goes, as in `spans`.
+A bound of None is the limit of the element type, as in `value_ranges`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from gather_infer.tensor import INTEGER_RANGE, DType, Span
 
 
 def width_of(dtype: DType) -> int:
-    """How many bits the elements of an integer type have."""
+    """Width in bits of an integer type."""
     least, most = INTEGER_RANGE[dtype]
     return (most - least).bit_length()
 
 
 def left(x: Span, by: Span, width: int, scope: Scope) -> Span:
-    """x << by, which is x * 2**by; nothing is known of shifts by the width and more."""
+    """x << by, which is x * 2**by; unbounded when the shift may reach the width."""
     amount = _within(by, width)
     return spans.ANY if amount is None else spans.mul(x, Span(1 << amount[0], 1 << amount[1]), scope)
 
 
 def right(x: Span, by: Span, width: int, scope: Scope) -> Span:
-    """x >> by, rounded down; a shift by the width and more of an x >= 0 gives no more than x."""
+    """x >> by, rounded down; when the shift may reach the width, an x >= 0 still bounds the result."""
     amount = _within(by, width)
     if amount is None:
         return Span(0, x.hi) if spans.is_never_negative(x, scope) else spans.ANY
@@ -46,7 +46,7 @@ def _floor(end: Dim | None, by: int, scope: Scope) -> Dim | None:
 
 
 def both(x: Span, y: Span, scope: Scope) -> Span:
-    """x & y: no more than an operand that is >= 0"""
+    """x & y: at most each operand that is >= 0"""
     masks = [Span(0, s.hi) for s in (x, y) if spans.is_never_negative(s, scope)]
     if masks:
         return spans.least(masks[0], masks[-1], scope)
@@ -55,7 +55,7 @@ def both(x: Span, y: Span, scope: Scope) -> Span:
 
 
 def either(x: Span, y: Span, scope: Scope) -> Span:
-    """x | y: no less than the operand that is closest to 0, of two that are >= 0; no more than their sum"""
+    """x | y: for operands >= 0 at least the larger one, at most their sum"""
     ends = _ends(x, y)
     if spans.is_never_negative(x, scope) and spans.is_never_negative(y, scope):
         found = Span(spans.most(x, y, scope).lo, spans.add(x, y, scope).hi)
@@ -64,7 +64,7 @@ def either(x: Span, y: Span, scope: Scope) -> Span:
 
 
 def one(x: Span, y: Span, scope: Scope) -> Span:
-    """x ^ y: of two numbers >= 0 no more than x | y"""
+    """x ^ y: for operands >= 0 at most x | y"""
     if spans.is_never_negative(x, scope) and spans.is_never_negative(y, scope):
         return Span(0, either(x, y, scope).hi)
     ends = _ends(x, y)
@@ -72,7 +72,7 @@ def one(x: Span, y: Span, scope: Scope) -> Span:
 
 
 def turned(x: Span, dtype: DType, scope: Scope) -> Span:
-    """~x, which is -1 - x; of an unsigned type the greatest number minus x"""
+    """~x, which is -1 - x; for an unsigned type its largest number minus x"""
     least, most = INTEGER_RANGE[dtype]
     last = -1 if least < 0 else most
     return spans.sub(Span(last, last), x, scope)
@@ -85,5 +85,5 @@ def _ends(x: Span, y: Span) -> tuple[int, ...] | None:
 
 
 def _bits(*ends: int) -> int:
-    """How many bits, beside that of the sign, numbers between these ends take."""
+    """Bits, without the sign, that numbers within these bounds need."""
     return max((end if end >= 0 else ~end).bit_length() for end in ends)

@@ -2,7 +2,7 @@
 
 Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
 
-A run is legal only if the two dims of an axis are equal or one of them is 1. Every answer here holds in all legal runs.
+A run is legal only if the two dims of an axis are equal or one of them is 1. All results hold in every legal run.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from gather_infer.symbolic import (
 from gather_infer.tensor import Shape, format_shape
 
 _ANY = symbol("any size >= 0")
-"""Stands for "every number >= 0" in a substitution; the scope knows nothing about it."""
+"""Represents an arbitrary number >= 0 in substitutions; no scope has facts about it."""
 
 MAX_PARTS: Final = 32
-"""Dims whose broadcast is known to be the same in whichever order they are broadcast."""
+"""Limit of dims in one broadcast symbol; such symbols are equal whatever the order of broadcasting."""
 
 MAX_WRITTEN_PARTS: Final = 8
-"""Dims whose broadcast is written out as an expression; of more nobody would read it."""
+"""Limit of dims for which a broadcast symbol also gets a closed expression; longer ones are unreadable."""
 
 
 def broadcast(op: OpCall, *shapes: Shape | None) -> Shape | None:
@@ -57,7 +57,7 @@ def broadcast_shapes(op: OpCall, shapes: list[Shape]) -> Shape:
     for axis in range(-rank, 0):
         dims = dict.fromkeys([shape[axis] for shape in shapes if len(shape) >= -axis])
         dim: Dim = 1
-        for other in sorted(dims, key=lambda d: isinstance(d, Expr)):  # numbers first: they settle the most
+        for other in sorted(dims, key=lambda d: isinstance(d, Expr)):  # numbers first: they decide most cases
             if dim == 1:
                 dim = other
                 continue
@@ -72,18 +72,18 @@ def _clash(shapes: list[Shape], axis: int, a: Dim, b: Dim) -> str:
 
 
 def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> Dim:
-    """What `a` and `b` broadcast to.
+    """The dim that `a` and `b` broadcast to, with the constraint that a legal run implies.
 
     a, a                           a
     a, 1                           a
-    a, b    a is not 1             a, for b is 1 or a
-    a, b    a = 1 implies b = 1    a, for b is 1 or a; `a, min(a, c)` with c >= 1 is of this kind, and `a, min(1, c)`
-                                   where a <= 2*c is known
+    a, b    a is not 1             a, since b is 1 or a
+    a, b    a = 1 implies b = 1    a, since b is 1 or a; as for `a, min(a, c)` with c >= 1, and `a, min(1, c)` with
+                                   a <= 2*c
     a, b    a is b broadcast with other dims: a
     a, b    both >= 1              max(a, b)
     a, b    otherwise              a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
 
-    What a legal run needs is recorded: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
+    Constraints: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
 
     Raises SpecViolation (GI212) with the message `otherwise` when they differ and neither is 1, in every run.
     """
@@ -119,16 +119,16 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], s
 
 
 def demand_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
-    """Demand that two dims broadcast, whatever to. Raises SpecViolation (GI212) when they never do."""
+    """Require that two dims broadcast. Raises SpecViolation (GI212) when they never do."""
     op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=otherwise, code="GI212")
 
 
 def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
-    """The symbol for what `dims`, in any order, broadcast to: broadcasting is associative."""
+    """The symbol for the broadcast of `dims` in any order: broadcasting is associative and commutative."""
     parts = sorted(dict.fromkeys(dims), key=str)
     equals: Dim | None = None
     if len(parts) <= MAX_WRITTEN_PARTS:
-        # legal dims are all n or 1: then the max is right but for n = 0, where the product is
+        # legal dims are all n or 1: the result is the max, except for n = 0, where it is the product
         with suppress(DimTooLarge):
             equals = minimum(maximum(*parts), product(parts))
     reason = f"{' broadcast with '.join(map(str, parts))}: which of them is 1?"
@@ -136,7 +136,7 @@ def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
 
 
 def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
-    """The dims that `dim` stands for the broadcast of; itself, if it is none."""
+    """The dims whose broadcast `dim` represents; `dim` itself if it is no broadcast symbol."""
     if isinstance(dim, Expr) and dim.is_symbol:
         operation, *dims = op.derivation(dim.name) or (None,)
         if operation == "broadcast":
@@ -145,13 +145,13 @@ def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
 
 
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
-    """Record what is left of "b is 1 or a" for an `a` that is not 1."""
+    """Add the constraint `b is 1 or a`, simplified, for an `a` that is not 1."""
     if known_eq(b, 1, op.scope) is False:
         op.constrain(b, "==", a)
     elif a == 0:
         op.constrain(b, "<=", 1)
     elif known_le(2, a, op.scope) is True:
-        op.imply(b - 1)  # 0 broadcasts with 0 and 1 only
+        op.imply(b - 1)  # 0 broadcasts only with 0 and 1
         if known_le(b, a, op.scope) is not True:
             op.constrain(b, "<=", a)
         op.demand((b, "==", 1), (b, "==", a))
@@ -160,7 +160,7 @@ def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
 
 
 def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
-    """Record `a == b`; as `a <= c` when b is min(a, c)."""
+    """Add the constraint `a == b`, written as `a <= c` when b is min(a, c)."""
     for limit in (op.scope.bounds(b).hi, *(symbol(name) for name in sorted(free_symbols(b)))):
         if limit is not None and limit != a and minimum(a, limit) == b:
             op.constrain(a, "<=", limit)
@@ -168,11 +168,11 @@ def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
     op.constrain(a, "==", b)
 
 
-# A claim "if a = n then ..." is decided by solving a = n for one symbol of a and substituting the solution in b.
+# Implications from `a = n` are decided by solving it for one symbol of a and substituting the solution in b.
 
 
 def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
-    """True when b = 1 wherever a = 1; also by facts about a, as for `n, min(1, c)` with n <= 2*c."""
+    """Whether a = 1 implies b = 1, also by facts about a, as for `n, min(1, c)` with n <= 2*c."""
     given = _given(a, 1, b)
     if given is not None and known_eq(given, 1, op.scope) is True:
         return True
@@ -187,7 +187,7 @@ def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 
 def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
-    """True when b != 1 wherever a != 1."""
+    """Whether a != 1 implies b != 1."""
     none, many = _given(a, 0, b), _given(a, _ANY + 2, b)
     if none is None or many is None:
         return False
@@ -195,7 +195,7 @@ def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 
 def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
-    """`b` where a = value; None when it is not defined there or `a` has no symbol with coefficient 1 to solve for."""
+    """`b` under a = value; None when it is undefined there or `a` has no symbol with coefficient 1 to solve for."""
     for name in sorted(free_symbols(a) & free_symbols(b)):
         solution = symbol(name) - a + value  # a == name + rest  =>  name == value - rest
         if name in free_symbols(solution):
@@ -203,5 +203,5 @@ def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
         try:
             return substitute(b, {name: solution})
         except (ZeroDivisionError, DimTooLarge):
-            continue  # b is not defined where a = value, or cannot be written
+            continue  # b is undefined under a = value, or exceeds the size limit
     return None

@@ -1,11 +1,11 @@
-"""Arithmetic of single tensor elements, constant or symbolic, as the element type does it.
+"""Arithmetic on single tensor elements, constant or symbolic, exact to the element type.
 
-An element is an int, a float, a bool, an Expr (an integer that the type holds exactly), a Ratio (floats only) or None,
-not known. Constants follow the type to the bit: integers wrap, floats round. A symbolic result is kept only where no
-run can make it wrap or round; in int32, uint32 and float32 that may rest on a listed assumption ("seq <= 16777216").
+An element is an int, a float, a bool, an Expr (an integer that the type represents exactly), a Ratio (floats only) or
+None (unknown). Constants follow the type to the bit: integers wrap, floats round. A symbolic result is kept only when
+no run can wrap or round it; in int32, uint32 and float32 that may rest on a listed assumption ("seq <= 16777216").
 
-Rounding   + - * / of float16, bfloat16 and float32 may be computed in float64 and rounded once more: 53 >= 2p + 2 bits
-           make the second rounding innocent.
+Rounding   + - * / of float16, bfloat16 and float32 may be computed in float64 and rounded again: with 53 >= 2p + 2 bits
+           double rounding is exact.
 Quotients  floor(fl(a/b)) == floor(a/b), and the same for ceil, for integers |a| <= 2^p, b >= 1, p the bits of the
            significand. fl is monotone and integers up to 2^p are exact, so only fl(a/b) == n for some integer n > 0
            with a/b != n could go wrong (signs are symmetric, 0 is never reached). Let 2^e <= n < 2^(e+1).
@@ -37,20 +37,20 @@ from gather_infer.tensor import INTEGER_RANGE, DType, Ratio
 Element: TypeAlias = "int | float | Expr | Ratio | None"
 
 EXACT_BITS = {DType.FLOAT64: 53, DType.FLOAT32: 24, DType.FLOAT16: 11, DType.BFLOAT16: 8}
-"""Integers up to 2 to this power are held exactly."""
+"""Bits of the significand: integers up to 2 to this power are exact."""
 
 MAX_FACTOR = 1 << 12
-"""Numerator and denominator of a constant that may scale a symbolic float: past it the result is hardly ever exact."""
+"""Limit for numerator and denominator of a constant factor of a symbolic float; beyond it results are rarely exact."""
 
 
 def wrap(value: int, dtype: DType) -> int:
-    """The integer that two's complement arithmetic of `dtype` leaves of `value`."""
+    """`value` wrapped to `dtype` in two's complement."""
     least, most = INTEGER_RANGE[dtype]
     return value if least <= value <= most else (value - least) % (most - least + 1) + least
 
 
 def round_float(value: float, dtype: DType) -> float | None:
-    """`value`, an int or a float, rounded to `dtype`; None for the types below 16 bits."""
+    """`value`, an int or a float, rounded to the float type `dtype`; None for types below 16 bits."""
     with np.errstate(all="ignore"):
         if dtype is DType.FLOAT32:
             if isinstance(value, int) and -(2**63) <= value < 2**64:
@@ -72,23 +72,23 @@ def _round_bfloat16(value: float) -> float | None:
     if not math.isfinite(single):
         return float(single)
     if float(single) != value:
-        return None  # two roundings
+        return None  # avoid double rounding
     bits = int(single.view(np.uint32))
     bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return float(np.uint32(bits).view(np.float32))
 
 
 def settle(op: OpCall, value: Dim, dtype: DType) -> Element:
-    """The element of type `dtype` that an exact integer result becomes; None when a symbolic one may wrap or round."""
+    """An exact integer result as an element of `dtype`; None when a symbolic one may wrap or round."""
     if isinstance(value, int):
         return wrap(value, dtype) if dtype in INTEGER_RANGE else round_float(value, dtype)
     return value if is_held(op, value, dtype) else None
 
 
 def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
-    """True when `dtype` holds the integer `value` exactly: in every run, or under a listed assumption."""
+    """Whether `dtype` represents the integer `value` exactly, in every run or under a listed assumption."""
     if dtype is DType.INT64 or dtype is DType.FLOAT64:
-        return is_near(value)  # sizes, and what is made of them, do not reach 2^53
+        return is_near(value)  # expressions in sizes stay below 2^53
     if dtype is DType.UINT64:
         return is_near(value) and known_le(0, value, op.scope) is True
     if dtype in INTEGER_RANGE:
@@ -101,18 +101,18 @@ def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
 
 
 def is_number(element: object) -> TypeGuard[int | float]:
-    """True for a constant."""
+    """Whether an element is a constant."""
     return isinstance(element, (int, float))
 
 
 Fraction: TypeAlias = "tuple[Dim, int]"
 
 MAX_TERM = 1000
-"""Numerator and denominator of the fractions that rounded constants are taken for."""
+"""Limit for numerator and denominator when a rounded constant is recognized as a fraction."""
 
 
 def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
-    """What n*c is as far as its floor and ceiling go, c the rounding of a simple fraction; see Products above."""
+    """A Ratio with the floor and ceiling of n*c, where c is a rounded simple fraction; see Products above."""
     if dtype not in (DType.FLOAT32, DType.FLOAT64) or not 0 < c <= MAX_TERM:
         return None
     near = fractions.Fraction(c).limit_denominator(MAX_TERM)
@@ -130,7 +130,7 @@ def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
 
 
 def _exact(element: Element) -> Fraction | None:
-    """The element as (num, den), den a power of two; None when it is unknown, not finite or rounded."""
+    """The exact value as (num, den), den a power of two; None for an unknown, infinite or rounded element."""
     if isinstance(element, (int, Expr)):
         return element, 1
     if isinstance(element, float):
@@ -146,7 +146,7 @@ def _is_simple(fraction: Fraction) -> bool:
 
 
 def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
-    """The float element num / den, num / den rounded when den is no power of two."""
+    """num / den as a float element; its value is rounded when den is no power of two."""
     if isinstance(num, int):
         return None if den == 0 else round_float(num / den, dtype) if abs(num) <= 2**53 else None
     whole = floordiv(num, den)
@@ -158,7 +158,7 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 
 def _is_huge(x: Element) -> bool:
-    """True for a constant that stands for "no limit": what is made of it and a size may well wrap."""
+    """Whether an element is a constant so large, used as "no limit", that arithmetic with sizes may wrap."""
     return isinstance(x, int) and not is_near(x)
 
 
@@ -210,7 +210,7 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x / y; of integers rounded toward zero. Division of an integer by 0 has no result."""
+    """x / y; integers round toward zero, and division by 0 has no result"""
     if x is None or y is None:
         return None
     if dtype in INTEGER_RANGE:
@@ -233,13 +233,13 @@ def _integer_div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if isinstance(x, int) and isinstance(y, int):
         quotient = abs(x) // abs(y)
         quotient = quotient if (x < 0) == (y < 0) else -quotient
-        return quotient if wrap(quotient, dtype) == quotient else None  # the least integer / -1 traps
+        return quotient if wrap(quotient, dtype) == quotient else None  # minimum / -1 traps
     result = truncdiv(x, y, op.scope)
     return None if result is None else settle(op, result, dtype)
 
 
 def _is_divisor(op: OpCall, y: Dim) -> bool:
-    """True when the integer y may be divided by; a size that is a divisor is not 0 in a legal run."""
+    """Whether division by the integer y is defined; adds the fact that a divisor that is a size is not 0."""
     if isinstance(y, int):
         return y != 0
     if known_le(0, y, op.scope) is True:
@@ -277,11 +277,11 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, a small integer >= 0 or 1/2, where the result is an integer that the runtimes get exactly"""
+    """x to the power y, a small integer >= 0 or 1/2, if the result is an integer that runtimes compute exactly"""
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None
     if y == 0.5 and isinstance(x, float) and 0 < x < 1 << 24 and x == math.isqrt(int(x)) ** 2 and dtype in EXACT_BITS:
-        return float(math.isqrt(int(x)))  # a `pow` with less than one unit of error cannot miss it
+        return float(math.isqrt(int(x)))  # exact for any `pow` with an error below one ulp
     if not isinstance(y, (int, float)) or y != y or not 0 <= y <= 64 or int(y) != y:
         return None
     exponent = int(y)
@@ -295,7 +295,7 @@ def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if not math.isfinite(x) or int(x) != x or (x == 0 and math.copysign(1, x) < 0):
         return None
     whole = int(x) ** exponent
-    # Many runtimes go through a float64 `pow` for integers too.
+    # Many runtimes compute integer powers by a float64 `pow`.
     if abs(whole) > 1 << min(53, EXACT_BITS.get(dtype, 53)) or not (dtype in INTEGER_RANGE or dtype in EXACT_BITS):
         return None
     if dtype in INTEGER_RANGE:
@@ -333,7 +333,7 @@ def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
 
 
 def sign(op: OpCall, dtype: DType, x: Element) -> Element:
-    """-1, 0 or 1; of NaN and -0.0 runtimes make NaN or 0.0, and either zero"""
+    """-1, 0 or 1; unknown for NaN and -0.0, where runtimes differ"""
     if isinstance(x, float):
         return None if is_nan(x) or is_negative_zero(x) else math.copysign(1.0, x) if x else x
     if isinstance(x, Ratio):
@@ -365,21 +365,21 @@ def round_half_even(op: OpCall, dtype: DType, x: Element) -> Element:
 
 
 def truncate(op: OpCall, x: Element) -> Dim | None:
-    """The integer that a float becomes, rounded toward zero; None when it is not finite."""
+    """A float rounded toward zero; None when it is not finite."""
     if isinstance(x, float):
         return int(x) if math.isfinite(x) else None
     return truncdiv(x.num, x.den, op.scope) if isinstance(x, Ratio) else x
 
 
 def sqrt(op: OpCall, dtype: DType, x: Element) -> Element:
-    """The square root of a constant: IEEE 754 rounds it correctly"""
+    """The square root of a constant, correctly rounded by IEEE 754"""
     if not isinstance(x, (int, float)) or not x >= 0:
         return None
     return round_float(math.sqrt(x), dtype)
 
 
 def least(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """min(x, y); NaN wins"""
+    """min(x, y); NaN if either is NaN"""
     order = _is_first_less(op, x, y)
     if order is None:
         return minimum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
@@ -387,7 +387,7 @@ def least(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def most(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """max(x, y); NaN wins"""
+    """max(x, y); NaN if either is NaN"""
     order = _is_first_less(op, x, y)
     if order is None:
         return maximum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
@@ -402,22 +402,22 @@ def _nan_or_zero(x: Element, y: Element, chosen: Element) -> Element:
     if is_nan(x) or is_nan(y):
         return math.nan
     if isinstance(x, float) and x == 0.0 and isinstance(y, float) and y == 0.0 and not is_same(x, y):
-        return None  # -0.0 and 0.0: which of them comes out is up to the runtime
+        return None  # runtimes differ on which of -0.0 and 0.0 they return
     return chosen
 
 
 def is_nan(x: Element) -> bool:
-    """True for a float that is no number"""
+    """Whether an element is NaN"""
     return isinstance(x, float) and x != x
 
 
 def is_negative_zero(x: Element) -> bool:
-    """True for -0.0"""
+    """Whether an element is -0.0"""
     return isinstance(x, float) and x == 0.0 and math.copysign(1.0, x) < 0
 
 
 def less(op: OpCall, x: Element, y: Element) -> bool | None:
-    """x < y: True, False, or None when it depends on the run or is not known"""
+    """x < y; None when it is unknown or depends on the run"""
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         return x < y
     if x is None or y is None:
@@ -432,7 +432,7 @@ def less(op: OpCall, x: Element, y: Element) -> bool | None:
 
 
 def equal(op: OpCall, x: Element, y: Element) -> bool | None:
-    """x == y: True, False, or None"""
+    """x == y; None when it is unknown or depends on the run"""
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         return x == y
     if x is None or y is None:
@@ -446,7 +446,7 @@ def equal(op: OpCall, x: Element, y: Element) -> bool | None:
 
 
 def is_same(x: Element, y: Element) -> bool:
-    """True when two elements are the same in every run, to the bit"""
+    """Whether two elements are bit-identical in every run"""
     if x is None or y is None or type(x) is not type(y) or (isinstance(x, Ratio) and not x.is_exact):
         return False
     if isinstance(x, float) and isinstance(y, float):

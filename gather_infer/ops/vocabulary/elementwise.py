@@ -1,4 +1,4 @@
-"""What all element-by-element operators share: operands, element types, and values computed one element at a time."""
+"""Elementwise operators: alignment of operands, element types, propagation of elements and value ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BinarySpan: TypeAlias = Callable[[Span, Span, Scope], Span]
 
 
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
-    """`function` of the elements of broadcast arrays; None when the result would hold too many or no known element."""
+    """Map `function` over broadcast arrays; None when the result is too large or has no known element."""
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not holds_values(shape):
         return None
@@ -43,14 +43,14 @@ def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
 
 
 def tensor_of(dtype: DType | None, shape: Shape | None, values: Values | None, span: Span | None) -> SymbolicTensor:
-    """A result; the span is dropped where the values say it all."""
+    """A result tensor; drops the value range when all elements are known."""
     if values is None:
         return SymbolicTensor(dtype, shape, None, span)
     return SymbolicTensor(dtype, values.shape, values, span if None in values.reshape(-1).tolist() else None)
 
 
 def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("A", "B")) -> DType | None:
-    """The element type of two operands that must have the same one.
+    """The common element type of two operands.
 
     Raises SpecViolation (GI211) when they differ.
     """
@@ -65,16 +65,16 @@ def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("
 
 
 def require_dtype(tensor: SymbolicTensor, name: str, allowed: Sequence[DType] | frozenset[DType], what: str) -> None:
-    """Raises SpecViolation (GI211) when `tensor` is known to be of another type."""
+    """Raise SpecViolation (GI211) when the element type of `tensor` is known and not allowed."""
     if tensor.dtype is not None and tensor.dtype not in allowed:
         raise SpecViolation(f"{name} must be {what}, is {tensor.dtype}", "GI211")
 
 
 def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[SymbolicTensor, Shape | None]:
-    """B and the result's shape, as the operator's version broadcasts A with B.
+    """B and the shape of the result, by the broadcasting rules of the operator's version.
 
     from version 7    multidirectional: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
-    versions 1 and 6  attributes `broadcast` and `axis`; B comes back with the dims that line it up with A
+    versions 1 and 6  attributes `broadcast` and `axis`; returns B with the dims that align it with A
     """
     if op.version >= 7:
         return b, _broadcast(op, a.shape, b.shape)
@@ -85,7 +85,7 @@ def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[Symbolic
 
 
 def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
-    """As `broadcast`, with a short way for what is nearly all there is: equal shapes, suffixes and ones."""
+    """As `broadcast`, with a fast path for the common cases: equal shapes, suffixes, all ones."""
     if a is None or b is None:
         return None
     if a == b:
@@ -97,7 +97,7 @@ def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
-    """B with 1s after its own dims, so that they start at `axis` of A; a suffix of A when there is no axis.
+    """B with trailing dims of 1, so that its dims start at `axis` of A; unchanged without `axis`.
 
     Spec: https://onnx.ai/onnx/operators/onnx__Add.html (1 and 6)
     """
@@ -105,7 +105,7 @@ def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTenso
     if a.shape is None or b.shape is None or axis is None:
         return b
     if all(known_eq(dim, 1, op.scope) is True for dim in b.shape):
-        return b  # a single element goes everywhere
+        return b  # a single element broadcasts to any shape
     rank = len(a.shape)
     if not -rank <= axis < rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], A has rank {rank}", "GI304")
@@ -120,7 +120,7 @@ def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTenso
 
 
 def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
-    """The one shape of two operands that must agree in every dim."""
+    """The shape of two operands whose dims must all be equal. Raises SpecViolation (GI212)."""
     if a is None or b is None:
         return b if a is None else a
     if a == b:
@@ -131,7 +131,7 @@ def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_name: str, name: str) -> Shape | None:
-    """`shape`, to which `other` must broadcast without changing it."""
+    """Return `shape` after requiring that `other` broadcasts to it in one direction. Raises SpecViolation (GI212)."""
     if shape is None or other is None:
         return shape
     if len(other) > len(shape):
@@ -150,7 +150,7 @@ def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_n
 
 
 def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = None) -> list[SymbolicTensor]:
-    """The result of an operator with one input that keeps shape and element type."""
+    """The result of a unary operator that keeps shape and element type."""
     x = op.tensor(0)
     dtype = x.dtype
     if dtype is None or (x.values is None and dtype not in INTEGER_RANGE):
@@ -168,7 +168,7 @@ def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = Non
 def binary(
     op: OpCall, element: BinaryElement | None, span: BinarySpan | None = None, *, names: tuple[str, str] = ("A", "B")
 ) -> list[SymbolicTensor]:
-    """The result of an operator on A and B, which have one element type."""
+    """The result of a binary operator on A and B of one element type."""
     a, b = op.tensor(0), op.tensor(1)
     dtype = same_dtype(a, b, names)
     b, shape = operands(op, a, b)

@@ -1,4 +1,4 @@
-"""What rules demand of their inputs: ranks, agreeing dims, agreeing element types."""
+"""Preconditions on the inputs of rules: ranks, equal dims, divisibility, equal element types."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PartialShape: TypeAlias = "tuple[Dim | None, ...]"
 
 
 def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) -> Shape | None:
-    """`shape` itself.
+    """Return `shape` after checking its rank.
 
-    Raises SpecViolation (GI305) when the rank is known and differs from `rank`, from each one of several.
+    Raises SpecViolation (GI305) when the rank is known and is not `rank`, or not one of several.
     """
     ranks = (rank,) if isinstance(rank, int) else rank
     if shape is not None and len(shape) not in ranks:
@@ -26,15 +26,15 @@ def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) ->
 
 
 def alternatives(allowed: Iterable[object]) -> str:
-    """`a, b or c`"""
+    """The alternatives as text: `a, b or c`."""
     *others, last = map(str, allowed)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
-    """`shape` itself.
+    """Return `shape` after checking that its rank is at least `rank`.
 
-    Raises SpecViolation (GI305) when the rank is known and below `rank`.
+    Raises SpecViolation (GI305) when the rank is known and smaller.
     """
     if shape is not None and len(shape) < rank:
         found = f"has rank {len(shape)}: {format_shape(shape)}"
@@ -43,7 +43,7 @@ def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
 
 
 def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> Shape:
-    """`wanted`, with numbers where `shape` knows them: the two must be equal, dim for dim.
+    """`expected`, refined by the static dims of `shape`; the two must be equal, dim for dim.
 
     Raises SpecViolation when the ranks differ (GI305) or two dims can never be equal (GI212).
     """
@@ -51,35 +51,37 @@ def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> 
         return wanted
     require_rank(shape, len(wanted), name)
     return tuple(
-        w if d is w or d == w else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its demand")
+        w
+        if d is w or d == w
+        else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its expected dim")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
     )
 
 
 def merge_shape(op: OpCall, shape: PartialShape | None, wanted: PartialShape, name: str) -> PartialShape:
-    """As `require_shape`, where both sides may have dims that nothing has told yet: each is taken from the other."""
+    """As `require_shape`, where both shapes may have unknown dims (None), which are taken from the other shape."""
     if shape is None:
         return wanted
     if len(shape) != len(wanted):
         raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}", "GI305")
     return tuple(
-        w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its demand")
+        w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its expected dim")
         for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
     )
 
 
 def fill(op: OpCall, dims: PartialShape, reason: str) -> Shape:
-    """`dims` with new symbols for what nothing has told."""
+    """`dims` with a new symbol for each unknown dim (None)."""
     return tuple(op.fresh(reason) if dim is None else dim for dim in dims)
 
 
 def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: str) -> Shape:
-    """`target`, with numbers where `shape` knows them: `shape` broadcasts to `target` in one direction.
+    """`target`, refined by the static dims of `shape`, which must broadcast to `target` in one direction.
 
     shape   [s0, ..., sm-1], m <= n, aligned to the right; each si is 1 or the dim of target
     target  [t0, ..., tn-1], never extended
 
-    Raises SpecViolation (GI212) when that can never hold.
+    Raises SpecViolation (GI212) when it can never broadcast.
     Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
     """
     if shape is None:
@@ -108,14 +110,14 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
 
 
 def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
-    """Raise SpecViolation (GI212) when `divisor` does not divide the number `dim`; of a symbol, record that it must."""
+    """Require that `divisor` divides `dim`. Raises SpecViolation (GI212) when it never does."""
     if divisor != 1:
         message = f"{what} must be a multiple of {divisor}, is {dim}"
         op.require((dim % divisor, "==", 0), otherwise=message, code="GI212")
 
 
 def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:
-    """The element type that `tensors` share, None when none of them knows it.
+    """The element type shared by `tensors`; None when none of theirs is known.
 
     Raises SpecViolation (GI211) when two of them differ.
     """
@@ -130,20 +132,20 @@ def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | N
 
 
 def require_one_element(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
-    """Demand that a tensor, of whatever rank, has one element. Raises SpecViolation (GI305)."""
+    """Require that a tensor of any rank has one element. Raises SpecViolation (GI305)."""
     for dim in () if tensor is None or tensor.shape is None else tensor.shape:
         op.require((dim, "==", 1), otherwise=lambda: f"{name} must have one element, is {tensor}", code="GI305")
 
 
 def require_scalar(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
-    """As `require_one_element`, for a tensor of rank 0 or 1."""
+    """Require that a tensor has rank 0 or 1 and one element. Raises SpecViolation (GI305)."""
     if tensor is not None and tensor.shape is not None and len(tensor.shape) > 1:
         raise SpecViolation(f"{name} must be a scalar, has rank {len(tensor.shape)}", "GI305")
     require_one_element(op, tensor, name)
 
 
 def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, name: str) -> None:
-    """Demand that a tensor has one element, or is a vector of `dim` elements where that is known."""
+    """Require that a tensor has one element, or is a vector of `dim` elements when `dim` is known."""
     if tensor is None or tensor.shape is None:
         return
     if len(tensor.shape) != 1 or dim is None:
@@ -155,36 +157,34 @@ def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, n
 
 
 def refuse_empty(op: OpCall, *dims: Dim) -> None:
-    """Record that onnxruntime refuses an empty axis, of which the specification says nothing."""
+    """Record that onnxruntime rejects an empty axis, which the specification does not mention."""
     for dim in dims:
         op.refuse((1, "<=", dim))
 
 
 def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
-    """Leave open whether a node runs where onnxruntime takes inputs of `ranks` alone; the specification allows more.
+    """Record as unchecked that onnxruntime supports only `ranks`, where the specification allows others.
 
-    what   of what kind the node is, after the operator
+    what   qualifies the operator in the message, as ` with cubic interpolation`
     """
     if shape is not None and len(shape) not in ranks:
         taken = alternatives(ranks)
-        op.leave_open(
-            f"onnxruntime runs {op.op_type}{what} for {name} of rank {taken} alone, this one has {len(shape)}"
-        )
+        op.leave_open(f"onnxruntime runs {op.op_type}{what} only for {name} of rank {taken}, this one has {len(shape)}")
 
 
 def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
-    """`count` new symbols for dims that the facts of the inputs do not tell."""
+    """`count` new symbols for dims that are unknown for `reason`."""
     return tuple(op.fresh(reason) for _ in range(count))
 
 
 def known_value(tensor: SymbolicTensor | None) -> Dim | None:
-    """The only element of a scalar (or one-element) integer tensor, None when it is not known."""
+    """The only element of an integer tensor with one element; None when it is unknown."""
     element = None if tensor is None else tensor.only_element
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis", *, of: str = "data") -> int:
-    """`axis` counted from the front.
+    """The non-negative form of `axis`.
 
     Raises SpecViolation (GI304) outside [-rank, rank - 1].
     """

@@ -1,7 +1,6 @@
-"""Indices against the axis they address: what an operator allows, which elements it reaches, what it picks.
+"""Indexing semantics of the gather family: bounds checks of indices, reachable positions, lookup of known elements.
 
-Shared by the whole gather family. An axis of length s is addressed by indices in [0, s - 1] and, where the operator
-counts from the end, [-s, -1].
+An axis of length s is addressed by indices in [0, s - 1] and, where the operator counts from the end, [-s, -1].
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ Array: TypeAlias = npt.NDArray[Any]
 
 INDEX_TYPES = frozenset({DType.INT32, DType.INT64})
 TABLE_LIMIT = 65536
-"""Elements of a constant of the model that is read to look a few of them up."""
+"""Largest constant, in elements, that is read for lookups of single elements."""
 
 
 def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: tuple[str, ...] = ()) -> None:
-    """Arity and attribute names of an operator without a schema.
+    """Check arity and attribute names of an operator without a schema.
 
-    noted   attributes that are no part of the operator: what a reader has noted of a file
+    noted   attributes that are not part of the operator but added by the file reader
 
     Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes`.
     """
@@ -55,9 +54,9 @@ def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: t
 
 
 def integer(op: OpCall, name: str, default: int) -> int:
-    """An integer attribute of an operator without a schema.
+    """The value of an integer attribute of an operator without a schema.
 
-    Raises SpecViolation when it has another type.
+    Raises SpecViolation when it is no integer.
     """
     value = op.attr(name, default)
     if not isinstance(value, int):
@@ -68,7 +67,7 @@ def integer(op: OpCall, name: str, default: int) -> int:
 def require_type(
     tensor: SymbolicTensor, allowed: Iterable[DType], name: str, *, code: str = "GI211", detail: tuple[str, ...] = ()
 ) -> None:
-    """Raises SpecViolation when the element type of input `name` is known and not allowed."""
+    """Raise SpecViolation when the element type of input `name` is known and not allowed."""
     if tensor.dtype is None or tensor.dtype in allowed:
         return
     choice = alternatives(sorted(map(str, allowed)))
@@ -76,18 +75,18 @@ def require_type(
 
 
 def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
-    """True when a tensor of this shape has an element in every run."""
+    """Whether a tensor of this shape has elements in every run."""
     return shape is not None and all(d >= 1 if isinstance(d, int) else known_le(1, d, op.scope) is True for d in shape)
 
 
 def known_numbers(op: OpCall, position: int) -> Array | None:
-    """The elements of input `position`: its (partly) known values, or the numbers of a large constant."""
+    """The elements of input `position`: its partly known elements, or the payload of a large constant."""
     tensor = op.tensor(position)
     return tensor.values if tensor.values is not None else op.constant(position)
 
 
 def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Array | None:
-    """The elements of input 0; of a larger integer constant only when the index is known."""
+    """The elements of the data, input 0; reads a larger integer constant only when indices are known."""
     if data.values is not None or numbers is None or data.shape is None or data.dtype not in INTEGER_RANGE:
         return data.values
     sizes = [d for d in data.shape if isinstance(d, int)]
@@ -112,17 +111,17 @@ def check_bounds(
     some: bool = False,
     rows: Shape = (),
 ) -> None:
-    """Say which axis is addressed, report indices that are out of bounds, and learn what every legal run has.
+    """Record which axis the indices address, report indices out of bounds, and add facts that legal runs satisfy.
 
-    An index i >= 0 needs size > i.
+    An index i >= 0 implies size > i.
 
-    axis      the addressed axis of the data, from the front; `size` is its length. None where it is no axis of it
-    data      "data float32[50257, 768]", for messages
+    axis      the addressed axis of the data, non-negative; `size` is its length. None when no axis of the data is
+    data      description of the data for messages, as "data float32[50257, 768]"
     column    the component of an index tuple that addresses this axis, one of `columns`
-    position  of the index input
-    some      the operator may leave indices unread: of a bad one nothing is reported, for it may be no error
-    rows      the dims of what one index picks; where that may have no elements nothing is learnt, for a runtime may
-              pick it without a look at the index
+    position  position of the index input
+    may_skip  the operator may ignore some indices, so a bad one is not reported
+    rows      dims of the slice that one index selects. When it may be empty no facts are added: a runtime may then
+              skip the index
     """
     place = data if axis is None else f"{data}, axis {axis}"
     if numbers is not None and column is not None:
@@ -134,6 +133,7 @@ def check_bounds(
         return
     integers = [e for e in distinct if isinstance(e, int)]
     learns = indexing.strict and is_nonempty(op, rows)
+    # an index that is in bounds needs an axis that is not empty
     if not integers and learns and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.imply(size - 1)
     if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
@@ -146,7 +146,7 @@ def check_bounds(
         _report_outside(op, numbers, size, indexing, place, column)
     if isinstance(size, Expr) and learns:
         for e in integers:
-            if e not in bad:  # what never holds must not become a fact
+            if e not in bad:  # a contradiction must not become a fact
                 op.imply(size - e - 1 if e >= 0 else e - indexing.least(size))
     negative = [e for e in integers if e < 0 and e not in bad]
     if negative and indexing.negative_note:
@@ -156,22 +156,22 @@ def check_bounds(
 
 
 COUNT = Indexing(from_end=False, inserts=True)
-"""What is no index but how many elements are meant, from none of them to all."""
+"""Semantics of an operand that is a number of elements, from 0 to all of them, instead of an index."""
 
 
 def check_lengths(op: OpCall, position: int, size: Dim, *, axis: int, data: str) -> None:
-    """As `check_bounds`, for the lengths of sequences along an axis of `size` elements: each uses the first ones."""
+    """As `check_bounds`, for sequence lengths along an axis of `size` elements: from 0 to `size`."""
     lengths, numbers = op.tensor(position), known_numbers(op, position)
     check_bounds(op, lengths, numbers, size + 1, COUNT, axis=axis, data=data, position=position)
 
 
 def address_nothing(op: OpCall, position: int) -> None:
-    """Say that the numbers of an index input are not read here, or may be any."""
+    """Record that an index input addresses no axis: its elements are not read, or may be any."""
     op.address(Addressing(position, None, 0, Indexing(), None, 1, (), complete=True))
 
 
 def _distinct(numbers: Array | None) -> list[Dim]:
-    """What has to be looked at: of integers only the least and the greatest decide, and every symbolic element."""
+    """The elements that decide a bounds check: smallest and largest integer, and every symbolic element."""
     if numbers is None or numbers.size == 0:
         return []
     if numbers.dtype != object:
@@ -204,7 +204,7 @@ def _is_outside(op: OpCall, index: Dim, size: Dim, least: Dim) -> bool:
 
 
 def _find(numbers: Array, wanted: set[Dim]) -> list[tuple[int, ...]]:
-    """The positions of the elements that are among `wanted`, in order."""
+    """Positions of the elements that are in `sought`, in row-major order."""
     flat = [i for i, e in enumerate(numbers.reshape(-1).tolist()) if e in wanted]
     return [tuple(map(int, np.unravel_index(i, numbers.shape))) for i in flat]
 
@@ -221,11 +221,11 @@ def _element(position: tuple[int, ...], column: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Where the elements of an index point to, element by element.
+    """Positions that the elements of an index address, one per element.
 
-    positions  counted from the front; 0 where not known
+    positions  non-negative; 0 where unknown
     known      the position is known and in bounds
-    outside    known to be out of bounds
+    outside    the position is known to be out of bounds
     """
 
     positions: npt.NDArray[np.intp]
@@ -236,7 +236,7 @@ class Picked:
 def pick(numbers: Array, size: int, indexing: Indexing) -> Picked:
     """The positions that `numbers` address on an axis of length `size`."""
     least = indexing.least(size)
-    assert isinstance(least, int), "the least index on an axis of static length is a number"
+    assert isinstance(least, int), "the lowest index on an axis of static length is a number"
     first = -size if indexing.from_end else 0
     flat = [e if isinstance(e, int) else None for e in numbers.reshape(-1).tolist()]
     known = [e is not None and first <= e < size for e in flat]
@@ -257,9 +257,9 @@ def look_up(
     outside: npt.NDArray[np.bool_],
     fill: object,
 ) -> npt.NDArray[np.object_]:
-    """`values[at]`, None where a position is not known, `fill` where it is out of bounds."""
+    """`values[at]` with None at unknown positions and `fill` at those out of bounds."""
     out = np.empty(shape, dtype=object)
-    if values.size:  # else only an axis without elements is addressed, and nothing is there to read
+    if values.size:  # an empty axis has nothing to read: every position is outside or unknown
         out[...] = values[tuple(at)]
         out[~known] = None
     out[outside] = fill
@@ -267,7 +267,7 @@ def look_up(
 
 
 def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: int, indexing: Indexing) -> list[int]:
-    """Every position of an axis of length `size` that a legal run may read."""
+    """All positions of an axis of length `size` that a legal run may read."""
     found: set[int] = set()
     elements: Iterable[object] = ()
     if numbers is not None:
@@ -290,7 +290,7 @@ def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: in
 
 
 def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
-    """False when every index is known to be in bounds (of an operator that fills, i.e. of a legal run of any kind)."""
+    """Whether an index may be out of bounds in a legal run, so that the operator fills in a value."""
     if indexing.strict:
         return False
     least = -size if indexing.from_end else 0
@@ -310,9 +310,9 @@ def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: 
 def picked_span(
     op: OpCall, data: SymbolicTensor, reach: Sequence[tuple[int, list[int]]], *, filled: bool = False
 ) -> Span | None:
-    """Bounds of elements taken from `data`.
+    """Value range of elements selected from `data`.
 
-    reach   (axis, positions that are read there); axes not listed are read whole
+    reach   pairs of an axis and the positions read on it; other axes are read completely
     filled  some elements may be 0 instead
     """
     if data.dtype not in INTEGER_RANGE and data.dtype is not DType.BOOL:
@@ -330,7 +330,7 @@ def picked_span(
     if found is not None and filled:
         found = hull(found, Span(0, 0), scope=op.scope)
     if data.dtype is DType.BOOL and found is not None and found.lo != found.hi:
-        return None  # of bools the span says that all are the same, or nothing
+        return None  # a range of bools is kept only when all are equal
     return found
 
 
@@ -340,7 +340,7 @@ def result(
     values: npt.NDArray[np.object_] | None,
     span: Callable[[], Span | None],
 ) -> SymbolicTensor:
-    """The fact about a gathered tensor; the span is worked out only where the values do not say it already."""
+    """The type of a gathered tensor; computes the value range only when some elements are unknown."""
     if values is None or data.dtype is None:
         return SymbolicTensor(data.dtype, shape, None, span())
     out = from_values(data.dtype, values)
@@ -350,7 +350,7 @@ def result(
 
 
 def value_shape(shape: Shape | None, numbers: Array | None) -> tuple[int, ...] | None:
-    """The dims as numbers when the index is known and there are few enough elements for values; else None."""
+    """The static shape when the index is known and the result is small enough to track its elements; else None."""
     if shape is None or numbers is None or not holds_values(numbers.shape):
         return None
     sizes = tuple(d for d in shape if isinstance(d, int))
@@ -358,5 +358,5 @@ def value_shape(shape: Shape | None, numbers: Array | None) -> tuple[int, ...] |
 
 
 def describe(tensor: SymbolicTensor, name: str) -> str:
-    """`data float32[50257, 768]`"""
+    """Description of a tensor for messages: `data float32[50257, 768]`."""
     return f"{name} {tensor.dtype or '?'}{format_shape(tensor.shape)}"

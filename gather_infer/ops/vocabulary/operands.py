@@ -1,4 +1,4 @@
-"""Reading small integer inputs as dims and axes, and what is left of the facts of a tensor when its elements move."""
+"""Operands: reading integer inputs as dims and axes, and the facts that data movement preserves."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Values = npt.NDArray[np.object_]
 
 
 def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
-    """The elements of a 1-D integer tensor, None for each that is not known; None when their number is not known.
+    """The elements of a 1-D integer tensor, None for an unknown one; None when their number is unknown.
 
-    A scalar counts as one element, as in the runtimes.
+    A scalar counts as one element, as in runtimes.
 
     Raises SpecViolation (GI305) when `tensor` has rank 2 or more.
     """
@@ -39,19 +39,19 @@ def _is_dim(element: object) -> bool:
 
 
 def all_ints(elements: Sequence[Dim | None] | None) -> list[int] | None:
-    """The elements when every one of them is a number, else None."""
+    """The elements if all are known numbers, else None."""
     if elements is None or not all(isinstance(element, int) for element in elements):
         return None
     return [element for element in elements if isinstance(element, int)]
 
 
 def static_shape(shape: Shape | None) -> tuple[int, ...] | None:
-    """`shape` when every dim is a number, else None."""
+    """`shape` if all dims are static, else None."""
     return None if shape is None or (ints := all_ints(shape)) is None else tuple(ints)
 
 
 def unique_axes(axes: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-    """`axes` counted from the front.
+    """The non-negative form of `axes`.
 
     Raises SpecViolation when one is outside [-rank, rank - 1] or two are the same axis.
     """
@@ -62,25 +62,28 @@ def unique_axes(axes: Sequence[int], rank: int, name: str = "axes") -> list[int]
 
 
 def replaced(shape: Shape, axis: int, *dims: Dim) -> Shape:
-    """`shape` with `dims` in the place of the dim at `axis`, an axis counted from the front."""
+    """`shape` with the dim at `axis` (non-negative) replaced by `dims`."""
     return (*shape[:axis], *dims, *shape[axis + 1 :])
 
 
 def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values | None = None) -> SymbolicTensor:
-    """Facts of a tensor of `shape` whose elements are elements of `data`; `values` when it is known which."""
+    """The result of data movement: a tensor of `shape` whose elements are elements of `data`.
+
+    values   the elements, when it is known which they are
+    """
     values = useful(values, shape)
     return SymbolicTensor(data.dtype, shape, values, kept_span(data, op.scope) if needs_span(values) else None)
 
 
 def useful(values: Values | None, shape: Shape | None) -> Values | None:
-    """`values` if they fit `shape` and are worth keeping, else None."""
+    """`values` if they have shape `shape`, are few enough to track, and not all unknown; else None."""
     if values is None or values.shape != static_shape(shape) or not holds_values(values.shape):
         return None
     return None if values.size and all(element is None for element in values.flat) else values
 
 
 def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
-    """A span for a tensor whose elements are elements of any of `inputs`; None when nothing is known."""
+    """The value range of a tensor whose elements come from any of `inputs`; None when it is unbounded."""
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
         return None
     inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
@@ -91,7 +94,7 @@ def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
 
 
 def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
-    """The values of a small tensor, all unknown if need be; None when it is not small or its shape is not static."""
+    """The tracked elements of a tensor, or an array of unknown ones; None when it is too large or not static."""
     if tensor.values is not None:
         return tensor.values
     shape = static_shape(tensor.shape)
@@ -106,9 +109,9 @@ def vector(elements: Sequence[Dim]) -> Values:
 
 
 def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
-    """An element of a tensor as a size: it must not be negative, the node fails otherwise.
+    """An element of a tensor as a size, with the requirement that it is >= 0; a new symbol when it is unknown.
 
-    Raises SpecViolation when the element is a negative number.
+    Raises SpecViolation when the element is negative in every run.
     """
     if element is None:
         return op.fresh(f"{name} is not known")
@@ -117,7 +120,7 @@ def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
 
 
 def element_type(number: int, name: str = "dtype") -> DType:
-    """The DType with a number of TensorProto.DataType.
+    """The DType for a number of TensorProto.DataType.
 
     Raises SpecViolation when there is none.
     """
@@ -127,7 +130,7 @@ def element_type(number: int, name: str = "dtype") -> DType:
 
 
 def zero_of(dtype: DType | None) -> int | float | bool | None:
-    """What an operator fills with when no value is given; None when the element type does not tell."""
+    """The default fill value of a type; None for unknown, string and complex types."""
     if dtype is None or dtype in (DType.STRING, DType.COMPLEX64, DType.COMPLEX128):
         return None
     if dtype is DType.BOOL:

@@ -1,4 +1,4 @@
-"""Where sliding windows fit: the geometry that convolutions and poolings share.
+"""Sliding windows: the output sizes of convolutions and poolings.
 
 Letters of this module: N the length of a spatial axis, k the kernel on it, s the stride, d the dilation,
 e = d*(k - 1) + 1 the extent of the dilated kernel, p the two pads together.
@@ -17,7 +17,7 @@ AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window on one axis; `begin` and `end` are the pads, 0 unless `auto_pad` is NOTSET."""
+    """A window along one spatial axis; `begin` and `end` are its pads, 0 unless `auto_pad` is NOTSET."""
 
     extent: Dim  # e = d*(k - 1) + 1
     stride: int
@@ -27,9 +27,9 @@ class Window:
 
 
 def auto_pad(op: OpCall) -> str:
-    """The attribute `auto_pad`; SAME where it is SAME_UPPER or SAME_LOWER, which differ in values only.
+    """The attribute `auto_pad`; SAME for SAME_UPPER and SAME_LOWER, which differ only in values.
 
-    Raises SpecViolation for another text.
+    Raises SpecViolation for an unknown mode.
     """
     mode: str = op.attr("auto_pad", "NOTSET")
     if mode not in AUTO_PADS:
@@ -38,7 +38,7 @@ def auto_pad(op: OpCall) -> str:
 
 
 def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
-    """The window on each spatial axis from `kernel` and the attributes strides, dilations and pads.
+    """The window along each spatial axis, from `kernel` and the attributes strides, dilations and pads.
 
     Raises SpecViolation for an attribute of the wrong length, and for values below 1 (pads: below 0).
     """
@@ -52,7 +52,7 @@ def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
 def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least: int) -> tuple[int, ...]:
     """The integers of attribute `name`, one per axis; `default` for each when it is absent.
 
-    Raises SpecViolation when their number is not `length` or one is below `least`.
+    Raises SpecViolation when their number is not `length` or one is below `lower`.
     """
     found = op.attributes.get(name)
     if found is None or found == ():
@@ -66,7 +66,7 @@ def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least
 
 
 def kernel_shape(op: OpCall, weights: tuple[Dim, ...] | None) -> tuple[Dim, ...] | None:
-    """The kernel: the spatial dims of the weights, which attribute `kernel_shape` must repeat when it is given.
+    """The kernel: the spatial dims of the weights, which attribute `kernel_shape` must equal when it is present.
 
     Raises SpecViolation when the two differ or an element is below 1.
     """
@@ -85,15 +85,15 @@ def kernel_shape(op: OpCall, weights: tuple[Dim, ...] | None) -> tuple[Dim, ...]
 
 
 def count_same(op: OpCall, size: Dim, window: Window) -> Dim:
-    """ceil(N / s): the windows that SAME padding makes room for."""
+    """ceil(N / s): the number of windows with SAME padding."""
     return _divide_up(op, size, window.stride)
 
 
 def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
-    """(N + p - e)//s + 1: the windows that fit.
+    """(N + p - e)//s + 1: the number of windows that fit.
 
-    Raises SpecViolation when the window is longer than the padded axis. Runtimes reject that at any stride, so that
-    0 <= N + p - e is implied.
+    Raises SpecViolation when the window is longer than the padded axis. Runtimes reject that at any stride, so
+    0 <= N + p - e is an implied fact.
     """
     room = _room(size, window)
     op.require((0, "<=", room), otherwise=lambda: _too_long(size, window))
@@ -103,9 +103,9 @@ def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
 def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     """As `count_floor`, but a window that is longer than the padded axis is not always an error.
 
-    Stride 1: N + p - e + 1 windows, which is 0 when exactly one element is missing; less is an error.
+    Stride 1: N + p - e + 1 windows, which is 0 when exactly one element is missing; fewer is an error.
     Stride s > 1: the formula floors, runtimes truncate (k = 2, s = 2 pools N = 1 to 1, not to 0; down to -1 they give
-    0). They agree from N + p = e on; that is assumed and listed, and a symbol stands for the result where it is not.
+    0). The two agree from N + p = e on. That is a listed assumption; where it cannot be made, the result is a symbol.
     """
     room = _room(size, window)
     stride = window.stride
@@ -119,7 +119,7 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     least = window.extent - window.begin - window.end
     fits = "the pooling window fits the padded input"
     if isinstance(size, Expr) and isinstance(least, int) and op.assume(size, least, fits):
-        op.imply(room + stride)  # weaker than what is assumed
+        op.imply(room + stride)  # weaker than the assumption
         return _divide_down(op, room, stride) + 1
     truncated = floordiv(maximum(0, room), stride) - floordiv(maximum(0, -room), stride)
     reason = f"is the pooling window longer than the padded axis {size}?"
@@ -127,13 +127,13 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
 
 
 def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:
-    """The windows of ceil_mode: a last, partial one counts if it starts before the end padding.
+    """The number of windows in ceil_mode: a last, partial window counts if it starts before the end padding.
 
-    ceil((N + p - e)/s) + 1, and ceil((N + begin)/s) at most:
+    ceil((N + p - e)/s) + 1, at most ceil((N + begin)/s):
 
     # min(ceil((a + b)/s) + 1, ceil(a/s)) == ceil((a + min(0, b + s))/s)      s > 0, a = N + begin, b = end - e
 
-    The second bound is in the text since 22; ONNX Runtime applies it at every version.
+    The specification has the second bound since 22; ONNX Runtime applies it at every version.
     """
     missing = minimum(0, window.end + window.stride - window.extent, scope=op.scope)
     start = size + window.begin + missing
