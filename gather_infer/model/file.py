@@ -37,7 +37,7 @@ _NEWEST = (1 << 31) - 1
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
-# data types whose raw form is an array of a native numpy dtype
+    # data types whose raw form is an array of a native numpy dtype
     getattr(TensorProto, name): np.dtype(dtype)
     for name, dtype in {
         "FLOAT": "<f4", "DOUBLE": "<f8", "FLOAT16": "<f2", "COMPLEX64": "<c8", "COMPLEX128": "<c16", "BOOL": "?",

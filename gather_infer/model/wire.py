@@ -127,7 +127,7 @@ class Kind:
 
 
 def _kinds() -> Kind:
-    """The kind of ModelProto, linked to all kinds below it. Types are cyclic: a graph holds nodes, which hold graphs."""
+    """The kind of ModelProto, linked to all kinds below it. Types are cyclic: graphs hold nodes, which hold graphs."""
     target = TensorProto.DESCRIPTOR
     reaches = {target.full_name}
     types = list(target.file.message_types_by_name.values())
