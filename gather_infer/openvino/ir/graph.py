@@ -158,7 +158,7 @@ class Draft:
         return output
 
     def fresh_output(self, value: str, stem: str) -> str:
-        """A value to return from the graph: `value` itself if a node of it made it and no output uses it, else a copy."""
+        """A value to return from the graph: `value` itself if one of its nodes made it and it is no output yet."""
         if value in self.produced:
             self.produced.remove(value)
             return value
