@@ -36,7 +36,7 @@ def detection_output(op: Layer, g: Fragment) -> str:
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]
-    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits include the variances
+    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits include variances
     more               class predictions [n, priors * 2] and box logits of a first stage
     result             [1, 1, k, 7], image, class, score, box; -1 as the image after the last row, then zeros
     """

@@ -25,7 +25,7 @@ class Entry:
     """A lowering and its properties.
 
     since               the first opset of OpenVINO with this version of the operator
-    preserves_failures  the function fails exactly where OpenVINO fails; see `Body`
+    preserves_failures  the function fails exactly where OpenVINO fails; see `LoweredBody`
     opset               the lowest opset of ai.onnx that it writes for
     preconditions       elements for which alone OpenVINO defines a result, by position of an input
     """
