@@ -156,6 +156,7 @@ def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: 
         new = changes.replaced[output]
         if output not in changes.gone and output not in writers:
             continue  # an input or initializer: the output keeps referring to it
+        # A value that the journal adds takes over the name of the output.
         if new in made and new not in changes.taken:
             changes.taken[new] = output
             for old, target in list(changes.replaced.items()):
@@ -167,6 +168,7 @@ def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: 
                 changes.moved[output] = names.fresh(f"{output}_unused")
                 _rename_output(body.node[writers[output]], output, changes.moved[output])
         elif output in changes.gone:
+            # An Identity copies any other value to the output.
             source = changes.taken.get(new, new)
             node = helper.make_node("Identity", [source], [output], name=names.fresh(f"{output}_identity"))
             changes.inserted.setdefault(len(body.node), []).append(node)

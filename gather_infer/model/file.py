@@ -223,7 +223,7 @@ class ModelFile:
 def open_model(path: PathLike) -> ModelFile:
     """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input, which is read whole.
 
-    Raises ModelReadError, one clear line, when there is no model.
+    Raises ModelReadError, with a one-line reason, when there is no model.
 
         >>> model = gather_infer.open_model("fixtures/bert-torchscript.onnx")
         >>> print(len(model.proto.graph.node))
@@ -303,7 +303,7 @@ def _parse(data: Buffer, name: str) -> ModelProto:
 
 
 def _require_versions(proto: ModelProto, name: str) -> None:
-    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and runtimes read 32."""
+    """Raise ModelReadError for an opset version outside 32 bits: the field holds 64, onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
         if not -_NEWEST - 1 <= entry.version <= _NEWEST:
@@ -333,8 +333,8 @@ def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
 def _strict_model() -> type[Any]:
     """ModelProto read as proto3, whose parser demands that strings are UTF-8.
 
-    proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Asking each text in
-    Python takes 40 times as long as a second parse.
+    proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Reading each text
+    in Python takes 40 times as long as a second parse.
     """
     file = descriptor_pb2.FileDescriptorProto()
     ModelProto.DESCRIPTOR.file.CopyToProto(file)

@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 
 def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Positions with producers first, and those on or behind a cycle (Kahn's algorithm, smallest position first)."""
+    # the common case: the file is in order
     if not any(sources and max(sources) >= position for position, sources in enumerate(reads)):
         return tuple(range(len(reads))), ()
     users: list[list[int]] = [[] for _ in reads]

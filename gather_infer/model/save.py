@@ -215,6 +215,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
             return restored(message, Payload(region.offset, region.nbytes, _RAW, False), region)
         return None
 
+    # The scan enters only messages that contain the key of external tensors.
     marks = _positions(serialized, _MARK)
 
     def has_mark(start: int, stop: int) -> bool:

@@ -250,6 +250,7 @@ class Rewriter:
             if tag > 0x7F:
                 tag, pos = read_varint(buffer, at, stop)
             wire_type = tag & 7
+            # an attribute of numbers holds no tensor: do not scan its million fields
             if tag >> 3 in bulk and out is None:
                 return None
             if wire_type != LENGTH_DELIMITED:

@@ -65,7 +65,7 @@ def _borders(op: Layer, g: Fragment, axis: int) -> tuple[str, str, str]:
     count = g.Gather(g.cast(op.x(1), op.dtype(1), _INT64), g.scalar(axis - 2, _INT64))
     o = _range(g, count)
     start = g.Div(g.Mul(o, size), count)
-    stop = g.Div(g.Add(g.Mul(g.Add(o, one), size), g.Sub(count, one)), count)
+    stop = g.Div(g.Add(g.Mul(g.Add(o, one), size), g.Sub(count, one)), count)  # rounded up
     return start, stop, size
 
 

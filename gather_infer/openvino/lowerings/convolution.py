@@ -151,6 +151,7 @@ def _static_pads(
         size, width = spatial[i], kernel[i]
         if not isinstance(size, int) or not isinstance(width, int):
             return None
+        # size of the output without pads
         full = slide.strides[i] * (size - 1) + slide.dilations[i] * (width - 1) + 1
         over = full + extra[i] - wanted[i]
         if slide.auto_pad in (SAME_UPPER, SAME_LOWER):

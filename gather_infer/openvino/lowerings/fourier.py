@@ -190,6 +190,7 @@ def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
     real, imaginary = (g.Gather(turned, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
     bins = size // 2 + 1
     angles = np.arange(bins)[:, None] * np.arange(size) * 2 * np.pi / size
+    # every bin but 0 and size / 2 represents a pair of conjugates
     twice = np.full((bins, 1), 2.0 / size)
     twice[0] = 1.0 / size
     if size % 2 == 0:

@@ -221,6 +221,7 @@ def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shor
         weights = _filtered(g, how, place, size, g.Min(scale, one))
     else:
         weights = _linear(g, place, size) if how.kind == "linear" else _cubic(g, how.coefficient, place, size)
+    # a MatMul with the weights resizes the last axis
     order = [a for a in range(rank) if a != axis] + [axis]
     moved = g.MatMul(g.transpose(x, order), weights)
     return g.transpose(moved, [order.index(a) for a in range(rank)])

@@ -88,8 +88,10 @@ def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType)
     here = body.unsqueeze(column, 0)
     after = body.Add(here, body.i64(1))
     size = body.Abs(body.squeeze(body.Slice(state, here, after, body.i64(2)), 2))
+    # rows above have been pivots already
     size = body.Where(body.Less(rows, column), body.scalar(-1, wide), size)
     pivot = body.ArgMax(size, axis=1, keepdims=1)  # [b, 1]
+    # exchange the pivot row with the current one
     others = body.Where(body.Equal(rows, pivot), column, rows)
     swapped = body.Where(body.Equal(rows, column), pivot, others)
     moved = body.GatherND(state, body.unsqueeze(swapped, 2), batch_dims=1)

@@ -75,9 +75,7 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
         elif is_whole or (rounding == "ceil" and is_cut):
             return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
-        return replace(
-            _of(slide.padded(g, x, kernel, fill)), ceil=ceil
-        )  # onnxruntime refuses pads as large as the kernel
+        return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
     return _Framed(x, slide, ceil)
 
 

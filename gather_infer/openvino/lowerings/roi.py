@@ -67,7 +67,7 @@ def _means(
     *,
     shifted: bool,
 ) -> str:
-    """Means of samples in the bins of boxes [r, 4], which are shifted by half an element, or have sides of at least 1."""
+    """Means of samples in the bins of boxes [r, 4]; `shifted` by half an element, else with sides of at least 1."""
     if g.opset >= 22:  # onnxruntime has no kernel of RoiAlign-22
         return _pooled(
             g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=False

@@ -152,6 +152,7 @@ def sparse_fill_empty_rows(op: Layer, g: Fragment) -> tuple[str, str, str]:
     all_rows = g.squeeze(g.Slice(pairs, g.i64(0), g.i64(1), g.i64(1)), 1)
     default = g.Expand(single(op, g, 3), g.dim(added, 0))
     values = g.Concat(op.x(0), default, axis=0)
+    # a stable sort by row: TopK of all elements
     _, order = g.node("TopK", (all_rows, g.Shape(all_rows)), 2, axis=0, largest=False)
     chosen = g.cast(g.Gather(pairs, order, axis=0), DType.INT64, op.dtype(2))
     return chosen, g.Gather(values, order, axis=0), empty

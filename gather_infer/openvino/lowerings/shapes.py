@@ -159,6 +159,7 @@ def transpose(op: Layer, g: Fragment) -> str:
     computed = vector(op, g, 1)
     computed = g.Slice(g.Concat(computed, backwards, axis=0), g.i64(0), g.i64(rank), g.i64(0))
     dims = g.Shape(x)
+    # strides of the axes in the flattened data
     strides = [_product(g, [g.dim(x, after) for after in range(axis + 1, rank)]) for axis in range(rank)]
     sizes = g.Gather(dims, computed, axis=0)
     steps = g.Gather(g.concat(*strides), computed, axis=0)

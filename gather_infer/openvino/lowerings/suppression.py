@@ -74,6 +74,7 @@ def take(g: Fragment, start: State, turns: str, suppress: Suppress, ranks: Seque
     carried += [(value, _FLOAT, rank) for value, rank in zip(start.more, ranks, strict=True)]
     results = repeat(g, g.Max(turns, one), carried, step, 3)[-3:]
     index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
+    # drops the one selection that the Loop makes for turns == 0
     in_time = g.Less(count(g, g.dim(index, 1)), turns)
     return Taken(index, score, g.And(is_one, in_time))
 

@@ -38,7 +38,7 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, alike=True)
 def function(op: Layer, g: Fragment) -> str:
-    """arithmetic/cos-1 and the like: Cos and so on; of integers computed as floats and rounded to the nearest integer."""
+    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats and rounded to the nearest one."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
