@@ -42,7 +42,7 @@ class AddInitializer(_Edit):
     """Add a constant. Its name is new, or that of a value whose node or initializer the same journal removes.
 
     It becomes a Constant node in a function, which has no initializers, and before IR version 4, where each
-    initializer is an input as well: the interface of the model must not change.
+    initializer is also an input. The interface of the model must not change.
     """
 
     tensor: TensorProto

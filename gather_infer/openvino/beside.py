@@ -39,7 +39,7 @@ def beside(source: ModelFile, proto: ModelProto, out: str | os.PathLike[str]) ->
 
 
 def _from(home: Path, data: Path) -> str:
-    """`data` relative to `home`. Raises UsageError where it is not below `home`, or is reached through a link."""
+    """`data` relative to `directory`. Raises UsageError where it is not below that, or is reached through a link."""
     inner = Path(os.path.relpath(data, home))
     if ".." in inner.parts or inner.is_absolute():
         raise UsageError(f"{data}: not in {home} or below it, so that runtimes would not read it from there")

@@ -46,7 +46,7 @@ class Converted:
     op_type, version   the operator, and the opset of OpenVINO that the node belongs to
     operators  the ONNX operators that replace it
     indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": masked, so that the result out of
-               bounds is OpenVINO's. "" for a node that addresses nothing by index, or fails out of bounds as ONNX does
+               bounds is OpenVINO's. "" for a node without indices, or one that fails out of bounds as ONNX does
     draws      it draws random numbers of the same distribution, other than OpenVINO's
     """
 

@@ -36,11 +36,16 @@ class Variable:
 
     name           `variable_id` in the file
     past, present  the input and the output that replace it; "" where it is never read or never assigned
-    initial        kind of its initial value: "constant", the default of the input; "empty", a tensor without elements,
-                   which the caller passes; "computed", used when the input `reset` is true; "none", absent from the
-                   file, where OpenVINO starts with zeros, and with no elements where a dim is dynamic
+    initial        kind of its initial value; see below
     shape          of the initial value, in symbols of the inputs; "" where unknown
     reset          the input that is true where variables restart; "" where no initial value is computed
+
+    Kinds of initial values:
+
+    constant       the default of the input
+    empty          a tensor without elements, which the caller passes
+    computed       used when the input `reset` is true
+    none           not in the file: OpenVINO starts with zeros, and with no elements where a dim is dynamic
     """
 
     name: str

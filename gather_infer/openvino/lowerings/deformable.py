@@ -39,8 +39,8 @@ def _deformable(op: Layer, g: Fragment, *, fades: bool) -> str:
 
     data [N, C, H, W], offsets [N, D*kh*kw*2, h, w], filters [O, C/G, kh, kw], mask [N, D*kh*kw, h, w]
 
-    fades   samples around the data fade to zero, as in ONNX; otherwise a sample outside is 0, and one between the last
-            element and the border equals that element, which clamped offsets and a mask achieve
+    fades   samples around the data fade to zero, as in ONNX. Otherwise a sample outside is 0, and one between the last
+            element and the border equals that element: offsets are clamped, and a mask added
     """
     sizes = [op.size(_WEIGHTS, axis) for axis in (2, 3)]
     kernel = [size for size in sizes if size is not None]

@@ -1,7 +1,7 @@
 """The gather family: Gather, GatherElements, GatherND, GatherTree.
 
-Out of bounds, OpenVINO's Gather returns zeros and ONNX's fails. Where indices are not proved in bounds, the lowering
-masks them: it clamps the indices and selects zeros by Where, or gathers from a table with an added row of zeros.
+Out of bounds, OpenVINO's Gather returns zeros and ONNX's fails. The lowering masks indices that are not proved in
+bounds: it clamps them and selects zeros by Where, or gathers from a table with an added row of zeros.
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/ movement/gather-*
 """
 

@@ -144,8 +144,10 @@ def grn(op: Layer, g: Fragment) -> str:
 def lrn(op: Layer, g: Fragment) -> str:
     """lrn-1: LRN for axis 1, an odd size and rank 4, else AveragePool of the squares.
 
-    data, axes [k]: x / (bias + alpha * s / size^k)^beta, where s is the sum of the squares of the elements within
-    (size - 1) / 2, rounded down, along each axis. ONNX's LRN takes axis 1 alone, and one more element of an even size.
+    data, axes [k]: x / (bias + alpha * s / size^k)^beta
+
+    s is the sum of the squares of the elements within (size - 1) / 2, rounded down, along each axis. ONNX's LRN takes
+    axis 1 alone, and one more element of an even size.
     """
     rank, size = op.rank(0), op.integer("size", least=1)
     axes = sorted(op.axes(1, rank))

@@ -1,7 +1,7 @@
 """Intersection over union of rotated rectangles.
 
-The area of the intersection of two convex shapes is half the sum, over the parts of the edges of each inside the other,
-of the cross products of their ends (Green's theorem). Clipping an edge is simple in the frame of the other rectangle.
+Take the parts of the edges of each shape inside the other: half the sum of the cross products of their ends is the area
+of the intersection (Green's theorem). Clipping an edge is simple in the frame of the other rectangle.
 """
 
 from __future__ import annotations
