@@ -57,7 +57,7 @@ class ConversionResult(PassResult):
     converted       the rewritten nodes; those with `indices == "assumed"` were not proved in bounds, those with `draws`
                     produce other random numbers than OpenVINO
     kept            the nodes without a counterpart in ONNX, which stay in their domain
-    weights         the form of each compressed weight in the result
+    weights         the format of each compressed weight in the result
     variables       the state variables of the model, with the inputs and outputs that replace them
     dropped_inputs  the removed inputs, which only reordered state
     """
@@ -124,7 +124,7 @@ def convert(
                  com.microsoft.MatMulNBits where possible, "float" plain operators as in the file
     beam_idx     "keep" the input that selects which rows of the state are read, or "drop" it, so that rows keep their
                  order. A Gather by such an input is not guarded: its indices count as assumed in bounds
-    random       "refuse" layers that draw random numbers, or use the generators of "onnx": other numbers than
+    random       "refuse" layers that draw random numbers, or convert them to generators of "onnx": other numbers than
                  OpenVINO's, of the same distribution
     opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
     keep_unsupported   leave nodes without a counterpart in their domain instead of refusing them

@@ -104,7 +104,7 @@ def mod(op: Layer, g: Fragment) -> str:
 
 @lowers(*_COMPARISONS, alike=True)
 def comparison(op: Layer, g: Fragment) -> str:
-    """comparison/{equal,less,less-equal,greater,greater-equal}-1: the operators of ONNX."""
+    """comparison/{equal,less,less-equal,greater,greater-equal}-1: Equal, Less, LessOrEqual, Greater, GreaterOrEqual."""
     return _compared(op, g, _COMPARISONS[op.type])
 
 

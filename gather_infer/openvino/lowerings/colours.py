@@ -34,7 +34,7 @@ def nv12(op: Layer, g: Fragment) -> str:
 
 @lowers("I420toRGB", "I420toBGR", since=8)
 def i420(op: Layer, g: Fragment) -> str:
-    """image/i420-to-rgb-8, i420-to-bgr-8: as `nv12`, with separate chroma planes.
+    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize of the chroma planes, then the colour matrix by Mul and Add.
 
     y       [n, h, w, 1], u and v [n, h/2, w/2, 1]; or all in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]

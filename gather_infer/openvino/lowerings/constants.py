@@ -89,13 +89,13 @@ def _parts(packed: Bytes, shifts: Any, mask: int) -> Bytes:
 
 @lowers("Convert", alike=True)
 def convert(op: Layer, g: Fragment) -> str:
-    """type/convert-1: Cast to `destination_type`, with steps where ONNX's Cast differs; see `converted`."""
+    """type/convert-1: Cast to `destination_type`, with more nodes where ONNX's Cast differs. See `converted`."""
     return converted(op, g, op.text("destination_type").lower())
 
 
 @lowers("ConvertLike", alike=True)
 def convert_like(op: Layer, g: Fragment) -> str:
-    """type/convert-like-1: as `convert`, to the element type of input 1."""
+    """type/convert-like-1: as Convert, to the element type of input 1."""
     return converted(op, g, op.element(1))
 
 

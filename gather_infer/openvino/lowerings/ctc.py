@@ -35,7 +35,7 @@ def greedy(op: Layer, g: Fragment) -> str:
 
 @lowers("CTCGreedyDecoderSeqLen", since=6, defined={1: Defined(0, size=(0, 1))})
 def greedy_of_length(op: Layer, g: Fragment) -> tuple[str, str]:
-    """sequence/ctc-greedy-decoder-seq-len-6: as `greedy`, with lengths instead of a mask.
+    """sequence/ctc-greedy-decoder-seq-len-6: as CTCGreedyDecoder, with lengths instead of a mask.
 
     data    [n, t, c], sequence_length [n], blank_index of one element, the last class by default
     result  [n, t], the labels, padded with -1; and [n], their number

@@ -24,13 +24,13 @@ _OFFSETS, _WEIGHTS, _MASK = 1, 2, 3
 
 @lowers("DeformableConvolution", opset=19)
 def deformable_convolution_1(op: Layer, g: Fragment) -> str:
-    """deformable-convolution-1: DeformConv of data, offsets, filters; see `_deformable`."""
+    """deformable-convolution-1: DeformConv of data, offsets, filters. See `_deformable`."""
     return _deformable(op, g, fades=False)
 
 
 @lowers("DeformableConvolution", since=8, opset=19)
 def deformable_convolution_8(op: Layer, g: Fragment) -> str:
-    """deformable-convolution-8: DeformConv of data, offsets, filters, mask (optional); see `_deformable`."""
+    """deformable-convolution-8: DeformConv of data, offsets, filters, mask (optional). See `_deformable`."""
     return _deformable(op, g, fades=op.flag("bilinear_interpolation_pad", False))
 
 

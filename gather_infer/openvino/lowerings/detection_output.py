@@ -32,7 +32,7 @@ class _Sizes:
 @lowers("DetectionOutput", since=1)
 @lowers("DetectionOutput", since=8)
 def detection_output(op: Layer, g: Fragment) -> str:
-    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8.
+    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8: TopK, a suppression Loop, GatherND.
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]

@@ -81,7 +81,7 @@ def interpolate_1(op: Layer, g: Fragment) -> str:
 
 @lowers("Interpolate", since=4)
 def interpolate_4(op: Layer, g: Fragment) -> str:
-    """interpolate-4: as version 1, with a choice of coordinates.
+    """interpolate-4: Resize, or a Gather or MatMul for each axis.
 
     data, sizes, scales, axes (optional); `shape_calculation_mode` selects sizes or scales
     """
@@ -91,7 +91,7 @@ def interpolate_4(op: Layer, g: Fragment) -> str:
 
 @lowers("Interpolate", since=11)
 def interpolate_11(op: Layer, g: Fragment) -> str:
-    """interpolate-11: as version 4, with one input for sizes or scales.
+    """interpolate-11: Resize, or a Gather or MatMul for each axis.
 
     data, sizes or scales, axes (optional)
     """

@@ -26,7 +26,7 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 @lowers("NonMaxSuppression", since=3)
 @lowers("NonMaxSuppression", since=4)
 def indices(op: Layer, g: Fragment) -> str:
-    """sort/non-max-suppression-1, -3 (output_type), -4: the first output of `suppression`."""
+    """sort/non-max-suppression-1, -3 (output_type), -4: the first output of version 5."""
     return suppression(op, g)[0]
 
 
@@ -158,7 +158,7 @@ def _results(op: Layer, g: Fragment, found: str, scores: str) -> tuple[str, str,
 
 @lowers("NMSRotated", since=13)
 def rotated(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sort/nms-rotated-13: a suppression Loop as `suppression`, without decay.
+    """sort/nms-rotated-13: as NonMaxSuppression, in a Loop, without decay of the scores.
 
     boxes   [n, p, 5], x y of the centre, width, height, angle in radians
     """

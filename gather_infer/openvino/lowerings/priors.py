@@ -138,7 +138,7 @@ def _ratios(op: Layer) -> list[float]:
 
 @lowers("PriorBoxClustered")
 def prior_box_clustered(op: Layer, g: Fragment) -> str:
-    """detection/prior-box-clustered-1: as `prior_box`, with given widths and heights."""
+    """detection/prior-box-clustered-1: as PriorBox, with given widths and heights."""
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step = op.number("step", 0)
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step

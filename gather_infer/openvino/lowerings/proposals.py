@@ -181,7 +181,7 @@ def _by_place(
 
 @lowers("GenerateProposals", since=9)
 def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """detection/generate-proposals-9: as `proposal`, with anchors as an input.
+    """detection/generate-proposals-9: anchors of an input, moved by deltas, then TopK and a suppression Loop.
 
     im_info  [n, 3 or 4], height, width and scales; anchors [h, w, a, 4], x0 y0 x1 y1
     boxesdeltas [n, 4 * a, h, w], scores [n, a, h, w]
@@ -216,7 +216,7 @@ def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
 @lowers("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
 def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
-    """detection/experimental-detectron-generate-proposals-single-image-6: as `proposal`, with anchors as an input.
+    """detection/experimental-detectron-generate-proposals-single-image-6: as GenerateProposals, for one image.
 
     im_info  [3], height, width, scale; anchors [h * w * a, 4], x0 y0 x1 y1; deltas [4 * a, h, w], scores [a, h, w]
     result   [post_nms_count, 4] and [post_nms_count], padded with zeros

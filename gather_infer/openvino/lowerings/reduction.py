@@ -24,7 +24,7 @@ _EXTREMES: Final = ("ReduceMax", "ReduceMin")
 
 @lowers(*_SUMS, *_EXTREMES, alike=True)
 def reduced(op: Layer, g: Fragment) -> str:
-    """reduce-{sum,prod,mean,max,min}-1: ReduceSum and the like; no reduction for an empty list of axes.
+    """reduce-{sum,prod,mean,max,min}-1: ReduceSum and so on; an empty list of axes means no reduction.
 
     An axis may be listed twice in OpenVINO, not in ONNX.
     """
