@@ -88,7 +88,7 @@ def group_normalization(op: Layer, g: Fragment) -> str:
 
 @lowers("MVN")
 def mvn_1(op: Layer, g: Fragment) -> str:
-    """mvn-1: ReduceMean over all axes but the first, or but the first two; `eps` is inside the root."""
+    """mvn-1: ReduceMean, Sub and Div over all axes but the first, or but the first two; `eps` is inside the root."""
     first = 1 if op.flag("across_channels", True) else 2
     axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
     return _mvn(op, g, g.i64(*axes), is_inside=True)
@@ -96,7 +96,7 @@ def mvn_1(op: Layer, g: Fragment) -> str:
 
 @lowers("MVN", since=6)
 def mvn_6(op: Layer, g: Fragment) -> str:
-    """mvn-6: ReduceMean over the axes of an input.
+    """mvn-6: ReduceMean, Sub and Div over the axes of an input.
 
     data, axes [k]
     """
