@@ -80,7 +80,7 @@ class Refused:
 class Plan:
     """The edits, and the refused nodes; masking indices out of bounds would convert `unproved` of these.
 
-    dead   removals of constants that only rewritten nodes have read
+    dead_edits   removals of constants that only rewritten nodes have read
     """
 
     converted: list[Converted] = field(default_factory=list)

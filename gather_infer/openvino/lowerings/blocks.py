@@ -155,7 +155,7 @@ class _Window:
 
     count          number of positions
     before, after  zero pads
-    places         [size, count], index of each element in the padded axis
+    positions      [size, count], index of each element in the padded axis
     """
 
     def __init__(

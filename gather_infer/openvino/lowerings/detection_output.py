@@ -125,7 +125,7 @@ def _real(op: Layer, g: Fragment, known: _Sizes) -> str:
 
 
 def _best(g: Fragment, scores: str, most: int, known: _Sizes) -> str:
-    """Flags of the `most` best scores of each image, among scores [n, classes, priors]."""
+    """Flags of the `limit` best scores of each image, among scores [n, classes, priors]."""
     whole = product(g, known.classes, known.priors)
     flat = reshape(g, scores, known.images, whole)
     _, first = g.node("TopK", (flat, g.Min(sizes(g, whole), g.i64(most))), 2, axis=1)

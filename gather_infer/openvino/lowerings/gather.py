@@ -180,7 +180,7 @@ class _Gather:
         return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
 
     def counted(self, axis: int, factor: int, more: int) -> str:
-        """factor * rows + more, a scalar, with the number of rows of the table."""
+        """factor * rows + offset, a scalar, with the number of rows of the table."""
         g, size = self.g, self.op.size(0, axis) if self.op.has_rank(0) else None
         if size is not None:
             return g.scalar(factor * size + more, DType.INT64)

@@ -248,7 +248,7 @@ class Layer:
         return text in ("true", "1")
 
     def text(self, name: str, default: str | None = None, *, among: Sequence[str] = ()) -> str:
-        """A string attribute; lower-cased when `among` lists the allowed values. Required unless it has a default.
+        """A string attribute; lower-cased when `choices` lists the allowed values. Required unless it has a default.
 
         Raises SpecViolation.
         """

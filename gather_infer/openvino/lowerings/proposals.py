@@ -61,7 +61,7 @@ def _cut(g: Fragment, boxes: str, extent: str) -> str:
 
 
 def _large(g: Fragment, boxes: str, least: str, *, offset: float) -> str:
-    """Flags of the boxes [..., 4] whose width and height are at least `least`: [...]."""
+    """Flags of the boxes [..., 4] whose width and height are at least `lower`: [...]."""
     sides = g.Add(g.Sub(part(g, boxes, 2, 4, -1), part(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
     fits = g.GreaterOrEqual(sides, least)
     return g.And(at(g, fits, 0, -1), at(g, fits, 1, -1))

@@ -86,7 +86,7 @@ def _check_wanted(op: Layer, g: Fragment) -> None:
 
 
 def _uniform(op: Layer, g: Fragment, dims: str, dtype: DType, least: float = 0.0) -> str:
-    """Numbers in [least, 1), with dims from a vector of int64."""
+    """Numbers in [lower, 1), with dims from a vector of int64."""
     shape = g.ConstantOfShape(dims)
     return g.RandomUniformLike(shape, dtype=int(dtype), low=least, high=_BELOW_ONE, seed=_seed(op))
 

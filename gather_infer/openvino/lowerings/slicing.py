@@ -95,7 +95,7 @@ def _mask(op: Layer, name: str, count: int) -> list[bool]:
 
 
 def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, str]:
-    """Begin, end and step of one of `whole` entries, vectors of one element."""
+    """Begin, end and step of one of `total` entries, vectors of one element."""
     count = entry + 1
     begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, whole)
     if _mask(op, "shrink_axis", count)[entry]:
@@ -112,7 +112,7 @@ def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, s
 
 
 def _entry(op: Layer, g: Fragment, index: int, entry: int, whole: int) -> str:
-    """One of `whole` elements of an input, a vector of one element."""
+    """One of `total` elements of an input, a vector of one element."""
     elements = op.ints(index, count=whole)
     if elements is not None:
         return g.i64(elements[entry])
