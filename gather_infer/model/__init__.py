@@ -1,6 +1,6 @@
-"""Models on disk: opening without reading weights, indexing, editing by journal, saving whole or not at all.
+"""Models on disk: open without reading weights, build the def-use index, edit by journal, save atomically.
 
-Names are resolved on first use: to open a model takes nothing of what edits it.
+Names are imported lazily: opening a model does not load the editing modules.
 """
 
 from __future__ import annotations

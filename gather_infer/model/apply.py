@@ -1,4 +1,4 @@
-"""Applying the edits of a pass to a copy of the model, once, in time linear in its size."""
+"""Apply the edits of a pass to a copy of the model, all at once, in time linear in its size."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from gather_infer.model.paths import Body, graph_at, subgraphs
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.places import MAIN, GraphPath, Root
 
-_INITIALIZERS_NEED_NO_INPUT = 4  # the IR version since which
+_INITIALIZERS_NEED_NO_INPUT = 4  # the IR version from which an initializer need not be an input
 
 
 @dataclass(slots=True)
 class _Changes:
     """The edits of one graph.
 
-    replaced  old name -> new name, for reads that stay
-    taken     name that an edit gave to a new value -> name of the graph output that it takes over
-    moved     such an output -> new name of the value that had it, where the node that writes it stays
-    gone      names whose definition goes and is not made anew
+    replaced        old name -> new name, for reads that stay
+    takeovers       name that an edit gave to a new value -> name of the graph output that it takes over
+    displaced       such an output -> new name of its former value, where the node that writes that stays
+    removed_values  names whose definition is removed and not replaced
     """
 
     constants: list[TensorProto] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Changes:
 
 
 def apply(journal: Journal, model: ModelProto) -> ModelProto:
-    """A copy of `model` with the edits made; whatever no edit names stays equal as a message.
+    """A copy of `model` with the edits applied; a message that no edit refers to stays equal.
 
     Raises ModelStructureError when a replaced name means two values in nested graphs of the model.
     """
@@ -74,7 +74,7 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
         if outputs:
             names = names or Names(result)
             _keep_outputs(changes, body, outputs, names)
-    # Reads first, while every path still leads to its graph; then the lists, inner graphs first.
+    # Redirect reads first, while every path still leads to its graph; then rebuild the lists, inner graphs first.
     for path, changes in plan.items():
         if changes.replaced:
             _redirect(graph_at(result, path), changes.replaced)
@@ -85,7 +85,7 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
 
 
 def apply_to(body: Body, edits: Iterable[Edit], ir_version: int) -> None:
-    """Make edits of one graph, that replace no uses, in the graph itself; those of its subgraphs are not among them."""
+    """Apply edits of one graph in place. The edits replace no uses, and edit no subgraph."""
     changes = _Changes()
     for edit in edits:
         _collect(changes, edit)
@@ -110,7 +110,7 @@ def _collect(changes: _Changes, edit: Edit) -> None:
 
 
 def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
-    """The replacements with chains followed: a -> b, b -> c is a -> c, b -> c."""
+    """The replacements with chains followed: a -> b, b -> c becomes a -> c, b -> c."""
     result = {}
     for old in replaced:
         new = old
@@ -118,7 +118,7 @@ def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
             if new not in replaced:
                 break
             new = replaced[new]
-        assert new not in replaced, f"the replacements of {old} go round in a circle"
+        assert new not in replaced, f"the replacements of {old} form a cycle"
         result[old] = new
     return result
 
@@ -128,9 +128,9 @@ def _inputs(body: Body) -> set[str]:
 
 
 def _settle_gone(changes: _Changes, body: Body, given: Set[str]) -> None:
-    """Find out which names go. `given` are the inputs that have to stay."""
+    """Compute the names whose definition is removed. `required_inputs` have to stay."""
     assert all(0 <= position < len(body.node) for position in changes.removed), "a removed node is in its graph"
-    assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a place in the graph"
+    assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a position in the graph"
     gone = {name for position in changes.removed for name in body.node[position].output if name} | changes.dropped
     made = _made(changes)
     kept = {name for i, node in enumerate(body.node) if i not in changes.removed for name in node.output}
@@ -149,13 +149,14 @@ def _made(changes: _Changes) -> list[str]:
 
 
 def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: Names) -> None:
-    """Settle the replaced names that are outputs of the graph."""
+    """Keep the names of graph outputs whose values are replaced."""
     made = set(_made(changes)) - set(_outputs(body))
     writers = {name: i for i, node in enumerate(body.node) if i not in changes.removed for name in node.output if name}
     for output in outputs:
         new = changes.replaced[output]
         if output not in changes.gone and output not in writers:
-            continue  # an input or initializer: the output goes on naming it
+            continue  # an input or initializer: the output keeps referring to it
+        # A value that the journal adds takes over the name of the output.
         if new in made and new not in changes.taken:
             changes.taken[new] = output
             for old, target in list(changes.replaced.items()):
@@ -167,6 +168,7 @@ def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: 
                 changes.moved[output] = names.fresh(f"{output}_unused")
                 _rename_output(body.node[writers[output]], output, changes.moved[output])
         elif output in changes.gone:
+            # An Identity copies any other value to the output.
             source = changes.taken.get(new, new)
             node = helper.make_node("Identity", [source], [output], name=names.fresh(f"{output}_identity"))
             changes.inserted.setdefault(len(body.node), []).append(node)
@@ -184,7 +186,7 @@ def _outputs(body: Body) -> list[str]:
 
 
 def _redirect(body: Body, replaced: Mapping[str, str]) -> None:
-    """Let every read in `body` and below follow `replaced`; what an inner graph defines itself is not meant."""
+    """Rename the reads in `body` and its subgraphs by `replaced`, except where an inner graph shadows a name."""
     pending: list[tuple[Body, Mapping[str, str]]] = [(body, replaced)]
     while pending:
         body, renames = pending.pop()
@@ -205,8 +207,8 @@ def _rename_inputs(node: NodeProto, renames: Mapping[str, str]) -> None:
 
 
 def _visible_below(graph: Body, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """The renames that hold in a subgraph. Raises ModelStructureError when it defines a new name otherwise."""
-    assert not isinstance(graph, FunctionProto), "a function is nobody's subgraph"
+    """The renames that apply in a subgraph. Raises ModelStructureError when it shadows a new name."""
+    assert not isinstance(graph, FunctionProto), "a function is not a subgraph"
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     own |= {tensor.values.name for tensor in graph.sparse_initializer}
     own |= {name for node in graph.node for name in node.output}
@@ -220,7 +222,7 @@ def _visible_below(graph: Body, renames: Mapping[str, str]) -> Mapping[str, str]
 
 
 def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) -> dict[str, str]:
-    """What inserted nodes of graph `path` have to read instead: names that move or go, here or outside."""
+    """Renames for reads of nodes inserted into graph `path`: names displaced or removed, here or in an outer graph."""
     renames: dict[str, str] = {}
     for outer, changes in plan.items():
         if outer.contains(path):
@@ -257,15 +259,15 @@ def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_versi
 
 
 def _keep(field: Any, messages: Iterable[Message]) -> None:
-    """Set a repeated field to `messages`, in one go: single removals are quadratic."""
+    """Set a repeated field to `messages` in one pass: single removals are quadratic."""
     kept = list(messages)
     del field[:]
     for message in kept:
-        field.add().CopyFrom(message)  # any depth: `extend` would write and read it
+        field.add().CopyFrom(message)  # works at any depth: `extend` would serialise and parse the message
 
 
 def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str]) -> NodeProto:
-    """A copy of an inserted node that reads and writes under other names, subgraphs included."""
+    """A copy of an inserted node with renamed reads and writes, subgraphs included."""
     holder = FunctionProto()
     copy: NodeProto = holder.node.add()
     copy.CopyFrom(node)

@@ -1,4 +1,4 @@
-"""What a pass wants to change, as data: addressed by graph path and position, with who, why and at what cost."""
+"""The edits of a pass as data: addressed by graph path and position, with their author, reason and cost."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceUses(_Edit):
-    """Whoever reads `old`, defined in the graph or seen by it, reads `new` instead; both always hold the same.
+    """Redirect every read of `old`, in the graph and its subgraphs, to `new`; both must always hold the same value.
 
-    Inserted nodes are not touched (they may compute `new` from `old`), unless `old` goes in the same journal.
-    An output of the graph called `old` keeps its name: what the journal adds as `new` takes the name over, another
+    Inserted nodes are not redirected (they may compute `new` from `old`), unless the same journal removes `old`.
+    A graph output called `old` keeps its name: a value added as `new` by the journal takes the name over. Any other
     value is passed on by an Identity once the node that wrote `old` is removed.
     """
 
@@ -39,10 +39,10 @@ class ReplaceUses(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddInitializer(_Edit):
-    """A new constant. Its name is new, or that of a value whose node or initializer goes in the same journal.
+    """Add a constant. Its name is new, or that of a value whose node or initializer the same journal removes.
 
     It becomes a Constant node in a function, which has no initializers, and before IR version 4, where each
-    initializer is an input as well: the interface of the model must not change.
+    initializer is also an input. The interface of the model must not change.
     """
 
     tensor: TensorProto
@@ -50,9 +50,9 @@ class AddInitializer(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertNodes(_Edit):
-    """New nodes, in order, right before the node at `before`; the number of nodes means the end.
+    """Insert nodes, in order, directly before the node at `before`; the number of nodes means the end.
 
-    origin   the position of a removed node that the only new one is, with other inputs or outputs or elsewhere
+    origin   the position of the removed node that the only inserted one replaces with other inputs, outputs or position
     """
 
     nodes: tuple[NodeProto, ...]
@@ -62,17 +62,17 @@ class InsertNodes(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveNode(_Edit):
-    """The node at `node` goes. Outputs that are still read must be replaced or defined anew."""
+    """Remove the node at `node`. Outputs that are still read must be replaced or redefined."""
 
     node: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveInitializer(_Edit):
-    """An initializer, dense or sparse, goes.
+    """Remove an initializer, dense or sparse.
 
-    Before IR version 4 each is an input of the main graph as well, which nobody feeds and which goes with it. From then
-    on, and in subgraphs, one that is an input stays: the input would become required.
+    Before IR version 4 the main graph lists each as an input, which no caller feeds; that input is removed too. From
+    version 4 on, and in subgraphs, an initializer that is an input stays: otherwise the input would become required.
     """
 
     name: str
@@ -80,7 +80,7 @@ class RemoveInitializer(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOpset(_Edit):
-    """The model, or the function that `path` is in, imports `version` of `domain`."""
+    """Import `version` of `domain` in the model, or in the function of `path`."""
 
     domain: str
     version: int
@@ -91,7 +91,7 @@ Edit: TypeAlias = "ReplaceUses | AddInitializer | InsertNodes | RemoveNode | Rem
 
 @dataclass(slots=True)
 class Journal:
-    """The edits of one pass, in the order in which it asked for them."""
+    """The edits of one pass, in the order of their addition."""
 
     edits: list[Edit] = field(default_factory=list)
 
@@ -103,11 +103,11 @@ class Journal:
 
     @property
     def cost(self) -> int:
-        """Bytes that the model grows by, as the passes say."""
+        """Bytes that the model grows by, as estimated by the passes."""
         return sum(edit.cost for edit in self.edits)
 
     def describe(self, model: ModelProto) -> list[str]:
-        """A line per edit of `model`, as `--dry-run` prints them; one for a node that takes the place of another."""
+        """A line per edit of `model`, as `--dry-run` prints them; a node and its replacement share one line."""
         lines: list[str] = []
         places = self._taken_places(model)
         told = {id(node) for _, node in places.values()}
@@ -124,7 +124,7 @@ class Journal:
         return lines
 
     def _taken_places(self, model: ModelProto) -> dict[tuple[GraphPath, int], tuple[InsertNodes, NodeProto]]:
-        """By a removed node the one in its place: the same one changed, or one that writes what it has written."""
+        """The replacement of each removed node: the same node changed, or one that writes one of its outputs."""
         inserted = [edit for edit in self.edits if isinstance(edit, InsertNodes)]
         found = {(edit.path, edit.origin): (edit, edit.nodes[0]) for edit in inserted if edit.origin is not None}
         writers = {
@@ -171,7 +171,7 @@ def _what(edit: Edit, model: ModelProto) -> str:
 
 
 def _replaced(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
-    """What becomes of a node in whose place another one stands, or the same one as it is now."""
+    """Description of the replacement of a node by another one, or by its changed form."""
     is_alike = (old.domain, old.op_type, list(old.attribute)) == (new.domain, new.op_type, list(new.attribute))
     if edit.origin is not None or is_alike:
         return _changed(old, new)
@@ -179,7 +179,7 @@ def _replaced(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
 
 
 def _changed(old: NodeProto, new: NodeProto) -> str:
-    """How a node differs from what it was."""
+    """Description of the differences between two forms of a node."""
     reads = _renamed(old.input, new.input)
     writes = _renamed(old.output, new.output)
     if writes and not reads:
@@ -192,7 +192,7 @@ def _changed(old: NodeProto, new: NodeProto) -> str:
 
 
 def _renamed(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
-    """The names of a list that are others now, each pair once."""
+    """Pairs of old and new names that differ, each pair once."""
     return list(dict.fromkeys((a, b) for a, b in zip_longest(old, new, fillvalue="") if a != b))
 
 

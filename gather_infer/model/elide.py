@@ -1,8 +1,8 @@
-"""Opening and closing of elided tensors: large payloads left in their file, and put back when a model is written.
+"""Lazy external tensors: leave large payloads in their file on opening, and restore them when the model is written.
 
-Elided are `raw_data`, and packed `float_data` / `double_data`, whose wire form equals the raw form. Packed integers
-(`int32_data`, `int64_data`, `uint64_data`) are varints, and `string_data` is one field per string: they stay inline,
-because no external tensor could point at them.
+Lazy payloads are `raw_data`, and packed `float_data` / `double_data`, whose wire form equals the raw form. Packed
+integers (`int32_data`, `int64_data`, `uint64_data`) are varints, and `string_data` is one field per string: they stay
+inline, because no external tensor could refer to them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGE_BYTES = 1024  # payloads up to this size are parsed
 
 _RAW = TENSOR_FIELDS["raw_data"]
 _PACKED_LIKE_RAW: dict[int, int] = {
-    # field that a data type stores its elements in, packed to the same bytes as raw_data
+    # data type -> typed field whose packed form has the same bytes as raw_data
     TensorProto.FLOAT: TENSOR_FIELDS["float_data"],
     TensorProto.COMPLEX64: TENSOR_FIELDS["float_data"],
     TensorProto.DOUBLE: TENSOR_FIELDS["double_data"],
@@ -51,7 +51,7 @@ _SEGMENT = TENSOR_FIELDS["segment"]
 class Payload:
     """A payload left in the model's file: bytes [offset, offset + nbytes), the value of field `field`.
 
-    `explicit_location`: the tensor said `data_location: DEFAULT` in so many words.
+    `explicit_location`: the tensor had an explicit `data_location: DEFAULT`.
     """
 
     offset: int
@@ -66,8 +66,8 @@ Ledger: TypeAlias = Mapping[tuple[int, int], Payload]
 def elide(buffer: Buffer, location: str) -> tuple[bytes | None, Ledger]:
     """The serialised model with every large payload replaced by a reference to its bytes in file `location`.
 
-    Returns None for the model when nothing in it is large. The ledger finds a payload by (offset, nbytes).
-    Raises WireError when the bytes cannot be a model, UnusualWire when only protobuf can tell.
+    Returns None for the model when it has no large payload. The table maps (offset, nbytes) to payloads.
+    Raises WireError when the bytes cannot be a model, UnsupportedWire when only protobuf can decide.
     """
     ledger: dict[tuple[int, int], Payload] = {}
     window = Window(buffer)
@@ -97,7 +97,7 @@ def elide(buffer: Buffer, location: str) -> tuple[bytes | None, Ledger]:
 
 
 def reference(location: str, offset: int, nbytes: int) -> bytes:
-    """The fields that make a tensor external: wire bytes to be added to a TensorProto."""
+    """The wire bytes that make a TensorProto external when appended to it."""
     tensor = TensorProto(data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(nbytes))):
         tensor.external_data.add(key=key, value=value)
@@ -106,7 +106,7 @@ def reference(location: str, offset: int, nbytes: int) -> bytes:
 
 
 def restored(tensor: bytes, payload: Payload, region: object) -> Splice:
-    """The elided `tensor` with the payload `region` back in its field, as it was in the file."""
+    """The lazy `tensor` with the payload `region` back in its field, as it was in the file."""
     out = Splice()
     for field in scan(tensor, 0, len(tensor)):
         if field.number not in (_LOCATION, _EXTERNAL):
@@ -120,7 +120,7 @@ def restored(tensor: bytes, payload: Payload, region: object) -> Splice:
 def _large_payload(buffer: Buffer, start: int, stop: int) -> tuple[Payload, list[Field]] | None:
     """The payload of the TensorProto at [start, stop), with the fields that its reference replaces, in order.
 
-    None when the tensor is to be kept: small, already external, in segments, or stored in any unusual way.
+    None when the tensor stays inline: small, already external, in segments, or encoded in an unusual way.
     """
     data: Field | None = None
     location: Field | None = None

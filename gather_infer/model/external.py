@@ -1,4 +1,4 @@
-"""External tensor data: where a tensor says its bytes are, and whether it may.
+"""External tensor data: its location, and the checks that allow reading it.
 
 https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
 """
@@ -34,7 +34,7 @@ _BITS_OF = {number: _BITS[name] for number, name in _NAMES.items() if name in _B
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What an external tensor's `external_data` says; `offset` and `length` in bytes, `length` None when absent."""
+    """The `external_data` of a tensor; `offset` and `length` in bytes, `length` None when absent."""
 
     location: str
     offset: int
@@ -42,7 +42,7 @@ class Reference:
 
 
 def called(tensor: TensorProto) -> str:
-    """What messages call a tensor; that of an attribute often has no name."""
+    """Label of a tensor in messages; that of an attribute often has no name."""
     return f"tensor {tensor.name!r}" if tensor.name else "a constant without a name"
 
 
@@ -53,12 +53,12 @@ def type_name(tensor: TensorProto) -> str:
 
 
 def element_bits(data_type: int) -> int | None:
-    """Bits of an element in raw form, where elements are packed; None for strings and what ONNX does not have."""
+    """Bits of an element in raw form, where elements are packed; None for strings and unknown data types."""
     return _BITS_OF.get(data_type)
 
 
 def raw_nbytes(tensor: TensorProto) -> int:
-    """Bytes that the elements take in raw form, from dims and data type alone.
+    """Bytes of the elements in raw form, from dims and data type alone.
 
     Raises ModelReadError for a negative dim, a string tensor or a data type that ONNX does not have.
     """
@@ -77,7 +77,7 @@ def is_external(tensor: TensorProto) -> bool:
 
 
 def reference_of(tensor: TensorProto) -> Reference:
-    """What the external `tensor` refers to.
+    """The reference of the external `tensor`.
 
     Raises ModelReadError when there is no location, or offset or length is not a number >= 0.
     """
@@ -97,7 +97,7 @@ def _size(tensor: TensorProto, key: str, text: str) -> int:
 
 
 def location_fault(location: str, *, windows: bool = os.name == "nt") -> str | None:
-    """Why `location` may not be used, None when it may: it must be a relative path that stays below its directory."""
+    """The reason why `location` is not allowed, None when it is: it must be a relative path below its directory."""
     if "\0" in location:
         return "contains a NUL"
     path = PureWindowsPath(location) if windows else PurePosixPath(location)
@@ -105,14 +105,14 @@ def location_fault(location: str, *, windows: bool = os.name == "nt") -> str | N
         return "is not relative to the model"
     if windows and "\\" in location:
         return "contains a backslash"
-    # On other systems a backslash is a character like any other, but a model must not mean two files.
+    # On other systems a backslash is an ordinary character, but a location must not name different files per system.
     if ".." in PureWindowsPath(location).parts:
         return "leaves the directory of the model"
     return None
 
 
 def data_file(location: str, directory: Path, model: Path | None = None) -> Path:
-    """The file that `location` names, in `directory` or, when the model is a link, beside the file it points to.
+    """The file that `location` names, in `directory` or, when the model is a link, in the directory of its target.
 
     Raises ModelReadError when the location is not allowed, leaves the directory through a link, or is no file.
     """

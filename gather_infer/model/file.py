@@ -1,4 +1,4 @@
-"""ModelFile: a model whose large payloads stay on disk until somebody asks for their values."""
+"""ModelFile: a model whose large payloads stay on disk until their values are read."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, Wire
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
-WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: that is faster than the walk, and costs no memory
+WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: faster than the wire scan, at no cost in memory
 STDIN = "-"
 
 _NEWEST = (1 << 31) - 1
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
-    # data types whose raw form is an array of a dtype that numpy has
+    # data types whose raw form is an array of a native numpy dtype
     getattr(TensorProto, name): np.dtype(dtype)
     for name, dtype in {
         "FLOAT": "<f4", "DOUBLE": "<f8", "FLOAT16": "<f2", "COMPLEX64": "<c8", "COMPLEX128": "<c16", "BOOL": "?",
@@ -49,20 +49,20 @@ _NATIVE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """A model, and where its tensors' bytes are.
+    """A model, and the location of its tensors' bytes.
 
-    `proto`     valid ONNX, never to be modified: an elided tensor is an external tensor into the model's own file
+    `proto`     valid ONNX, never to be modified: a lazy tensor is an external tensor whose location is the model's file
     `size`      bytes of the model's file, 0 for a model in memory
     `path`      the file, None for a model in memory or from standard input
     `base_dir`  directory of the external data, None when there is no such directory
-    `source`    the file that the elided payloads are in, None when nothing is elided
-    `ledger`    the elided payloads by (offset, nbytes)
+    `source`    the file that holds the lazy payloads, None when there are none
+    `payloads`  the lazy payloads by (offset, nbytes)
     `original`  the bytes that a model from a stream was parsed from
-    `foreign`   what the file is when it is no ONNX, as messages say it; then it is not rewritten
-    `dialects`  how operators are inferred that are not ONNX's
-    `hints`     types that the file states beside the model, by value: compared with what is inferred, and believed
-                where nothing is
-    `label`     what messages call the model, None for its path; that of the file which a model in memory was made of
+    `foreign_format`  the format of a file that is not ONNX, as messages name it; such a file is never rewritten
+    `dialects`  inference rules for operators that are not part of ONNX
+    `hints`     types that the file states outside of the proto, by value: checked against the inferred types, and used
+                where inference finds none
+    `label`     the name of the model in messages, None for its path; a model made from a file keeps that file's name
     """
 
     proto: ModelProto
@@ -81,14 +81,14 @@ class ModelFile:
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
         """A model in memory. `proto` is neither copied nor modified; external data is looked up in `base_dir`.
 
-        Raises ModelReadError for an opset version that is none.
+        Raises ModelReadError for an opset version outside 32 bits.
         """
         _require_versions(proto, "<model>")
         return ModelFile(proto, base_dir=None if base_dir is None else Path(base_dir))
 
     @staticmethod
     def from_bytes(data: bytes, base_dir: PathLike | None = None, *, name: str = "<bytes>") -> ModelFile:
-        """A serialised model in memory; `name` is what errors call it. Raises ModelReadError."""
+        """A serialised model in memory; messages call it `name`. Raises ModelReadError."""
         if not data:
             raise ModelReadError(f"{name}: empty")
         proto = _parse(data, name)
@@ -96,13 +96,13 @@ class ModelFile:
 
     @property
     def name(self) -> str:
-        """What messages call the model."""
+        """The name of the model in messages."""
         if self.label is not None:
             return self.label
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:
-        """Where the elided `tensor` is in the model's own file, None for any other tensor. Units: bytes."""
+        """Position of a lazy `tensor` in the model's own file, None for any other tensor. Units: bytes."""
         if self.source is None or not is_external(tensor):
             return None
         entries = {entry.key: entry.value for entry in tensor.external_data}
@@ -113,7 +113,7 @@ class ModelFile:
         return self.ledger.get((int(entries["offset"]), int(entries["length"])))
 
     def region(self, tensor: TensorProto) -> Region | None:
-        """The bytes on disk of an elided or external tensor in raw form, None for a tensor with inline data.
+        """The bytes on disk of a lazy or external tensor in raw form, None for a tensor with inline data.
 
         Raises ModelReadError when external data is missing, out of range, or not allowed.
         """
@@ -135,9 +135,9 @@ class ModelFile:
             raise ModelReadError(f"{self.name}: {error}") from error
 
     def missing(self, tensor: TensorProto) -> str | None:
-        """Why the external data of a tensor is not to be had; None when it is, or is not external.
+        """The reason why the external data of a tensor cannot be read; None when it can, or when it is inline.
 
-        Of a model in memory nothing is known: nobody says where its data is.
+        Always None for a model in memory, whose directory is unknown.
         """
         if not is_external(tensor) or self.base_dir is None or self.payload(tensor) is not None:
             return None
@@ -148,18 +148,18 @@ class ModelFile:
         return None
 
     def require_data(self) -> None:
-        """Raises ModelReadError when external data is missing, out of range, or not allowed: none of it is read."""
+        """Raise ModelReadError when external data is missing, out of range, or not allowed. Reads none of it."""
         for tensor in iter_tensors(self.proto):
             missing = self.missing(tensor)
             if missing is not None:
-                raise self._error(tensor, f"{missing}; to write the model takes its bytes, to infer shapes does not")
+                raise self._error(tensor, f"{missing}; writing the model needs its bytes, shape inference does not")
 
     def is_out_of_reach(self, tensor: TensorProto) -> bool:
-        """True for external data of a model in memory: there is no directory that it could be relative to."""
+        """True for external data of a model in memory, which has no directory to resolve the location against."""
         return is_external(tensor) and self.base_dir is None and self.payload(tensor) is None
 
     def nbytes(self, tensor: TensorProto) -> int:
-        """Bytes of the elements in raw form, without reading them; of a string tensor, of its encoded strings.
+        """Bytes of the elements in raw form, without reading them; for a string tensor, of its encoded strings.
 
         Raises ModelReadError for a negative dim or a data type that ONNX does not have.
         """
@@ -168,9 +168,9 @@ class ModelFile:
         return raw_nbytes(tensor)
 
     def tensor(self, tensor: TensorProto) -> npt.NDArray[Any]:
-        """The values, shaped as `dims`; possibly read-only. Strings are `str` objects; dtypes that numpy lacks
-        (bfloat16, float8, int4, ...) are onnx's own.
+        """The values, shaped as `dims`; possibly read-only. Strings are `str` objects.
 
+        Data types without a numpy dtype (bfloat16, float8, int4, ...) use the dtypes of onnx.
         Raises ModelReadError when the data is missing, or does not fit dims and data type.
         """
         if tensor.data_type == TensorProto.STRING and not is_external(tensor):
@@ -189,9 +189,9 @@ class ModelFile:
         return self._convert(tensor, inline)
 
     def with_weights(self) -> ModelProto:
-        """A copy of `proto` with the elided payloads inline again, in the fields where the file has them.
+        """A copy of `proto` with the lazy payloads inline again, in the fields that the file uses.
 
-        External data stays external, as `onnx.load(path, load_external_data=False)` leaves it.
+        External data stays external, as after `onnx.load(path, load_external_data=False)`.
         Raises ModelReadError when the file has changed.
         """
         copy = ModelProto()
@@ -223,7 +223,7 @@ class ModelFile:
 def open_model(path: PathLike) -> ModelFile:
     """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input, which is read whole.
 
-    Raises ModelReadError, one clear line, when there is no model.
+    Raises ModelReadError, with a one-line reason, when there is no model.
 
         >>> model = gather_infer.open_model("fixtures/bert-torchscript.onnx")
         >>> print(len(model.proto.graph.node))
@@ -303,7 +303,7 @@ def _parse(data: Buffer, name: str) -> ModelProto:
 
 
 def _require_versions(proto: ModelProto, name: str) -> None:
-    """Raise ModelReadError for an opset version that is none: the field holds 64 bits, onnx and runtimes read 32."""
+    """Raise ModelReadError for an opset version outside 32 bits: the field holds 64, onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
         if not -_NEWEST - 1 <= entry.version <= _NEWEST:
@@ -333,8 +333,8 @@ def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
 def _strict_model() -> type[Any]:
     """ModelProto read as proto3, whose parser demands that strings are UTF-8.
 
-    proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Asking each text in
-    Python takes 40 times as long as a second parse.
+    proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Reading each text
+    in Python takes 40 times as long as a second parse.
     """
     file = descriptor_pb2.FileDescriptorProto()
     ModelProto.DESCRIPTOR.file.CopyToProto(file)

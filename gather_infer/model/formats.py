@@ -1,4 +1,4 @@
-"""What a file is that is no ONNX model, told by its first bytes, and what to do with it."""
+"""Recognition of files that are not ONNX by their first bytes, with advice for each format."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from typing import Final
 
 HEAD: Final = 512
-"""First bytes of a file that are looked at."""
+"""Number of leading bytes that are examined."""
 
 _PYTORCH = "torch.onnx.export makes ONNX of a model in Python"
 _BEGINS: Final = (
-    # what a file begins with, and what it is then
+    # first bytes of a file, and its description
     (b"version https://git-lfs", "a Git LFS pointer, not the model itself; `git lfs pull` fetches it"),
     (b"\x1f\x8b", "compressed with gzip; gunzip it first"),
     (b"BZh", "compressed with bzip2; bunzip2 it first"),
@@ -23,10 +23,10 @@ _BEGINS: Final = (
 
 
 def known_format(head: bytes, name: str) -> str:
-    """What a file is, in words; empty when its first bytes do not tell.
+    """Description of a file that is not ONNX; "" when its first bytes match no known format.
 
     head   its first HEAD bytes, or all of fewer
-    name   its path, or what a stream is called
+    name   its path, or the label of a stream
     """
     for start, text in _BEGINS:
         if head.startswith(start):
@@ -41,7 +41,7 @@ def known_format(head: bytes, name: str) -> str:
 
 
 def _zip(head: bytes) -> str:
-    """An archive, by the name of its first member."""
+    """Description of an archive, by the name of its first member."""
     if b"/data.pkl" in head or b"constants.pkl" in head or b"/.data/" in head:
         return f"a model of PyTorch (.pt), not ONNX; {_PYTORCH}"
     if b".npy" in head[:128]:
@@ -58,7 +58,7 @@ def _markup(head: bytes) -> str:
 
 
 def _weights(name: str) -> str:
-    """The data of an IR, told by the .xml beside it."""
+    """Description of the .bin of an OpenVINO IR, recognised by the .xml beside it."""
     stem, suffix = os.path.splitext(name)
     is_data = suffix.lower() == ".bin" and os.path.isfile(f"{stem}.xml")
     return f"the weights of an OpenVINO IR, whose model is {stem}.xml" if is_data else ""

@@ -1,4 +1,4 @@
-"""Models as callers have them: paths, protos, files and graphsurgeon Graphs."""
+"""Model loading: turn a path, ModelProto, ModelFile or graphsurgeon Graph into a ModelFile."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 GivenModel: TypeAlias = "str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph"
 
 READERS: Final = {".xml": ("gather_infer.openvino.ir", "read_model")}
-"""What reads a file that is no ONNX, by its suffix: a module and a function of it."""
+"""Reader of a file format other than ONNX, by file suffix: module and function."""
 
 DIALECTS: Final = {"openvino": ("gather_infer.openvino.lowerings", "DIALECT")}
-"""How nodes of a domain are inferred that have no rules: a module and a name in it.
+"""Dialect that infers the nodes of a domain without rules: module and attribute.
 
-Both are looked up when a model needs them: the rooms that have them stand above all that read models.
+Readers and dialects are imported lazily, when a model needs them: their packages are layered above this one.
 """
 
 
 def to_model_file(model: object) -> ModelFile:
-    """Any model that the API accepts as a ModelFile. Raises ModelReadError, UsageError for another kind of object."""
+    """The ModelFile for any model that the API accepts. Raises ModelReadError, UsageError for another object."""
     file = _to_file(model)
     if file.dialects:
         return file
@@ -40,9 +40,9 @@ def to_model_file(model: object) -> ModelFile:
 
 
 def to_onnx_file(model: object) -> ModelFile:
-    """As `to_model_file`, for those who write what they were given.
+    """As `to_model_file`, for callers that write the model.
 
-    Raises ModelReadError for a model that is no ONNX, with how to make it one.
+    Raises ModelReadError, with the command that converts it, for a model that is not ONNX.
     """
     file = to_model_file(model)
     if file.foreign:
@@ -54,11 +54,11 @@ def to_onnx_file(model: object) -> ModelFile:
 
 
 def with_constants(file: ModelFile) -> ModelFile:
-    """The model in which no caller overrides an initializer: one that is an input too is no input any more."""
+    """The model with every initializer constant: an initializer that is also an input is no longer an input."""
     graph = file.proto.graph
     held = initializers_of(graph)
     if file.proto.ir_version < 4 or held.isdisjoint(value.name for value in graph.input):
-        return file  # before IR version 4 every initializer had to be an input, and is a constant
+        return file  # before IR version 4 every initializer has to be an input, and is a constant anyway
     proto = ModelProto()
     proto.CopyFrom(file.proto)
     kept = [value for value in file.proto.graph.input if value.name not in held]
@@ -68,7 +68,7 @@ def with_constants(file: ModelFile) -> ModelFile:
 
 
 def known_dialects() -> list[Dialect]:
-    """Every dialect that a model may be of."""
+    """Every supported dialect."""
     return [_found(home) for home in DIALECTS.values()]
 
 
@@ -96,7 +96,7 @@ def _to_file(model: object) -> ModelFile:
 
 
 def as_given(given: object, proto: ModelProto) -> Any:
-    """`proto` as a graphsurgeon Graph when `given` is one."""
+    """`proto` as a graphsurgeon Graph when the caller's `model` is one."""
     if type(given).__module__.startswith("onnx_graphsurgeon"):
         import onnx_graphsurgeon
 

@@ -1,4 +1,4 @@
-"""Who defines and who reads each value, graph by graph, as data that holds no protobuf message."""
+"""Def-use index: the definition and the reads of each value, graph by graph, with no references to protobuf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gather_infer.places import MAIN, GraphPath, NodePath, Root
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A read of a value: the position of the node, and of the input, None when a subgraph of the node reads it."""
+    """A read of a value: position of the node, and of its input; None as input when a subgraph of the node reads it."""
 
     node: int
     input: int | None
@@ -27,19 +27,19 @@ class Use:
 class GraphScope:
     """One graph or function body.
 
-    outer         the graph whose values this one sees; a training graph sees those of the main graph
-    label         as locations write it, "" for the main graph
-    labels        those of its nodes, by position
-    inputs        names in order; an initializer of the same name is a default
-    outputs       names in order
-    initializers  name -> position, of dense initializers; sparse ones are in `sparse`
-    producers     name -> position of the node that writes it, the first when several do
-    reads         what each node reads, by position
-    below         position of a node -> the subgraphs that it holds
-    captures      names that come from outer graphs, in order of first use
-    order         positions of the nodes, producers first; nodes that are ready keep the order of the file
-    cyclic        positions of nodes that wait for each other, absent from `order`
-    children      the subgraphs of the nodes
+    outer          the graph whose values are visible in this one; a training graph sees those of the main graph
+    label          in locations, "" for the main graph
+    labels         of the nodes, by position
+    inputs         names in order; an initializer of the same name is a default
+    outputs        names in order
+    initializers   name -> position, of dense initializers; sparse ones are in `sparse`
+    producers      name -> position of the node that writes it, the first one when there are several
+    reads          names that each node reads, by position
+    node_subgraphs position of a node -> the subgraphs that it holds
+    captures       names that come from outer graphs, in order of first use
+    order          positions of the nodes, producers first; ready nodes keep the order of the file
+    cyclic         positions of nodes on or behind a cycle, absent from `order`
+    children       the subgraphs of the nodes
     """
 
     path: GraphPath
@@ -67,9 +67,9 @@ class GraphScope:
 
 
 class GraphIndex:
-    """All scopes of a model by path, and what is structurally wrong with it (`findings`); raises nothing.
+    """All scopes of a model by path, and its structural errors as diagnostics (`findings`); raises nothing.
 
-    It describes the model as it was: after an edit, a new index is needed.
+    It is a snapshot: after an edit, a new index is needed.
     """
 
     def __init__(self, model: ModelProto) -> None:
@@ -88,13 +88,13 @@ class GraphIndex:
         return self.scopes[MAIN]
 
     def fresh(self, base: str) -> str:
-        """A name that nothing in the model has, and that is not given out twice."""
+        """A name that is not in use in the model and was not returned before."""
         if self._names is None:
             self._names = Names(self._model)
         return self._names.fresh(base)
 
     def home(self, path: GraphPath, name: str) -> GraphScope | None:
-        """The innermost scope around `path` that defines `name`; None when none does."""
+        """The innermost scope at or around `path` that defines `name`; None when none does."""
         return next((scope for scope in self._around(path) if scope.defines(name)), None)
 
     def readers(self, path: GraphPath, name: str) -> Iterator[tuple[GraphPath, Use]]:
@@ -108,7 +108,7 @@ class GraphIndex:
             pending += [c for c in scope.children if c.steps[-1].node in captured and name in self.scopes[c].captures]
 
     def uses(self, path: GraphPath) -> Mapping[str, Sequence[Use]]:
-        """Name -> reads by the nodes of a graph, also of names that a graph around it defines."""
+        """Name -> reads by the nodes of a graph, including names that an enclosing graph defines."""
         found = self._uses.get(path)
         if found is None:
             found = self._uses[path] = {}
@@ -123,7 +123,7 @@ class GraphIndex:
         return found
 
     def is_output(self, path: GraphPath, name: str) -> bool:
-        """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that passes it on."""
+        """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that captures it."""
         inner = (s for s in self.scopes.values() if name in s.outputs and path.contains(s.path))
         return any(s.path == path or self.home(s.path, name) is self.scopes[path] for s in inner)
 
@@ -135,11 +135,11 @@ class GraphIndex:
 
 
 class _Build:
-    """The scopes of a model, without recursion: subgraphs may nest deeper than the interpreter's stack."""
+    """Builder of the scopes of a model, without recursion: subgraphs may nest deeper than Python's call stack."""
 
     def __init__(self, model: ModelProto) -> None:
         self.bodies = dict(bodies(model))
-        self.paths = {path: path for path in self.bodies}  # one object for each path: deep ones take long to compare
+        self.paths = {path: path for path in self.bodies}  # one object for each path: comparing deep paths is slow
         self.labels: dict[GraphPath, str] = {}
         self.nodes: dict[GraphPath, tuple[str, ...]] = {}
         self.outer: dict[GraphPath, GraphPath | None] = {}
@@ -147,7 +147,7 @@ class _Build:
         self.defined: dict[GraphPath, Counter[str]] = {}
         built: dict[GraphPath, GraphScope] = {}
         found: dict[GraphPath, list[Diagnostic]] = {}
-        for path, body in self.bodies.items():  # outer ones first
+        for path, body in self.bodies.items():  # outer graphs first
             self.define(model, path, body)
         for path in reversed(self.bodies):
             found[path] = []
@@ -156,7 +156,7 @@ class _Build:
         self.findings = [finding for path in self.bodies for finding in found[path]]
 
     def define(self, model: ModelProto, path: GraphPath, body: Body) -> None:
-        """Note what a graph is called, what it defines, and how often."""
+        """Record the label of a graph, and the names that it defines with their counts."""
         around = _outer(path)
         outer = self.outer[path] = None if around is None else self.paths[around]
         if outer is not None and path.steps:
@@ -178,14 +178,14 @@ class _Build:
         self.defined[path] = counts
 
     def is_defined(self, path: GraphPath, name: str) -> bool:
-        """Whether a graph or one around it defines the name."""
+        """Whether a graph or an enclosing one defines the name."""
         around: GraphPath | None = path
         while around is not None and name not in self.defined[around]:
             around = self.outer[around]
         return around is not None
 
     def scope(self, path: GraphPath, inner: Mapping[GraphPath, GraphScope], findings: list[Diagnostic]) -> GraphScope:
-        """The scope of a graph, given those below it."""
+        """The scope of a graph, given those of its subgraphs."""
         body, label, labels, defined = self.bodies[path], self.labels[path], self.nodes[path], self.defined[path]
         inputs, outputs, initializers, sparse = _interface(body)
         nodes = list(body.node)

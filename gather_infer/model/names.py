@@ -1,4 +1,4 @@
-"""Names that are new to a model."""
+"""Names in use in a model, and generation of fresh names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gather_infer.places import Root
 
 
 class Names:
-    """Every name of a model: values, nodes, symbols, in all subgraphs and functions; and new ones beside them."""
+    """Every name of a model: values, nodes, symbols, in all subgraphs and functions. Generates names not in use."""
 
     def __init__(self, model: ModelProto) -> None:
         self._taken: set[str] = set(names_of(model))
@@ -35,7 +35,7 @@ class Names:
 
 
 def tensor_names(model: ModelProto) -> Iterator[str]:
-    """What the values of the main graph and its subgraphs are called, these below their paths: `If_3/then_branch/y`."""
+    """Names of the values of the main graph and its subgraphs, the latter with their paths: `If_3/then_branch/y`."""
     for path, graph in bodies(model):
         if path.root is not Root.GRAPH or isinstance(graph, FunctionProto):
             continue

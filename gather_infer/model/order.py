@@ -1,4 +1,4 @@
-"""Orders in which nodes can be visited, from what each of them reads."""
+"""Topological order of nodes, and the cycles that prevent one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from heapq import heapify, heappop, heappush
 
 
 def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Positions with producers first, and those that never become ready (Kahn's algorithm, first position first)."""
+    """Positions with producers first, and those on or behind a cycle (Kahn's algorithm, smallest position first)."""
+    # the common case: the file is in order
     if not any(sources and max(sources) >= position for position, sources in enumerate(reads)):
         return tuple(range(len(reads))), ()
     users: list[list[int]] = [[] for _ in reads]

@@ -1,4 +1,4 @@
-"""Graphs of a model by their paths, and what people call their nodes."""
+"""Graphs of a model by path, and the labels of their nodes in messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Body: TypeAlias = "GraphProto | FunctionProto"
 def graph_at(model: ModelProto, path: GraphPath) -> Body:
     """The graph or function body in `model`.
 
-    Raises IndexError when there is none, LookupError for a call of a function that the model does not define.
+    Raises IndexError for a path that does not exist, LookupError for a call of an undefined function.
     """
     body = _root(model, path)
     for step in path.steps:
@@ -26,7 +26,7 @@ def graph_at(model: ModelProto, path: GraphPath) -> Body:
 
 
 def label_of(model: ModelProto, path: GraphPath) -> str:
-    """The path as people read it: "" for the main graph, `If_3/then_branch`, `my_function/Loop#2/body`."""
+    """The readable form of a path: "" for the main graph, `If_3/then_branch`, `my_function/Loop#2/body`."""
     body = _root(model, path)
     label = "" if path.root is Root.GRAPH else _name(body) or path.root.value
     for step in path.steps:
@@ -41,9 +41,10 @@ def node_at(model: ModelProto, path: GraphPath, position: int) -> NodePath:
 
 
 def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
-    """What the nodes of a graph are called, each otherwise.
+    """Labels of the nodes of a graph, all distinct.
 
-    A node has its name; operator and position, `Gather#7`, where there is none; name and position where several do.
+    A node is labelled by its name; without a name, by operator and position, `Gather#7`; with a name that other nodes
+    share, by name and position.
     """
     labels = [node.name or f"{node.op_type}#{position}" for position, node in enumerate(nodes)]
     if len(set(labels)) == len(labels):
@@ -62,12 +63,12 @@ def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
 
 
 def joined(label: str, inner: str) -> str:
-    """A label inside the graph that is called `label`."""
+    """A label inside the graph labelled `label`."""
     return f"{label}/{inner}" if label else inner
 
 
 def below_label(label: str, node: NodeProto, step: Step) -> str:
-    """The label of the graph that `step` leads to, below the node that is called `label`."""
+    """The label of the graph that `step` leads to, inside the node labelled `label`."""
     if step.attribute is None:
         return label
     name = f"{label}/{node.attribute[step.attribute].name}"
@@ -75,7 +76,7 @@ def below_label(label: str, node: NodeProto, step: Step) -> str:
 
 
 def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto]]:
-    """The graphs that the node at `position` carries."""
+    """The graphs in the attributes of the node at `position`."""
     for at, attribute in enumerate(node.attribute):
         if attribute.HasField("g"):
             yield Step(position, at), attribute.g
@@ -96,7 +97,7 @@ def roots(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
 
 
 def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
-    """Every graph and function of the model, each before what it contains."""
+    """Every graph and function of the model, each before the subgraphs it contains."""
     pending = list(roots(model))[::-1]
     while pending:
         path, body = pending.pop()

@@ -1,4 +1,4 @@
-"""Writing a model: elided tensors become inline data again by streaming, external data goes along."""
+"""Write a model: stream lazy tensors back inline, and copy or embed external data."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from gather_infer.model.wire import (
 
 STDOUT = "-"
 _RAW = TENSOR_FIELDS["raw_data"]
-_MARK = b"location"  # the key that every external tensor has
+_MARK = b"location"  # key in `external_data` of every external tensor
 
 
 @dataclass(frozen=True, slots=True)
 class SaveReport:
-    """What was written: the model's file (None for a stream) and bytes, a data file made for it, data files copied."""
+    """Result of a save: the model's file (None for a stream) and its bytes, the new data file, the copied ones."""
 
     path: Path | None
     nbytes: int
@@ -48,7 +48,7 @@ class SaveReport:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A serialised model whose elided tensors are to be inline again, and the external files that it refers to."""
+    """A serialised model with its lazy tensors as pieces to write inline, and the external files that it refers to."""
 
     serialized: bytes
     splice: Splice
@@ -84,15 +84,13 @@ def save(
 ) -> SaveReport:
     """Write `proto`, an edited form of `model.proto`, to `out_path` (`-`: standard output), whole or not at all.
 
-    Nothing edited: the file is copied byte for byte. `external_data` names a file beside the output that takes all
-    payloads above 1 KiB; an output past 2 GB goes to `OUT.data` by itself. Existing external data stays shared when
-    the output is in the same directory, and is copied beside it when not; a stream takes it in as inline data, and so
-    does a file with `embed`.
-    Where a link stands in the place of a file, the file that it leads to is written.
-    Neither argument is modified.
+    An unedited model is copied byte for byte. `external_data` names a file beside the output that takes all payloads
+    above 1 KiB; an output past 2 GB gets the file `OUT.data` by default. Existing external data stays shared when the
+    output is in the same directory, and is copied there otherwise. A stream, and a file with `embed`, holds it inline.
+    A link is followed: the file that it points to is written. Neither argument is modified.
 
     Raises UsageError when the output would overwrite the input (unless `in_place`) or a data file in use,
-    ModelReadError when the payloads are no longer there, ModelWriteError when the output cannot be written.
+    ModelReadError when the payloads cannot be read any more, ModelWriteError when the output cannot be written.
     """
     if external_data is not None:
         _check_name(external_data)
@@ -159,9 +157,9 @@ def _write_stream(file: BinaryIO, plan: _Plan, original: Iterator[bytes] | None)
 
 
 def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
-    """The bytes that `model` was read from, when `proto` still says the same; None when it was edited.
+    """The bytes that `model` was read from when `proto` equals it; None when it was edited.
 
-    The file is read anew: an edit made to `model.proto` itself must not be lost.
+    The file is read again, so that an edit made to `model.proto` itself is not lost.
     """
     if model.original is not None:
         same = ModelProto.FromString(model.original).SerializeToString() == _serialized(proto)
@@ -170,7 +168,7 @@ def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
         return None
     try:
         again = open_model(model.path)
-    except ModelReadError:  # gone since; what is in memory can still be written
+    except ModelReadError:  # the file is gone; the model in memory can still be written
         return None
     if again.size != model.size or again.proto.SerializeToString() != _serialized(proto):
         return None
@@ -178,7 +176,7 @@ def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
 
 
 def _serialized(proto: ModelProto) -> bytes | None:
-    """The message in bytes; None when protobuf cannot serialise that much."""
+    """The serialised message; None when it exceeds protobuf's size limit."""
     try:
         data: bytes = proto.SerializeToString()
     except (EncodeError, ValueError, MemoryError):
@@ -187,9 +185,9 @@ def _serialized(proto: ModelProto) -> bytes | None:
 
 
 def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _Plan | None:
-    """How to write `proto`; None when protobuf cannot serialise that much.
+    """The pieces to write for `proto`; None when it exceeds protobuf's size limit.
 
-    `embed`: take external data in. `staged`: location of a data file that is being made.
+    `embed`: write external data inline. `staged`: location of a data file that is being written.
 
     Raises ModelReadError when external data is missing.
     """
@@ -217,6 +215,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
             return restored(message, Payload(region.offset, region.nbytes, _RAW, False), region)
         return None
 
+    # The scan enters only messages that contain the key of external tensors.
     marks = _positions(serialized, _MARK)
 
     def has_mark(start: int, stop: int) -> bool:
@@ -255,7 +254,7 @@ def _move_payloads(
 ) -> ModelProto | None:
     """A copy of `proto` whose payloads above 1 KiB are in the staged file `data`; None when there are none.
 
-    `everything`: tensors that are external already are moved too.
+    `move_external`: also move tensors that are external already.
     """
     copy = ModelProto()
     copy.CopyFrom(proto)
@@ -270,7 +269,7 @@ def _move_payloads(
             else:
                 region = model.region(tensor)
             nbytes = len(tensor.raw_data) if region is None else region.nbytes
-            # Page alignment lets runtimes map what is worth mapping.
+            # Page alignment lets runtimes memory-map large tensors.
             alignment = 4096 if nbytes >= 1 << 20 else 64
             file.write(bytes(-file.tell() % alignment))
             offset = file.tell()
@@ -325,7 +324,7 @@ def _stage_data_files(
 
 
 def _check_home(data: Path, out: Path) -> None:
-    """Raise ModelWriteError for a data file in whose place a link leads to where nobody would read it."""
+    """Raise ModelWriteError for a data file whose link leads out of the directories that loaders read from."""
     homes = (os.path.realpath(out.parent), os.path.dirname(os.path.realpath(out)))
     if not any(Path(os.path.realpath(data)).is_relative_to(home) for home in homes):
         raise ModelWriteError(f"{data}: leads out of the directory of {out.name}")

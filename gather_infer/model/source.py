@@ -1,4 +1,4 @@
-"""Files that tensor bytes are read from when a pass needs them, or when a model is written."""
+"""Files that tensor bytes are read from, when a pass needs them or when a model is written."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gather_infer.errors import ModelReadError
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
 
 STREAM_BYTES = 1 << 16
-CHUNK_BYTES = 256 << 10  # small enough for the cache of a processor, and for memory that need not be cleared anew
+CHUNK_BYTES = 256 << 10  # fits the processor cache; the allocator reuses the memory without clearing it
 
 
 def streamed(path: Path) -> Iterator[bytes]:
-    """A file, or a pipe that somebody writes to, from front to back in pieces.
+    """The bytes of a file or pipe in chunks, read sequentially.
 
     Raises ModelReadError for a directory, a device, a socket and a pipe without a writer, which would never end or
     never begin; OSError.
@@ -28,10 +28,10 @@ def streamed(path: Path) -> Iterator[bytes]:
         raise ModelReadError(f"{_kind(mode)}, not a model file")
     flags = os.O_RDONLY | (os.O_NONBLOCK if is_pipe else getattr(os, "O_BINARY", 0))
     with os.fdopen(os.open(path, flags), "rb", buffering=0) as file:
-        chunk = file.read(STREAM_BYTES)  # of a pipe None while its writer has not begun
+        chunk = file.read(STREAM_BYTES)  # None for a pipe whose writer has not written yet
         if is_pipe:
             if chunk == b"":
-                raise ModelReadError("a pipe that nobody writes to")
+                raise ModelReadError("a pipe without a writer")
             os.set_blocking(file.fileno(), True)
         while chunk is None or chunk:
             if chunk:
@@ -40,7 +40,7 @@ def streamed(path: Path) -> Iterator[bytes]:
 
 
 def joined(chunks: Iterable[bytes]) -> bytes:
-    """All of a stream. Raises ModelReadError for more than protobuf reads."""
+    """All chunks of a stream. Raises ModelReadError when they exceed protobuf's size limit."""
     found: list[bytes] = []
     nbytes = 0
     for chunk in chunks:
@@ -61,7 +61,7 @@ def _kind(mode: int) -> str:
 
 @dataclass(slots=True)
 class Traffic:
-    """Bytes of tensors that this process has read from files, ever: how far the writing of a model is."""
+    """Bytes of tensors that this process has read from files: the measure of progress while a model is written."""
 
     nbytes: int = 0
 
@@ -71,9 +71,9 @@ TRAFFIC: Final = Traffic()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as it was when the model was opened. It is opened anew for every read, so that nothing stays locked.
+    """A file as it was when the model was opened. Each read reopens it, so that the file is never locked.
 
-    `stamp`: inode, size in bytes and modification time; bytes of a file that has changed since are never returned.
+    `stamp`: inode, size in bytes and modification time. A read fails when the file has changed since.
     """
 
     path: Path
@@ -85,11 +85,11 @@ class Source:
 
     @staticmethod
     def of(path: Path) -> Source:
-        """Raises OSError when there is no such file."""
+        """The file at `path`. Raises OSError when there is no such file."""
         return Source(path, _stamp(os.stat(path)))
 
     def open(self) -> BinaryIO:
-        """Raises ModelReadError when the file is gone or has changed."""
+        """The file, opened for reading. Raises ModelReadError when it is missing or has changed."""
         try:
             file = open(self.path, "rb")  # noqa: SIM115 (returned to a with statement)
         except OSError as error:
@@ -109,14 +109,14 @@ class Region:
     nbytes: int
 
     def read(self) -> bytes:
-        """Raises ModelReadError when the bytes are not there."""
+        """The bytes. Raises ModelReadError when the file ends before them."""
         with self.source.open() as file:
             return b"".join(self._chunks(file, self.nbytes))
 
     def chunks(self, file: BinaryIO | None = None) -> Iterator[bytes]:
-        """The bytes in pieces of at most CHUNK_BYTES, from the opened source when the caller has it.
+        """The bytes in chunks of at most CHUNK_BYTES, read from `file` when the caller has opened the source.
 
-        Raises ModelReadError when they are not there.
+        Raises ModelReadError when the file ends before them.
         """
         if file is not None:
             yield from self._chunks(file, CHUNK_BYTES)

@@ -1,6 +1,6 @@
-"""Files that appear whole or not at all: written beside their place under another name, then renamed.
+"""Atomic file replacement: write to a temporary file in the same directory, then rename.
 
-A symbolic link stays one: the file that it leads to is replaced.
+A symbolic link is kept: the file that it points to is replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gather_infer.errors import ModelWriteError
 
 @dataclass(slots=True)
 class Staging:
-    """Temporary files on their way to their places; leaving the `with` block removes what was not committed."""
+    """Temporary files to be renamed to their targets; leaving the `with` block removes those not committed."""
 
     pending: list[tuple[Path, Path]] = field(default_factory=list)
 
@@ -36,10 +36,10 @@ class Staging:
 
     @contextmanager
     def create(self, path: Path) -> Iterator[BinaryIO]:
-        """A new file that `commit` will put at `path`.
+        """A new file that `commit` will rename to `path`.
 
         It has the mode of the file that it will replace, or that of any new file (umask).
-        Raises ModelWriteError for whatever the file system refuses, and when another new file goes to that place.
+        Raises ModelWriteError for an error of the file system, and for two files with the same target.
         """
         path = _behind_links(path)
         if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
@@ -56,9 +56,9 @@ class Staging:
             raise ModelWriteError(f"{path}: {error.strerror}") from error
 
     def commit(self) -> None:
-        """Put the files in their places, in the order of their creation: the model comes last.
+        """Rename the files to their targets, in the order of creation: the model comes last.
 
-        Raises ModelWriteError when a rename fails; files that did not exist before are then removed again.
+        Raises ModelWriteError when a rename fails, after removing the targets that did not exist before.
         """
         created: list[Path] = []
         while self.pending:
@@ -77,7 +77,7 @@ class Staging:
 
 
 def _behind_links(path: Path) -> Path:
-    """The file that a link at `path` leads to, which need not exist; `path` itself when it is no link.
+    """The target of a link at `path`, which need not exist; `path` itself when it is no link.
 
     Raises ModelWriteError for a link that leads back to itself.
     """

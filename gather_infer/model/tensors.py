@@ -1,4 +1,4 @@
-"""Every TensorProto of a model, wherever ONNX can hold one."""
+"""Iteration over every TensorProto of a model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 def iter_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """Initializers and attribute tensors of the graph, its subgraphs, the functions and the training graphs.
 
-    A sparse tensor gives its values and its indices.
+    A sparse tensor yields its values and its indices.
     """
     training = [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
     yield from _of_graphs([model.graph, *training], model, sparse=True)
 
 
 def tensors_that_may_be_external(model: ModelProto) -> Iterator[TensorProto]:
-    """The tensors whose external data loaders look for: not those of sparse tensors and training graphs."""
+    """Tensors whose external data loaders look up: all but those of sparse tensors and training graphs."""
     yield from _of_graphs([model.graph], model, sparse=False)
 
 
@@ -59,14 +59,14 @@ def _of_attributes(
 
 
 def initializers_of(graph: GraphProto) -> set[str]:
-    """The names of the initializers of a graph, sparse ones among them."""
+    """Names of the initializers of a graph, dense and sparse."""
     return {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
 
 
 def fed_inputs(model: ModelProto) -> list[ValueInfoProto]:
-    """The inputs that callers give, or from IR version 4 on may give: until then each initializer is an input, too.
+    """Graph inputs that a caller feeds, or may feed. Before IR version 4 every initializer is also an input.
 
-    onnxruntime and OpenVINO take such an initializer for a constant, and do not let anybody feed it.
+    onnxruntime and OpenVINO treat such an initializer as a constant and do not accept a feed for it.
     """
     constants = initializers_of(model.graph) if model.ir_version < 4 else set()
     return [value for value in model.graph.input if value.name not in constants]

@@ -1,7 +1,7 @@
-"""A walk of the protobuf wire format that replaces tensors in a serialised model without parsing the rest.
+"""Wire-format scan: replace tensors in a serialised model without parsing the rest.
 
-Only messages that can hold a TensorProto are entered, and of those only the ones that the caller wants; everything
-else is skipped with one length read and copied byte for byte, so unknown fields and field order survive. The field
+The scan enters only messages that can hold a TensorProto, and of those only the ones that the caller selects. It skips
+everything else with one length read and copies it byte for byte, so unknown fields and field order survive. The field
 numbers come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
 """
 
@@ -23,25 +23,25 @@ MAX_MESSAGE_BYTES = 2**31 - 1  # protobuf cannot parse or write a larger message
 
 
 class WireError(ValueError):
-    """The bytes cannot be a protobuf message: a length runs past its end. The text says where."""
+    """Bytes that cannot be a protobuf message: a length runs past its end. The text names the position."""
 
 
 class UnusualWire(Exception):
-    """Legal or not, this is nothing an exporter writes (groups, a singular message in two parts): ask protobuf."""
+    """Wire data that no exporter writes (groups, a singular message in two parts): leave the decision to protobuf."""
 
 
 @dataclass(slots=True)
 class Window:
-    """Gives the pages of a mapped file back as a walk moves on.
+    """Releases the pages of a mapped file as a scan advances.
 
-    One byte read may map 2 MiB of the file, all of which count as memory of the process.
+    Reading one byte may map 2 MiB of the file, all of which count as memory of the process.
     """
 
     buffer: Buffer
     released: int = 0
 
     def reached(self, pos: int) -> None:
-        """The walk is at byte `pos`."""
+        """Note that the scan has reached byte `pos`, and release the pages before it."""
         if pos - self.released > WINDOW_BYTES and isinstance(self.buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.buffer.madvise(mmap.MADV_DONTNEED)
             self.released = pos
@@ -49,7 +49,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes [start, stop) of the walked buffer, to be copied verbatim."""
+    """Bytes [start, stop) of the scanned buffer, to be copied verbatim."""
 
     start: int
     stop: int
@@ -72,9 +72,9 @@ class Field:
 
 @dataclass(slots=True)
 class Splice:
-    """The new bytes of a message as pieces in order, with their total size in bytes.
+    """The new bytes of a message as a list of pieces, with their total size in bytes.
 
-    A piece is a `Span` of the walked buffer, new `bytes`, or any other object with `nbytes` that the caller knows
+    A piece is a `ByteSpan` of the scanned buffer, new `bytes`, or any other object with `nbytes` that the caller knows
     how to copy (a region of another file).
     """
 
@@ -99,7 +99,7 @@ class Splice:
         self.nbytes += other.nbytes
 
     def join(self, buffer: Buffer) -> bytes:
-        """The pieces as one string; only for splices of spans and bytes."""
+        """The pieces as one byte string; only for spans and bytes."""
         out = bytearray()
         window = Window(buffer)
         for piece in self.pieces:
@@ -114,7 +114,7 @@ class Splice:
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """A message type on the way to a TensorProto: the fields that lead there.
+    """A message type from which a TensorProto can be reached, and the fields that lead there.
 
     `singular`: those of them that occur once. `bulk`: fields with a million values in a tree ensemble, one wire field
     each, in attributes that hold no tensors.
@@ -127,7 +127,7 @@ class Kind:
 
 
 def _kinds() -> Kind:
-    """The kind of ModelProto, with all kinds below it (a graph of types: a graph holds nodes, which hold graphs)."""
+    """The kind of ModelProto, linked to all kinds below it. Types are cyclic: graphs hold nodes, which hold graphs."""
     target = TensorProto.DESCRIPTOR
     reaches = {target.full_name}
     types = list(target.file.message_types_by_name.values())
@@ -189,9 +189,9 @@ def length_delimited(number: int, nbytes: int) -> bytes:
 
 
 def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
-    """The fields of the message at [start, stop), one by one: a hostile message may have a million.
+    """The fields of the message at [start, stop), as an iterator: a hostile message may have a million.
 
-    Raises WireError when a field runs past `stop`, UnusualWire for groups and unassigned wire types.
+    Raises WireError when a field runs past `stop`, UnsupportedWire for groups and unassigned wire types.
     """
     pos = start
     while pos < stop:
@@ -217,9 +217,9 @@ def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
 class Rewriter:
     """Replaces TensorProtos in the serialised ModelProto `buffer`.
 
-    `min_bytes`  messages below this size are not entered
-    `wanted`     whether to enter the message at [start, stop), asked for messages of at least `min_bytes`
-    `tensor`     the new bytes of the TensorProto at [start, stop), None to keep it
+    `min_bytes`     messages below this size are not entered
+    `should_enter`  predicate on the message at [start, stop), called for messages of at least `min_bytes`
+    `tensor`        returns the new bytes of the TensorProto at [start, stop), None to keep it
     """
 
     buffer: Buffer
@@ -230,7 +230,7 @@ class Rewriter:
     def model(self) -> Splice | None:
         """The new bytes of the whole buffer, None when no tensor was replaced.
 
-        Raises WireError when the bytes cannot be protobuf, UnusualWire when only protobuf itself can tell.
+        Raises WireError when the bytes cannot be protobuf, UnsupportedWire when only protobuf itself can decide.
         """
         return self._message(0, len(self.buffer), MODEL, 0)
 
@@ -243,13 +243,14 @@ class Rewriter:
         out: Splice | None = None
         copied = pos = start
         while pos < stop:
-            # One turn per node of a graph: one-byte tags and short lengths are read in line.
+            # Hot loop, one iteration per node of a graph: one-byte tags and short lengths are decoded inline.
             at = pos
             tag: int = buffer[pos]
             pos += 1
             if tag > 0x7F:
                 tag, pos = read_varint(buffer, at, stop)
             wire_type = tag & 7
+            # an attribute of numbers holds no tensor: do not scan its million fields
             if tag >> 3 in bulk and out is None:
                 return None
             if wire_type != LENGTH_DELIMITED:
@@ -286,7 +287,7 @@ class Rewriter:
         return out
 
     def _skip(self, wire_type: int, pos: int, stop: int) -> int:
-        """The end of the value of a field that is not length-delimited."""
+        """The position after the value of a field that is not length-delimited."""
         if wire_type == VARINT:
             return read_varint(self.buffer, pos, stop)[1]
         if wire_type not in (FIXED32, FIXED64):

@@ -1,4 +1,4 @@
-"""OpenVINO's dialect as plain ONNX."""
+"""Conversion of models in OpenVINO's dialect to plain ONNX."""
 
 from gather_infer.openvino.conversion import ConversionResult, convert
 from gather_infer.openvino.plan import Converted, Refused

@@ -1,4 +1,4 @@
-"""Inputs that only reorder the rows of a model's state, as `beam_idx` does between the steps of a search."""
+"""Beam-index elimination: inputs that only reorder the rows of a model's state, as `beam_idx` in beam search."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gather_infer.places import MAIN
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """An input that only says which rows of the state are read.
+    """An input that only selects which rows of the state are read.
 
     input     its name
     gathers   positions in the main graph of the Gathers of axis 0 that it indexes
-    converts  positions of the Converts in front of these
+    converts  positions of the Converts between the input and these Gathers
     """
 
     input: str
@@ -28,14 +28,14 @@ class Reordering:
 
 
 def reorderings(proto: ModelProto, index: GraphIndex) -> tuple[Reordering, ...]:
-    """Those of a model in OpenVINO's dialect: vectors of integers that nobody else reads."""
+    """The beam-index inputs of a model in OpenVINO's dialect: integer vectors that only index rows of the state."""
     looking = _Looking(proto, index)
     found = (looking.reordering(value.name) for value in proto.graph.input if _is_vector(value.type.tensor_type))
     return tuple(one for one in found if one is not None)
 
 
 def without_reorderings(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
-    """A model whose state keeps its rows, without the inputs that reorder them; the names of these."""
+    """The model with the rows of its state in order, without the beam-index inputs; the names of these."""
     found = reorderings(model.proto, GraphIndex(model.proto))
     if not found:
         return model, ()
@@ -61,7 +61,7 @@ def without_reorderings(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
 
 
 class _Looking:
-    """Follows an input to those who read it."""
+    """Follows an input to all of its readers."""
 
     def __init__(self, proto: ModelProto, index: GraphIndex) -> None:
         self.nodes = list(proto.graph.node)
@@ -93,7 +93,7 @@ class _Looking:
         return Reordering(name, tuple(gathers), tuple(converts)) if gathers else None
 
     def is_of_state(self, gather: NodeProto) -> bool:
-        """Whether a Gather takes rows of a variable."""
+        """Whether a Gather selects rows of a variable."""
         if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
             return False
         if str(attributes_of(gather).get("batch_dims", 0)) != "0":
@@ -101,7 +101,7 @@ class _Looking:
         return any(node.op_type == "ReadValue" for node in self.moved(gather.input[0]))
 
     def moved(self, name: str) -> Iterator[NodeProto]:
-        """The node that gives a value, and those above it as long as they only move rows as a whole."""
+        """The node that computes a value, and the producers above it as long as these move rows as a whole."""
         while (node := self.made.get(name)) is not None and is_openvino(node):
             yield node
             keeps = node.op_type in ("Convert", "ConvertLike")
@@ -112,7 +112,7 @@ class _Looking:
             name = node.input[0]
 
     def elements(self, name: str) -> list[int] | None:
-        """The elements of a small constant of integers."""
+        """The elements of a small integer constant; None for another value."""
         tensor = self.held.get(name)
         if tensor is None or tensor.external_data or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
             return None
@@ -120,5 +120,5 @@ class _Looking:
 
 
 def _is_vector(tensor: TypeProto.Tensor) -> bool:
-    """Whether a type is that of integers in one dim."""
+    """Whether a type is an integer vector."""
     return tensor.elem_type in (TensorProto.INT64, TensorProto.INT32) and len(tensor.shape.dim) == 1

@@ -1,4 +1,4 @@
-"""Weights that stay in the .bin of an IR: a model that refers to it from where it is written."""
+"""Side-car weights: an ONNX model whose external tensors refer to the .bin of the IR that it was converted from."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gather_infer.model.tensors import iter_tensors
 
 
 def beside(source: ModelFile, proto: ModelProto, out: str | os.PathLike[str]) -> tuple[ModelFile, ModelProto]:
-    """The model with the locations of its external data as they are from the folder of `out`.
+    """The model with its external data locations relative to the directory of `out`.
 
-    Raises UsageError where runtimes would not read it: outside that folder, or through a link.
+    Raises UsageError where runtimes would not read the data: outside that directory, or through a link.
     """
     if os.fspath(out) == "-":
-        raise UsageError("in_place_weights: a stream is in no folder")
+        raise UsageError("in_place_weights: a stream has no directory")
     home = Path(out).parent
     moved = ModelProto()
     moved.CopyFrom(proto)
@@ -30,7 +30,7 @@ def beside(source: ModelFile, proto: ModelProto, out: str | os.PathLike[str]) ->
             continue
         location = reference_of(tensor).location
         if location not in seen:
-            assert source.base_dir is not None, "external data has a folder"
+            assert source.base_dir is not None, "external data has a directory"
             seen[location] = _from(home, source.base_dir / location)
         for entry in tensor.external_data:
             if entry.key == "location":
@@ -39,7 +39,7 @@ def beside(source: ModelFile, proto: ModelProto, out: str | os.PathLike[str]) ->
 
 
 def _from(home: Path, data: Path) -> str:
-    """`data` relative to `home`. Raises UsageError where it is not below, or a link leads there."""
+    """`data` relative to `directory`. Raises UsageError where it is not below that, or is reached through a link."""
     inner = Path(os.path.relpath(data, home))
     if ".." in inner.parts or inner.is_absolute():
         raise UsageError(f"{data}: not in {home} or below it, so that runtimes would not read it from there")

@@ -1,4 +1,4 @@
-"""Conversion to plain ONNX, of IRs and of nodes of OpenVINO that stand in an ONNX file."""
+"""Conversion to plain ONNX, of OpenVINO IRs and of ONNX files with nodes in OpenVINO's domains."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from gather_infer.places import NodePath
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
-"""The ai.onnx opset that a model gets which imports none."""
+"""The ai.onnx opset of a converted model that imports none."""
 NEWEST_OPSET = 26
 _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
-"""The format that a model of an opset of ai.onnx needs, where it is a later one than the reader's."""
+"""The IR version of ONNX that an opset of ai.onnx needs, where it is newer than the one that the reader writes."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _BEAMS = ("keep", "drop")
@@ -53,13 +53,13 @@ Beams: TypeAlias = Literal["keep", "drop"]
 class ConversionResult(PassResult):
     """A converted model.
 
-    inference   of the model before, without assumptions
-    converted   the nodes that were rewritten; those with `indices == "assumed"` were not proved in bounds, those with
-                `draws` give other random numbers than OpenVINO
-    kept        the nodes that have no counterpart, which stay in their domain
-    weights     what became of the compressed weights
-    variables   the state of the model, with the inputs and outputs that stand for it
-    dropped     the inputs that only reordered state, which are gone
+    inference       of the model before conversion, without assumptions
+    converted       the rewritten nodes; those with `indices == "assumed"` were not proved in bounds, those with `draws`
+                    produce other random numbers than OpenVINO
+    kept            the nodes without a counterpart in ONNX, which stay in their domain
+    weights         the format of each compressed weight in the result
+    variables       the state variables of the model, with the inputs and outputs that replace them
+    dropped_inputs  the removed inputs, which only reordered state
     """
 
     inference: Inference
@@ -79,12 +79,12 @@ class ConversionResult(PassResult):
     ) -> SaveReport:
         """Write the model, whole or not at all, with the weights of an IR inline.
 
-        external_data      a file beside the output that takes them instead
-        in_place_weights   they stay where they are: the model refers to the .bin, which is in the folder of the output
-                           or below it
+        external_data      a file beside the output that holds the weights instead
+        in_place_weights   leave the weights in the .bin, which the model then refers to; it has to be in the output's
+                           directory or below it
 
-        Raises UsageError where the output would take the place of the IR, and where runtimes would not find the .bin;
-        else as `gather_infer.model.save`.
+        Raises UsageError where the output would overwrite the IR, and where runtimes would not find the .bin; otherwise
+        as `gather_infer.model.save`.
         """
         if not self.source.foreign:
             if in_place_weights:
@@ -93,7 +93,7 @@ class ConversionResult(PassResult):
         if in_place or (
             os.path.exists(path) and os.path.exists(self.source.name) and os.path.samefile(path, self.source.name)
         ):
-            raise UsageError(f"{self.source.name}: an IR, which ONNX does not take the place of; write to another file")
+            raise UsageError(f"{self.source.name}: an IR, which is not overwritten with ONNX; write to another file")
         if not in_place_weights:
             return save(self.source, self.proto, path, external_data=external_data, embed=True)
         if external_data is not None:
@@ -115,21 +115,21 @@ def convert(
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
 ) -> ConversionResult:
-    """A model of OpenVINO, or one with nodes of its operators, in operators of ONNX; `gather_infer.convert`.
+    """Convert an OpenVINO model, or an ONNX model with OpenVINO nodes, to operators of ONNX; `gather_infer.convert`.
 
     model        a path (also of an IR), a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    gather_oob   OpenVINO gives zeros for an index out of bounds where ONNX fails. Where the indices are not proved in
-                 bounds, "guard" gives zeros too, "assume-valid" takes them for it, "refuse" does not convert
-    weights      of compressed weights of an IR: "dequantize" has DequantizeLinear multiply them out, "contrib"
-                 com.microsoft.MatMulNBits where it can, "float" plain operators as in the file
-    beam_idx     "keep" the input that only says which rows of the state are read, "drop" it: then they stay where they
-                 are. A Gather by such an input has no guard, and is among those that are assumed to be in bounds
-    random       "refuse" layers that draw random numbers, or let "onnx" draw them with its own generators: others than
+    gather_oob   for indices not proved in bounds, where OpenVINO gathers zeros and ONNX fails: "guard" adds nodes that
+                 mask them to zeros, "assume-valid" adds none, "refuse" does not convert the node
+    weights      for compressed weights of an IR: "dequantize" writes DequantizeLinear, "contrib"
+                 com.microsoft.MatMulNBits where possible, "float" plain operators as in the file
+    beam_idx     "keep" the input that selects which rows of the state are read, or "drop" it, so that rows keep their
+                 order. A Gather by such an input is not guarded: its indices count as assumed in bounds
+    random       "refuse" layers that draw random numbers, or convert them to generators of "onnx": other numbers than
                  OpenVINO's, of the same distribution
     opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
-    keep_unsupported   nodes without a counterpart stay in their domain instead of being refused
-    dims, inputs, rules   as for `infer`; the result is right for such inputs only, and declares them so
-    initializers_as_constants   an initializer that is an input too is a constant, and no input of the result
+    keep_unsupported   leave nodes without a counterpart in their domain instead of refusing them
+    dims, inputs, rules   as for `infer`; the result is valid for such inputs only, and declares them
+    initializers_as_constants   treat an initializer that is also an input as a constant, and drop the input
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
     `fold`; UsageError for another `gather_oob` or `opset` and as `infer`.
@@ -155,7 +155,9 @@ def convert(
     if beam_idx == "drop":
         source, dropped = without_reorderings(source)
         if not dropped:
-            raise ConversionRefused(f"{source.name}: no input only reorders rows of the state, so none can be dropped")
+            raise ConversionRefused(
+                f"{source.name}: no input only reorders the rows of the state, so there is none to drop"
+            )
     compressed: tuple[Compression, ...] = ()
     if source.foreign:
         source, compressed = with_weights(with_reshaped_constants(source), weights, target)
@@ -200,12 +202,14 @@ def convert(
 
 
 def _target(source: ModelFile, opset: int | None) -> int:
-    """The opset of ai.onnx in the result. Raises UsageError for one that it cannot have."""
+    """The opset of ai.onnx in the result. Raises UsageError for an opset that the result cannot have."""
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     if opset is None or opset in imported[:1]:
         return imported[0] if imported else _OPSET
     if imported and not source.foreign:
-        raise UsageError(f"opset = {opset}: {source.name} is ONNX of opset {imported[0]}, and stays so")
+        raise UsageError(
+            f"opset = {opset}: {source.name} is ONNX of opset {imported[0]}, which convert does not change"
+        )
     if not LOWEST_OPSET <= opset <= NEWEST_OPSET:
         raise UsageError(f"opset must be in [{LOWEST_OPSET}, {NEWEST_OPSET}], is {opset}")
     return opset
@@ -222,7 +226,7 @@ def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset
 
 
 def _declare_kept(proto: ModelProto, inference: Inference) -> None:
-    """Declare what is believed of the outputs of nodes that stay: their readers were converted for such types."""
+    """Declare the trusted types of the outputs of kept nodes: their readers were converted for these types."""
     believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.believed}
     for _, body in bodies(proto):
         said = {value.name for value in (*body.value_info, *body.output)}
@@ -234,7 +238,7 @@ def _declare_kept(proto: ModelProto, inference: Inference) -> None:
 
 
 def _name_apart(proto: ModelProto) -> None:
-    """Names that nodes of a graph share in the file get numbers: onnxruntime refuses a graph where two are equal."""
+    """Number the node names that a graph uses more than once: onnxruntime refuses a graph with two equal ones."""
     names = Names(proto)
     for _, body in bodies(proto):
         seen: set[str] = set()
@@ -262,7 +266,7 @@ def _refusal(name: str, made: Plan) -> str:
 
 
 def _drop_unused_imports(proto: ModelProto) -> None:
-    """Remove the opset imports of OpenVINO's domains that no node of the graph is in."""
+    """Remove the opset imports of OpenVINO's domains that no node of the graph uses."""
     used = {node.domain for _, body in bodies(proto) for node in body.node}
     used |= {function.domain for function in proto.functions}
     kept = [o for o in proto.opset_import if canonical_domain(o.domain) != "openvino" or o.domain in used]

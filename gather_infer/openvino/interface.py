@@ -1,4 +1,4 @@
-"""Types of what a converted model takes and gives, which ONNX needs: element types, ranks, dims as far as known."""
+"""Input and output types of a converted model, which ONNX requires: element types, ranks, dims where known."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _TYPES_SINCE: Final[dict[int, int]] = {
     TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
     TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
 }  # fmt: skip
-"""The opsets of ai.onnx whose Cast takes element types first that are not in all."""
+"""The first opset of ai.onnx whose Cast accepts an element type, for types that not every opset has."""
 _CODED: Final = frozenset({"nf4", "f4e2m1", "f8e8m0"})
-"""Types whose codes are computed with, which mean nothing outside."""
+"""Types whose codes are held in uint8 inside the model; as outputs they would have no meaning."""
 _SHOWN: Final = 4
 """Inputs or outputs that a message names."""
 
 
 def with_parts_declared(proto: ModelProto, inference: Inference) -> ModelProto:
-    """The model, in which the bodies of loops state the dims of what is stacked, as far as these are numbers.
+    """The model with declared dims for the scan outputs of Loop bodies, where these are numbers.
 
-    Runtimes go by that when a loop has no iterations. `proto` itself where there are no loops.
+    Runtimes need them for a Loop without iterations. Returns `proto` itself when there are no Loops.
     """
     if not any(True for _, body in bodies(proto) for _ in _loops(body)):
         return proto
@@ -58,9 +58,9 @@ def _loops(body: Body) -> Iterator[tuple[NodeProto, Step]]:
 
 
 def state_outputs(proto: ModelProto, source: ModelFile, inference: Inference) -> None:
-    """State what is known of the outputs, with sizes in names of the inputs: an IR has nothing of that but hints.
+    """Declare the inferred types of the outputs, with dims in symbols of the inputs: an IR only has hints for them.
 
-    Where only the file knows the rank, that is stated, unless its inputs were given another one.
+    Where only the hint has a rank, declare that one, unless the caller gave other input types.
     """
     dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
     names = {dim.dim_param for dim in dims if dim.dim_param}
@@ -79,7 +79,7 @@ def state_outputs(proto: ModelProto, source: ModelFile, inference: Inference) ->
 
 
 def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, opset: int) -> None:
-    """Raises ConversionRefused where ONNX has no such model: without outputs, ranks, or element types of the opset."""
+    """Raise ConversionRefused for a model that ONNX cannot express: without outputs, ranks or element types."""
     if not proto.graph.output:
         raise ConversionRefused(f"{source.name}: it has no outputs: no layer is a Result")
     _check_types(proto, source.name, opset)
@@ -87,7 +87,7 @@ def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, 
         element = "" if output.type.tensor_type.elem_type else _element_of(source.proto, output.name)
         if element in _CODED:
             raise ConversionRefused(
-                f"{source.name}: output {shortened(output.name)} is of {element}, which stays inside"
+                f"{source.name}: output {shortened(output.name)} is of {element}, which ONNX cannot return"
             )
     lines = list(_without_rank(proto, source.proto, inference))
     if lines:
@@ -97,7 +97,7 @@ def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, 
 
 
 def _check_types(proto: ModelProto, name: str, opset: int) -> None:
-    """Raises ConversionRefused where a value has an element type that an opset does not have, or ONNX not at all."""
+    """Raise ConversionRefused for a value whose element type the opset, or ONNX, does not have."""
     for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
         for value in values:
             if not value.type.tensor_type.elem_type:
@@ -122,7 +122,7 @@ def _check_types(proto: ModelProto, name: str, opset: int) -> None:
 
 
 def _element_of(proto: ModelProto, name: str) -> str:
-    """The element type of a value of the main graph as OpenVINO calls it, "" where the reader has not noted it."""
+    """OpenVINO's name for the element type of a value of the main graph, "" where the reader has not recorded it."""
     for node in proto.graph.node:
         if name in node.output:
             types = attributes_of(node).get("output_types", ())
@@ -131,11 +131,11 @@ def _element_of(proto: ModelProto, name: str) -> str:
 
 
 def _without_rank(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
-    """What to say of each input and output whose rank is not known: what has to be given of which input."""
+    """A message for each input and output of unknown rank, with the input types that would determine it."""
     unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
     for name in unranked:
         is_state = name not in inference.inputs
-        how = "it is state, of which no --input gives it" if is_state else f"give it, as in {_asked(inference, name)}"
+        how = "it is state, whose rank no --input sets" if is_state else f"give it, as in {_asked(inference, name)}"
         yield f"input {shortened(name)}: {how}"
     for output in proto.graph.output:
         if unranked or output.type.tensor_type.HasField("shape"):
@@ -143,13 +143,13 @@ def _without_rank(proto: ModelProto, source: ModelProto, inference: Inference) -
         sized = [name for name in _read_by(source, output.name) if not _is_static(inference, name)]
         told = f"output {shortened(output.name)}"
         if not sized:
-            yield f"{told}: its rank depends on elements, not on sizes, so that no --input gives it"
+            yield f"{told}: its rank depends on elements, not on sizes, so no --input determines it"
         else:
             yield f"{told}: its rank depends on sizes; give those that it reads, as in {_asked(inference, *sized)}"
 
 
 def _asked(inference: Inference, *names: str) -> str:
-    """Options that give what is missing of inputs: dims that are not known as 1, of no rank two names."""
+    """Options that complete the types of inputs: 1 for each unknown dim, two names for an unknown rank."""
     found = []
     for name in names[:_SHOWN]:
         fact = inference[name]
@@ -165,7 +165,7 @@ def _is_static(inference: Inference, name: str) -> bool:
 
 
 def _read_by(source: ModelProto, output: str) -> list[str]:
-    """The inputs that an output is computed of; no two values of an IR are called alike."""
+    """The inputs that an output is computed from; value names in an IR are unique."""
     makers = {name: node for _, body in bodies(source) for node in body.node for name in node.output}
     inputs = {value.name for value in source.graph.input}
     found: dict[str, None] = {}

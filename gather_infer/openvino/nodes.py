@@ -1,4 +1,4 @@
-"""Nodes of OpenVINO's dialect, as protobuf has them."""
+"""Nodes of OpenVINO's dialect in protobuf form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gather_infer.domains import canonical_domain, is_extension
 
 
 def attributes_of(node: NodeProto) -> dict[str, Any]:
-    """The attributes of a node of the dialect, texts decoded."""
+    """The attributes of a node of the dialect, with decoded strings."""
     decoded: dict[str, Any] = {}
     for attribute in node.attribute:
         value = helper.get_attribute_value(attribute)
@@ -24,18 +24,18 @@ def attributes_of(node: NodeProto) -> dict[str, Any]:
 
 
 def is_openvino(node: NodeProto) -> bool:
-    """A node of OpenVINO's domains, or a Gather with the axis as an input that stands in the default one."""
+    """True for a node of OpenVINO's domains, and for a Gather of the default domain with the axis as third input."""
     domain = canonical_domain(node.domain)
     return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)
 
 
 def is_kept_apart(node: NodeProto) -> bool:
-    """A node of OpenVINO's domains, or of the sets beside them, of which nobody knows what else it does."""
+    """True for a node of OpenVINO's domains or extension sets, whose further effects are unknown."""
     return is_openvino(node) or is_extension(node.domain)
 
 
 def reads_of(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, those in its bodies too."""
+    """The names that a node reads, including those of its bodies."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():

@@ -1,4 +1,4 @@
-"""What becomes of each node of OpenVINO's dialect: edits, or the reason against them."""
+"""Conversion plan: for each node of OpenVINO's dialect the edits that lower it, or the reason why it is refused."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ Random: TypeAlias = Literal["refuse", "onnx"]
 class Converted:
     """A node that was rewritten.
 
-    op_type, version   of the operator; the opset of OpenVINO that the node is of
-    made       the operators that stand for it
-    indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": those out of bounds give what
-               OpenVINO gives. "" for a node that addresses nothing by index, or fails out of bounds as ONNX does
-    draws      it gives random numbers of the same distribution, and others than OpenVINO's
+    op_type, version   the operator, and the opset of OpenVINO that the node belongs to
+    operators  the ONNX operators that replace it
+    indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": masked, so that the result out of
+               bounds is OpenVINO's. "" for a node without indices, or one that fails out of bounds as ONNX does
+    draws      it draws random numbers of the same distribution, other than OpenVINO's
     """
 
     node: NodePath
@@ -60,9 +60,9 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A node that has no counterpart in ONNX, or none that is safe; see `Converted`.
+    """A node without a counterpart in ONNX, or without a safe one; see `Converted`.
 
-    version   0 for an operator that is of no opset of OpenVINO
+    version   0 for an operator that belongs to no opset of OpenVINO
     """
 
     node: NodePath
@@ -72,15 +72,15 @@ class Refused:
 
     @property
     def operator(self) -> str:
-        """As messages name it: `Gather-8`."""
+        """Name in messages: `Gather-8`."""
         return f"{self.op_type}-{self.version}" if self.version else self.op_type
 
 
 @dataclass(slots=True)
 class Plan:
-    """The edits, and the reasons against them by node; `unproved` of the refusals a guard would lift.
+    """The edits, and the refused nodes; masking indices out of bounds would convert `unproved` of these.
 
-    dead   removals of constants that only rewritten nodes have read
+    dead_edits   removals of constants that only rewritten nodes have read
     """
 
     converted: list[Converted] = field(default_factory=list)
@@ -91,11 +91,11 @@ class Plan:
 
 
 def plan(inference: Inference, *, gather_oob: Policy, random: Random, opset: int) -> Plan:
-    """How to rewrite every node of OpenVINO's domains.
+    """Plan the rewrite of every node of OpenVINO's domains.
 
     inference   without assumptions
-    gather_oob  what is done about an index that is not proved in bounds
-    random      what is done about random numbers
+    gather_oob  treatment of indices that are not proved in bounds
+    random      treatment of random numbers
     opset       version of the ai.onnx domain in the result
 
     Raises ModelStructureError when no rewrite of the model is safe, ModelReadError when external data is missing.
@@ -139,7 +139,7 @@ class _Planner:
         return self.plan
 
     def version(self, node: NodeProto) -> int:
-        """The opset of OpenVINO that a node is of, 0 for a set without opsets."""
+        """The opset of OpenVINO that a node belongs to, 0 for an extension set, which has no opsets."""
         if is_extension(node.domain):
             return 0
         domain = node.domain if plain_domain(node.domain) else "openvino"
@@ -149,7 +149,7 @@ class _Planner:
         """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
         if is_extension(node.domain):
             kind = node.domain.rpartition(".")[2]
-            raise LoweringRefused(f"it is of the set {kind}, of which OpenVINO has no such operator")
+            raise LoweringRefused(f"OpenVINO has no such operator in the set {kind}")
         version = self.version(node)
         entry = LOWERINGS.find(node.op_type, version)
         if entry is None:
@@ -190,9 +190,9 @@ class _Planner:
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices, node.op_type in RANDOM))
 
     def indices(self, where: NodePath, *, reorders: bool) -> tuple[Bounds, str]:
-        """What is done about the indices of a node, and why that is not what was asked for; "" where it is.
+        """Treatment of the indices of a node, and the reason why it is not the requested one; "" where it is.
 
-        reorders   they are those of rows of the state, which a search gives: they are taken for valid
+        reorders   the indices select rows of the state, by beam search: they are assumed to be in bounds
         """
         accesses = self.accesses.get(where)
         if not accesses:
@@ -225,7 +225,7 @@ class _Planner:
         return None if constant is None else self.known.model.tensor(constant.to_tensor(name))
 
     def is_read(self, path: GraphPath, name: str) -> bool:
-        """Whether anybody has use for an output of a node."""
+        """Whether an output of a node has a reader or is a graph output."""
         if not name:
             return False
         index = self.known.index
@@ -252,7 +252,7 @@ class _Planner:
 
 
 def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:
-    """The one node that stands for a node of the dialect, with all that the format has beside what it computes."""
+    """The one replacement of a node, with the node's name, metadata and other fields besides the computation."""
     made = NodeProto()
     made.CopyFrom(node)
     for name in ("domain", "op_type", "overload", "input", "output", "attribute"):
@@ -265,7 +265,7 @@ def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:
 def _results(
     fragment: Fragment, outputs: Sequence[str], names: Sequence[str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The names that values of a fragment take over; an input or a value given twice is passed on."""
+    """Model output names by value of the built function. An input, and a value returned twice, gets an Identity."""
     results: dict[str, str] = {}
     made = {name for node in fragment.nodes for name in node.output} | fragment.constants.keys()
     for local, name in zip(outputs, names, strict=True):

@@ -1,4 +1,4 @@
-"""Fragments placed where the layers stand that they were written for."""
+"""Inlining of lowered functions at the layers that they were built for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gather_infer.openvino.lowerings.fragment import Fragment
 
 @dataclass(frozen=True, slots=True)
 class Spliced:
-    """Nodes and constants under names of the model; `results` are constants that stand for a value of it."""
+    """Nodes and constants under names of the model; `constant_outputs` are constants that replace its values."""
 
     nodes: tuple[NodeProto, ...]
     constants: tuple[TensorProto, ...]
@@ -20,9 +20,9 @@ class Spliced:
 
 
 class Splicer:
-    """Gives fragments the names of a model; constants that are equal are one.
+    """Renames built functions for a model; equal constants are shared.
 
-    fresh   a name that the model does not have, made of one that is wanted
+    fresh   returns an unused name of the model, derived from the given one
     """
 
     def __init__(self, fresh: Callable[[str], str]) -> None:
@@ -30,11 +30,11 @@ class Splicer:
         self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
 
     def place(self, fragment: Fragment, layer: str, inputs: Mapping[str, str], results: Mapping[str, str]) -> Spliced:
-        """The nodes of a fragment.
+        """The renamed nodes of a built function.
 
-        layer     what the layer is called: names of new nodes and values begin with it
-        inputs    names of the fragment that stand for values of the model
-        results   the values of the model that names of the fragment become, each of a node or a constant of it
+        layer_name  prefix for the names of new nodes and values
+        inputs      values of the model by the input names of the function
+        results     output names in the model, by value of the function; each is the output of a node or a constant
         """
         held = fragment.constants
         names = {**inputs, **{local: name for local, name in results.items() if local not in held}}
@@ -79,7 +79,7 @@ def _called(tensor: TensorProto, name: str) -> TensorProto:
 
 
 def _read(nodes: Sequence[NodeProto]) -> list[str]:
-    """The names that nodes read, those in their bodies too, each once."""
+    """The names that nodes and their bodies read, each once."""
     found: dict[str, None] = {}
     pending = list(nodes)
     while pending:

@@ -1,7 +1,7 @@
-"""State of OpenVINO's models as inputs and outputs: what a run leaves is given back to the next one.
+"""State of OpenVINO's models as inputs and outputs: the caller feeds the state that a run returns to the next run.
 
-ReadValue becomes an input, Assign an output. The input is called like the tensor that ReadValue gives; the output like
-the variable without that in front, else `<input>_out`.
+ReadValue becomes an input, Assign an output. The input has the name of ReadValue's output; the output has the name of
+the variable without that prefix, else `<input>_out`.
 """
 
 from __future__ import annotations
@@ -25,22 +25,27 @@ from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
 
 RESET: Final = "reset_state"
-"""The input that says whether variables begin anew from values that are computed."""
+"""The input that selects whether variables restart from computed initial values."""
 
 Initial = Literal["none", "constant", "empty", "computed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the model.
+    """A state variable of the model.
 
     name           `variable_id` in the file
-    past, present  the input and the output that stand for it; "" where it is never read or never assigned
-    initial        what it holds first: "constant" is the default of the input; where it is "empty", without elements,
-                   the caller passes such a tensor; "computed" is taken when the input `reset` is true; with "none" the
-                   file says nothing, and OpenVINO begins with zeros, and with none where a size is open
-    shape          of the initial value, in symbols of the inputs; "" where that is not known
-    reset          the input that is true where variables begin anew; "" where nothing is computed
+    past, present  the input and the output that replace it; "" where it is never read or never assigned
+    initial        kind of its initial value; see below
+    shape          of the initial value, in symbols of the inputs; "" where unknown
+    reset          the input that is true where variables restart; "" where no initial value is computed
+
+    Kinds of initial values:
+
+    constant       the default of the input
+    empty          a tensor without elements, which the caller passes
+    computed       used when the input `reset` is true
+    none           not in the file: OpenVINO starts with zeros, and with no elements where a dim is dynamic
     """
 
     name: str
@@ -57,11 +62,11 @@ def is_state(node: NodeProto) -> bool:
 
 
 def without_state(proto: ModelProto, source: ModelFile, inference: Inference) -> tuple[Variable, ...]:
-    """Puts inputs and outputs in the place of ReadValue and Assign, in `proto`.
+    """Replace ReadValue and Assign in `proto` by inputs and outputs.
 
-    proto      converted but for these nodes; changed
-    source     where external data are
-    inference  of the model before the conversion: what is known of initial values, by name
+    proto      converted except for these nodes; changed in place
+    source     the model that resolves external data
+    inference  of the model before the conversion: facts about initial values, by name
 
     Raises LoweringRefused for state in a body or a function, and for a variable that is assigned twice, or read with
     different initial values.
@@ -79,7 +84,7 @@ def without_state(proto: ModelProto, source: ModelFile, inference: Inference) ->
     for node in nodes:
         name = _variable_id(node)
         if len(node.output) != 1 or len(node.input) > 1 or (node.op_type == "Assign" and not node.input):
-            raise LoweringRefused(f"{node.op_type} of variable {name!r} has other inputs or outputs than one")
+            raise LoweringRefused(f"{node.op_type} of variable {name!r} must have one input and one output")
         if node.op_type == "ReadValue":
             reads.setdefault(name, []).append(node)
         elif name in assigns:
@@ -102,7 +107,7 @@ def _key(node: NodeProto) -> str:
 
 
 def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
-    """Lets a node and its bodies read other values."""
+    """Redirect the reads of a node and its bodies to other values."""
     for position, name in enumerate(node.input):
         node.input[position] = names.get(name, name)
     for attribute in node.attribute:
@@ -111,10 +116,10 @@ def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
 
 
 class _Making:
-    """What is made of the variables.
+    """Rewriter of state variables.
 
-    replaced  by the first output of a node, what takes its place
-    chosen    by the input of a variable that begins with what is computed, the value that is read instead
+    replaced  replacement nodes, by the first output of the node that they replace
+    selected  the value that is read instead of a variable's input, where the initial value is computed
     """
 
     def __init__(self, proto: ModelProto, source: ModelFile, inference: Inference) -> None:
@@ -132,7 +137,7 @@ class _Making:
         self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input} | self.outputs
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
-        """Adds the input and the output of a variable."""
+        """Add the input and the output of a variable."""
         graph = self.proto.graph
         if not reads:
             assert assign is not None, "a variable is read or assigned"
@@ -142,12 +147,12 @@ class _Making:
         if any(list(one.input) != list(read.input) for one in reads):
             raise LoweringRefused(f"variable {name!r} is read with different initial values")
         constant = self.constant(start) if start else None
-        if assign is None and constant is not None:  # it always holds what it held first
+        if assign is None and constant is not None:  # never assigned, so it keeps its initial value
             for one in reads:
                 self.replaced[one.output[0]] = [helper.make_node("Identity", [start], [one.output[0]], one.name)]
             return Variable(name, "", "", "constant")
         past = read.output[0]
-        if past in self.outputs:  # whose name is taken then
+        if past in self.outputs:  # the name is in use for the output
             past = self.names.fresh(f"{past}_past")
         fact = self.tensor(start)
         initial = _kind(start, fact, constant)
@@ -176,9 +181,9 @@ class _Making:
         return fact if isinstance(fact, SymbolicTensor) else None
 
     def assign(self, name: str, past: str, node: NodeProto, read: ValueInfoProto | None) -> str:
-        """Makes what is assigned an output of the graph; its name.
+        """Make the assigned value an output of the graph; returns its name.
 
-        read   the input of the variable, where it has one
+        read   the input of the variable, None without one
         """
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
         assigned: str = node.input[0]
@@ -197,7 +202,7 @@ class _Making:
         dtype = None if fact is None else fact.dtype
         element = read.type.tensor_type.elem_type if dtype is None and read is not None else int(dtype or 0)
         if not element:
-            raise LoweringRefused(f"the element type of what is assigned to variable {name!r} is not known")
+            raise LoweringRefused(f"the element type of the value assigned to variable {name!r} is not known")
         value = self.proto.graph.output.add(name=present)
         value.type.tensor_type.elem_type = element
         if fact is not None and fact.shape is not None:
@@ -209,7 +214,7 @@ class _Making:
         return present
 
     def keep(self, read: NodeProto, past: str, value: ValueInfoProto) -> str:
-        """An output for a variable that nobody assigns: what it held in the first run is not computed again."""
+        """Add an output for a variable without Assign: later runs reuse the value computed in the first one."""
         present: str = self.names.fresh(f"{past}_out")
         self.replaced[read.output[0]].append(helper.make_node("Identity", [past], [present]))
         made = self.proto.graph.output.add(name=present)
@@ -219,8 +224,10 @@ class _Making:
     def declared(
         self, read: NodeProto, past: str, initial: SymbolicTensor | None, assign: NodeProto | None
     ) -> ValueInfoProto:
-        """The input: sizes of the variable where they are numbers; a name of the initial value where what is assigned
-        has that size too, else one of its own.
+        """Declare the input.
+
+        Dims are numbers where known; a symbol of the initial value where the assigned value has the same dim; else
+        symbols of their own.
         """
         fact = self.inference.get(read.output[0])
         assert isinstance(fact, SymbolicTensor), "the rule of ReadValue gives a tensor"
@@ -248,7 +255,7 @@ class _Making:
         return value
 
     def constant(self, name: str) -> TensorProto | None:
-        """The tensor that is computed under a name from constants alone; None when it is not."""
+        """The tensor computed under a name from constants alone, by folding; None when it depends on inputs."""
         held, made = self.held, self.made
         if name in held:
             tensor: TensorProto = held[name]
@@ -267,7 +274,7 @@ class _Making:
         return found
 
     def choice(self, read: NodeProto, start: str, past: str) -> NodeProto:
-        """The node that takes the computed value when the caller begins anew; who reads the variable reads it."""
+        """An If that selects the computed initial value on reset; readers of the variable read its output."""
         if not self.reset:
             self.reset = self.names.fresh(RESET)
             self.proto.graph.input.append(helper.make_tensor_value_info(self.reset, TensorProto.BOOL, []))
@@ -282,7 +289,7 @@ class _Making:
 
 
 def _dims(tensor: SymbolicTensor | None, rank: int) -> Sequence[Dim | None]:
-    """The dims of a tensor; of one that is not of that rank nothing is known."""
+    """The dims of a tensor; all None for a tensor of another rank."""
     if tensor is None or tensor.shape is None or len(tensor.shape) != rank:
         return [None] * rank
     return tensor.shape
@@ -297,7 +304,7 @@ def _kind(start: str, fact: SymbolicTensor | None, constant: TensorProto | None)
 
 
 def _above(name: str, made: Mapping[str, NodeProto], held: Mapping[str, TensorProto]) -> Iterator[NodeProto]:
-    """The nodes that a value is computed by."""
+    """The nodes that compute a value, walking up from it."""
     seen: set[str] = set()
     pending = [name]
     while pending:
@@ -311,6 +318,6 @@ def _above(name: str, made: Mapping[str, NodeProto], held: Mapping[str, TensorPr
 
 
 def _variable_id(node: NodeProto) -> str:
-    """What the variable is called: the reader takes `1` for a number and `1,2` for a list."""
+    """The id of the variable: the reader stores `1` as a number and `1,2` as a list."""
     held = attributes_of(node).get("variable_id", node.name)
     return ",".join(map(str, held)) if isinstance(held, list) else str(held)

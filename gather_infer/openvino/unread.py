@@ -1,4 +1,4 @@
-"""What a conversion leaves behind that nobody reads: outputs of layers, initial values of state, sizes of weights."""
+"""Dead code elimination after conversion: unread layer outputs, initial values of state, sizes of weights."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gather_infer.openvino.nodes import is_kept_apart
 
 
 def drop_unread(proto: ModelProto) -> None:
-    """Removes nodes of ONNX and initializers that no node and no output of a graph reads, from `proto`.
+    """Remove ONNX nodes and initializers that no node and no graph output reads, from `proto`.
 
-    Nodes have to be in order. What is in OpenVINO's domains stays: nobody knows what else it does.
+    Nodes have to be in topological order. Nodes in OpenVINO's domains stay: they may have side effects.
     """
     graphs = sorted((body for body in bodies(proto)), key=lambda found: -len(found[0].steps))
     reads = Counter(name for _, graph in graphs for node in graph.node for name in node.input)
     reads.update(value.name for _, graph in graphs for value in graph.output)
-    for _, graph in graphs:  # the innermost first
+    for _, graph in graphs:  # innermost graphs first
         unread = set()
         for position in range(len(graph.node) - 1, -1, -1):
             node = graph.node[position]
@@ -40,7 +40,7 @@ def drop_unread(proto: ModelProto) -> None:
 
 
 def _read_by(node: NodeProto) -> Iterator[str]:
-    """What a node reads, and the graphs in it."""
+    """The names that a node and its subgraphs read."""
     waiting: list[NodeProto | GraphProto] = [node]
     while waiting:
         found = waiting.pop()

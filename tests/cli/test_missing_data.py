@@ -11,7 +11,7 @@ import pytest
 import gather_infer
 from tests.cli.conftest import Run
 
-NEEDED = "; to write the model takes its bytes, to infer shapes does not\n"
+NEEDED = "; writing the model needs its bytes, shape inference does not\n"
 MISSING = "external data file missing.bin: No such file or directory"
 LOOKING = {
     # command: (exit code, what says so)

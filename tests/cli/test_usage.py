@@ -141,7 +141,7 @@ USAGE = {
     "convert exported.onnx": "-o OUT is missing",
     "convert exported.onnx -o out.onnx --dim M=3": "no input dim 'M'",
     "convert exported.onnx -o out.onnx --beam-idx drop --verify 1": "the IR runs with that input",
-    "convert exported.onnx -o out.onnx --opset 21": "is ONNX of opset 17, and stays so",
+    "convert exported.onnx -o out.onnx --opset 21": "is ONNX of opset 17, which convert does not change",
     "convert exported.onnx -o out.onnx --in-place-weights": "the weights of an ONNX file stay where they are anyway",
     "convert exported.onnx -o out.onnx --in-place-weights --external-data w": "exclude each other",
     "inspect - embedding.onnx -": "standard input can be read only once",

@@ -25,7 +25,7 @@ def bound(path: Path) -> None:
 
 
 KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a pipe": (os.mkfifo, "a pipe that nobody writes to"),
+    "a pipe": (os.mkfifo, "a pipe without a writer"),
     "a device that never ends": (lambda path: path.symlink_to("/dev/zero"), "a device, not a model file"),
     "an empty device": (lambda path: path.symlink_to("/dev/null"), "a device, not a model file"),
     "a directory": (Path.mkdir, "a directory, not a model file"),
@@ -51,7 +51,7 @@ def test_a_pipe_ends_a_command(command: str, tmp_path: Path) -> None:
     os.mkfifo(path)
     done = subprocess.run([*PROGRAM, command, str(path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 3
-    assert "a pipe that nobody writes to" in done.stdout + done.stderr
+    assert "a pipe without a writer" in done.stdout + done.stderr
 
 
 def test_a_pipe_that_is_written(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ FAULTS = {
     "not a Result": (SLICED + OTHER + JOINED.replace('layer_id="3"', 'layer_id="2"'), "", "must be a Result"),
     "stride 0": (SLICED.replace("axis", 'stride="0" axis') + OTHER + JOINED, "", "stride 0"),
     "no number": (SLICED.replace('axis="0"', 'axis="x"') + OTHER + JOINED, "", "axis must be an integer, found 'x'"),
-    "a part of the parts": (SLICED + OTHER + JOINED.replace("axis", 'start="1" axis'), "", "joined from 1 to -1"),
+    "a part of the parts": (SLICED + OTHER + JOINED.replace("axis", 'start="1" axis'), "", "concatenated from 1 to -1"),
     "a back edge to nothing": (SLICED + OTHER + JOINED, '<edge from-layer="4" to-layer="9"/>', "no layer 9"),
     "two back edges": (SLICED + OTHER + JOINED, '<edge from-layer="4" to-layer="1"/>' * 2, "two back edges"),
     "a sliced state": (SLICED + OTHER + JOINED, '<edge from-layer="4" to-layer="0"/>', "back edge and a sliced input"),

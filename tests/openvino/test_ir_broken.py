@@ -34,20 +34,20 @@ DOCUMENTS = {
     "two roots": (chain() + "<net/>", "not XML: junk after document element: line #, column #"),
     "another root": ("<model version='11'/>", "the root element of an IR is <net>, found <model>"),
     "no version": ("<net/>", "line #: <net> has no attribute 'version'"),
-    "an old version": (chain(version=9), "IR versions 10 to 11 are read, found '9'"),
-    "a new version": (chain(version=12), "IR versions 10 to 11 are read, found '12'"),
+    "an old version": (chain(version=9), "the IR version must be 10 or 11, found '9'"),
+    "a new version": (chain(version=12), "the IR version must be 10 or 11, found '12'"),
     "no layers": ('<net version="11"/>', "line #: <net> has no <layers>"),
     "entities": (
         f'<!DOCTYPE net [<!ENTITY e0 "x">{ENTITIES}]><net version="11">&e11;</net>',
-        "line #: a DTD, which no IR has and no reader should follow",
+        "line #: a DTD, which is not allowed in an IR",
     ),
     "an external entity": (
         '<!DOCTYPE net [<!ENTITY e SYSTEM "file:///etc/passwd">]><net version="11">&e;</net>',
-        "line #: a DTD, which no IR has and no reader should follow",
+        "line #: a DTD, which is not allowed in an IR",
     ),
     "an external DTD": (
         '<!DOCTYPE net SYSTEM "http://localhost/x.dtd"><net version="11"/>',
-        "line #: a DTD, which no IR has and no reader should follow",
+        "line #: a DTD, which is not allowed in an IR",
     ),
     "an encoding that nobody has": ('<?xml version="1.0" encoding="no-such"?><net/>', "not XML: unknown encoding"),
     "nested": ("<net>" * 100_000, f"line #: elements nest deeper than {MAX_DEPTH}"),
@@ -130,11 +130,11 @@ GRAPHS = {
     "no edge": (replaced(EDGE, ""), AT_1 + "no edge leads to input port 0"),
     "no edges": (net([parameter("0"), relu("1")], ""), AT_1 + "no edge leads to input port 0"),
     "a cycle of one": (
-        net([relu("1"), result("2")], "1.1>1.0 1.1>2.0"), AT_1 + "it reads what is computed from it",
+        net([relu("1"), result("2")], "1.1>1.0 1.1>2.0"), AT_1 + "its input depends on its output",
     ),
     "a cycle": (
         net([relu("1"), relu("2"), relu("3"), result("4")], "3.1>1.0 1.1>2.0 2.1>3.0 3.1>4.0"),
-        AT_1 + "it reads what is computed from it",
+        AT_1 + "its input depends on its output",
     ),
     "a Parameter with an input": (
         net([parameter("1"), Layer("0", "Parameter", ("0:FP32:",), ("1:FP32:",), data='shape="" element_type="f32"')],
@@ -143,7 +143,7 @@ GRAPHS = {
     ),
     "a Parameter that reads itself": (
         net([Layer("0", "Parameter", ("0:FP32:",), ("1:FP32:",), data='shape="1" element_type="f32"')], "0.1>0.0"),
-        AT_0 + "it reads what is computed from it",
+        AT_0 + "its input depends on its output",
     ),
     "a Const with an input": (
         net([parameter("0"), const("1", "0", 0, 0, outs=("1:FP32:",), ins=("0:FP32:",))], "0.0>1.0"),
@@ -181,11 +181,11 @@ GRAPHS = {
     ),
     "a body with a cycle": (
         net([Layer("1", "TensorIterator", extra=f"<body>{body([relu('7')], '7.1>7.0')}</body>")], ""),
-        "layer 'ReLU_7' (id 7): it reads what is computed from it",
+        "layer 'ReLU_7' (id 7): its input depends on its output",
     ),
     "an attribute of ours": (
         net([parameter("0", "1", "u1"), relu("1", data='input_types="x"')], "0.0>1.0"),
-        AT_1 + "attributes 'input_types' and 'output_types' are the reader's own",
+        AT_1 + "attributes 'input_types' and 'output_types' are reserved for the reader",
     ),
 }  # fmt: skip
 
@@ -266,7 +266,7 @@ def test_broken_strings(case: tuple[int, ...], tmp_path: Path) -> None:
 def test_weights_that_are_missing(tmp_path: Path) -> None:
     xml = net([const("0", "2", 0, 8), result("1")], "0.0>1.0")
     weights = tmp_path / "m.bin"
-    assert error(tmp_path, xml) == f"layer 'Const_0' (id 0): {weights} is missing, which has its 8 bytes"
+    assert error(tmp_path, xml) == f"layer 'Const_0' (id 0): {weights} is missing, which holds its 8 bytes"
     weights.mkdir()
     assert "is missing" in error(tmp_path, xml)
 

@@ -29,7 +29,7 @@ def test_every_case_is_equal_to_openvino() -> None:
 
 REFUSED = {
     # id: (source, destination, opset, reason)
-    "no code for a float": ("f32", "nf4", 21, "a Convert to nf4 while the model runs"),
+    "no code for a float": ("f32", "nf4", 21, "a Convert to nf4 at run time"),
     "an opset without f8": ("f32", "f8e4m3", 18, "a Convert of f32 to f8e4m3 needs opset 19, the result has 18"),
     "an opset without i4": ("i32", "i4", 20, "a Convert of i32 to i4 needs opset 21, the result has 20"),
     "texts": ("string", "f32", 21, "there is no Convert of string to f32"),
@@ -71,7 +71,7 @@ def test_codes_are_no_outputs(element: str, tmp_path: Path) -> None:
     convert_layer = Layer("1", "Convert", ("0:FP32:2,3",), (f"1:{element.upper()}:2,3",),
                           data=f'destination_type="{element}"')  # fmt: skip
     path = save(tmp_path, net([parameter("0"), convert_layer, result("2", name="y")], "0.0>1.0 1.1>2.0"))
-    with pytest.raises(ConversionRefused, match=f"output y is of {element}, which stays inside"):
+    with pytest.raises(ConversionRefused, match=f"output y is of {element}, which ONNX cannot return"):
         convert(path, opset=24)
 
 

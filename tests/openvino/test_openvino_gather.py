@@ -240,7 +240,7 @@ def test_what_an_old_opset_cannot_say(case: str) -> None:
 
 
 def test_an_onnx_file_keeps_its_opset() -> None:
-    with pytest.raises(UsageError, match="opset = 21: <model> is ONNX of opset 17, and stays so"):
+    with pytest.raises(UsageError, match="opset = 21: <model> is ONNX of opset 17, which convert does not change"):
         convert(gather_model(), opset=21)
 
 

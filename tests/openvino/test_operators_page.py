@@ -68,7 +68,10 @@ def test_ops_knows_what_is_lowered() -> None:
         (1, Source.LOWERING, "openvino/lowerings/normalization.py"),
         (6, Source.LOWERING, "openvino/lowerings/normalization.py"),
     ]
-    assert lowered.newest.summary == "mvn-6: data, axes [k]." and lowered.newest.values is None
+    assert (
+        lowered.newest.summary == "mvn-6: ReduceMean, Sub and Div over the axes of an input."
+        and lowered.newest.values is None
+    )
     assert {b.source for b in table["Gather"].behaviours} == {Source.RULE}
     refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is Source.NONE}
     assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}
@@ -87,9 +90,9 @@ def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
 
 
 SAID = {
-    "MVN": "It is converted so: data, axes [k].",
-    "Abs": "",
-    "AdaptiveMaxPool": "It is converted so: data [N, C, d1, ..., dk], output_shape [k].",
+    "MVN": "It is converted so: ReduceMean, Sub and Div over the axes of an input.",
+    "Abs": "It is converted so: Abs.",
+    "AdaptiveMaxPool": "It is converted so: Gather of every window, then ArgMax and GatherElements.",
 }
 
 

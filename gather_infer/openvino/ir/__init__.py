@@ -1,4 +1,4 @@
-"""Reading OpenVINO IR, an `.xml` and a `.bin`, as a model in OpenVINO's dialect."""
+"""Frontend for OpenVINO IR: reads an `.xml` and its `.bin` as a model in OpenVINO's dialect."""
 
 from gather_infer.openvino.ir.dialect import IR, read_ir, read_model
 from gather_infer.openvino.ir.graph import PortType

@@ -1,4 +1,4 @@
-"""If as ONNX's own If, whose branches hold nodes of the dialect and read outer values by their names.
+"""If as ONNX's If, whose branches hold nodes of the dialect and capture outer values by name.
 
 https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/condition/if-8.html
 """
@@ -14,7 +14,7 @@ from gather_infer.openvino.ir.portmap import Body, body_of
 
 
 def add_branches(draft: Draft, layer: Layer) -> list[Draft]:
-    """Add the If of a layer; the drafts of its branches are to be written."""
+    """Add the If of a layer; returns the builders of its branches, still to be written."""
     inputs = draft.inputs(layer)
     if not inputs:
         raise layer.fault("an If needs a condition")
@@ -55,14 +55,14 @@ def _by_port(layer: Layer, body: Body, prefix: str) -> list[tuple[Port, Layer]]:
 
 
 def control_node(draft: Draft, layer: Layer, op_type: str) -> NodeProto:
-    """A node of ai.onnx that stands for the layer, without inputs and outputs yet."""
+    """Add the ONNX node of a layer with bodies, without inputs and outputs yet."""
     node: NodeProto = draft.graph.node.add(op_type=op_type, name=layer.name)
     annotate(node, layer)
     return node
 
 
 def end_of(layer: Layer) -> tuple[str, str]:
-    """The output of a Parameter."""
+    """The output port of a Parameter."""
     return layer.id, layer.only("output").id
 
 

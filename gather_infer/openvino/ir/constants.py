@@ -1,4 +1,4 @@
-"""Constants: where their bytes are in the .bin, which of them are read, and what they are in ONNX."""
+"""Constants: position of their bytes in the .bin, selection of those to inline, and their tensors in ONNX."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from gather_infer.openvino.ir.layers import Layer
 from gather_infer.openvino.ir.shapes import element_count, number, static_shape
 
 INLINE_BYTES: Final = 1024
-"""A constant of so many bytes is held in the model; what is larger stays in the .bin."""
+"""A constant of at most this size is inline in the model; a larger one stays in the .bin."""
 
 INLINE_INTEGERS: Final = 64 << 10
-"""The same for integers, which may be shapes, axes or indices."""
+"""The same limit for integers, which may be shapes, axes or indices."""
 
 INLINE_TOTAL: Final = 64 << 20
-"""Bytes beyond which even integers stay in the .bin: constants may share bytes, so that a small file tells of many."""
+"""Total bytes of inline integers. Constants may share bytes, so a small file can declare a lot of them."""
 
 SHARED_STRINGS: Final = 4 << 20
-"""Bytes that the strings of a file may take beyond the size of its .bin, for constants that share theirs."""
+"""Bytes by which the strings of a file may exceed its .bin, since constants may share bytes."""
 
 
 class Weights:
-    """The .bin beside an .xml, opened when first something is read from it."""
+    """The .bin beside an .xml, opened on the first read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class Weights:
             self._file.close()
 
     def location(self) -> str:
-        """What an external tensor calls the file. Raises ModelReadError for a name that is no UTF-8."""
+        """The location of the file for external tensors. Raises ModelReadError for a name that is not UTF-8."""
         name = self.path.name
         try:
             name.encode()
@@ -68,16 +68,16 @@ class Weights:
         return name
 
     def check(self, offset: int, size: int) -> None:
-        """Raises ModelReadError when bytes [offset, offset + size) are not all there."""
+        """Raise ModelReadError unless the file contains bytes [offset, offset + size)."""
         if self.nbytes is None:
-            raise ModelReadError(f"{self.path} is missing, which has its {size} bytes")
+            raise ModelReadError(f"{self.path} is missing, which holds its {size} bytes")
         if offset + size > self.nbytes:
             raise ModelReadError(
                 f"bytes [{offset}, {offset + size}) are outside {self.path}, which has bytes [0, {self.nbytes})"
             )
 
     def read(self, offset: int, size: int) -> bytes:
-        """Raises ModelReadError when the bytes are not all there."""
+        """Bytes [offset, offset + size). Raises ModelReadError when the file does not contain them all."""
         self.check(offset, size)
         if self._file is None:
             self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
@@ -90,9 +90,9 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """What a Const layer says of its elements.
+    """The element type, shape and bytes of a Const layer.
 
-    offset, nbytes   the bytes in the .bin, as many as the elements need; of strings all that there are
+    offset, nbytes   the bytes in the .bin, as many as the elements need; for strings the whole size
     """
 
     element: str
@@ -104,10 +104,10 @@ class Constant:
 
 @dataclass(slots=True)
 class ConstantReader:
-    """Makes initializers of Const layers.
+    """Creates initializers from Const layers.
 
-    inline    bytes that are held in the model so far
-    strings   bytes of strings among these
+    inline    bytes of constants that are inline so far
+    strings   bytes of strings that are inline so far
     """
 
     weights: Weights
@@ -115,7 +115,7 @@ class ConstantReader:
     strings: int = 0
 
     def described(self, layer: Layer) -> Constant:
-        """Raises ModelReadError where the layer is inconsistent, or its bytes are not in the .bin."""
+        """The layout of a Const. Raises ModelReadError where it is inconsistent, or its bytes are not in the .bin."""
         layer.attribute("element_type")
         element = layer.only("output").element
         with layer.named():
@@ -133,9 +133,9 @@ class ConstantReader:
             return Constant(element, shape, offset, needed, count)
 
     def tensor(self, layer: Layer, constant: Constant, name: str) -> TensorProto:
-        """The initializer, called `name`: of a type that ONNX lacks it is the packed bytes, as UINT8.
+        """The initializer, called `name`; of a type that ONNX lacks it holds the packed bytes, as UINT8.
 
-        Raises ModelReadError as `described`, and for strings that are not laid out as such.
+        Raises ModelReadError as `describe`, and for strings with an invalid layout.
         """
         number_ = onnx_type(constant.element)
         dims = constant.shape if number_ is not None else (constant.nbytes,)
@@ -168,7 +168,7 @@ class ConstantReader:
         return is_integer(constant.element) and constant.nbytes <= INLINE_INTEGERS and fits
 
     def _strings(self, constant: Constant) -> list[bytes]:
-        """The elements: their number and where each of them begins and the last ends, 4 bytes each, then the texts.
+        """The strings: their number, the begin of each and the end of the last, 4 bytes each, then the text.
 
         https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/type/string-tensor-unpack-15.html
         """

@@ -1,4 +1,4 @@
-"""An IR as a model in OpenVINO's dialect: a node per layer, in a domain per opset, with weights left in the .bin."""
+"""IR reader: a model in OpenVINO's dialect, with a node per layer, a domain per opset, and weights left in the .bin."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from gather_infer.symbolic import DimSyntaxError, Expr, Interval, parse_dim, sym
 OPSET: Final = 21
 IR_VERSION: Final = 10
 VERSIONS: Final = (10, 11)
-"""Versions of IR that are read."""
+"""Supported IR versions."""
 MAX_MESSAGE: Final = 1000
-"""Characters that a message quotes of a file: what it calls a layer, an attribute or a type may be megabytes long."""
+"""Characters of a message: names of layers, attributes and types in a broken file may be megabytes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +49,11 @@ class IR:
     """A model that OpenVINO wrote.
 
     model     the model in OpenVINO's dialect; its external tensors are in the .bin
-    ports     by value, what the file says of its type and dims: hints, which the model does not hold
-    version   the version of the format
-    layers    how many layers there are of each type and opset, those of bodies included
+    ports     type and dims that the file states, by value: hints, which the model does not hold
+    version   of the format
+    layers    number of layers by type and opset, including those of bodies
     bin       the file of the weights, None when there is none
-    sinks     values of Assign layers: nothing reads them, and they have to stay
+    sinks     values of Assign layers: no layer reads them, and dead code elimination has to keep them
     """
 
     model: ModelFile
@@ -69,8 +69,7 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
 
     Weights are not read; constants of up to 1 KiB, integers of up to 64 KiB, and strings are.
 
-    Raises ModelReadError, with the file and the layer, for what is no IR of version 10 or 11, and for one that is
-    broken.
+    Raises ModelReadError, with the file and the layer, for a file that is not an IR of version 10 or 11, or is broken.
     """
     path = Path(path)
     if "\0" in str(path):
@@ -87,7 +86,7 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model of an IR, with what its ports say as hints. Raises ModelReadError as `read_ir`."""
+    """The model of an IR, with the types of its ports as hints. Raises ModelReadError as `read_ir`."""
     ir = read_ir(path)
     return replace(ir.model, hints={name: type_of(port) for name, port in ir.ports.items()})
 
@@ -97,7 +96,7 @@ def _version(root: Element) -> int:
         raise ModelReadError(f"the root element of an IR is <net>, found <{root.tag}>")
     text = root.require("version")
     if text not in map(str, VERSIONS):
-        raise ModelReadError(f"IR versions {VERSIONS[0]} to {VERSIONS[-1]} are read, found {text!r}")
+        raise ModelReadError(f"the IR version must be {VERSIONS[0]} or {VERSIONS[-1]}, found {text!r}")
     return int(text)
 
 
@@ -156,7 +155,7 @@ def _write_main(book: Book, proto: ModelProto, network: Network) -> None:
 
 
 def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
-    """Declare the input of a Parameter; what its type cannot say are bounds of its dims."""
+    """Declare the input of a Parameter; yield the bounds of its dims, which its type cannot express."""
     port = layer.only("output")
     layer.attribute("element_type")
     with layer.named():
@@ -179,7 +178,7 @@ def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
 
 
 def _symbol_text(text: str) -> str:
-    """`text`, or one like it that cannot be read as an expression of other symbols, as `2*n.0` of `n.0` can."""
+    """`text`, made a plain symbol where it would parse as an expression of other symbols, as `2*n.0` of `n.0`."""
     try:
         is_symbol = parse_dim(text) == symbol(text)
     except DimSyntaxError:
@@ -188,7 +187,7 @@ def _symbol_text(text: str) -> str:
 
 
 def _output_names(book: Book, network: Network, results: list[Layer]) -> list[str]:
-    """What the outputs are called: as the Result says, else as the port that it reads, else as the layer."""
+    """Names of the outputs: that of the Result, else of the port that it reads, else of the layer."""
     names = []
     for layer in results:
         port = network.outputs[network.source(layer)]
@@ -199,7 +198,7 @@ def _output_names(book: Book, network: Network, results: list[Layer]) -> list[st
 
 
 def _write(draft: Draft) -> None:
-    """Write the layers of a network into its graph; graphs inside it are left for later."""
+    """Write the layers of a network into its graph; subgraphs are queued."""
     book = draft.book
     for layer in draft.ordered():
         book.layers[layer.type, layer.version] += 1
@@ -226,7 +225,7 @@ def _write(draft: Draft) -> None:
 
 
 def _sink(draft: Draft, layer: Layer, outputs: list[str]) -> str:
-    """The value of an Assign; it gets one where the file has none."""
+    """The output of an Assign, added where the file has none."""
     if not outputs:
         outputs = [draft.book.names.fresh(layer.name)]
         draft.graph.node[-1].output.extend(outputs)

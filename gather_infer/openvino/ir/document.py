@@ -1,4 +1,4 @@
-"""XML as a tree of elements, read in chunks by expat: no DTD, no entities, no recursion, bounded depth."""
+"""XML as a tree of elements, parsed in chunks by expat: no DTD, no entities, no recursion, bounded depth."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from gather_infer.errors import ModelReadError, shortened
 from gather_infer.model.source import streamed
 
 MAX_DEPTH: Final = 64
-"""Elements inside elements. A body takes three levels, so that 20 bodies stand in each other at most."""
+"""Nesting of elements. A body takes three levels, so bodies nest at most 20 deep."""
 
 MAX_TEXT: Final = 32
-"""Characters of a `<dim>`, the only text between tags that is read."""
+"""Characters of a `<dim>`, the only element whose text is read."""
 
 
 @dataclass(slots=True)
 class Element:
     """An element: its attributes, and its children in file order.
 
-    children   elements, or what `compact` made of them
-    dims       the texts of `<dim>`s, which are no children
+    children   elements, or the records that converters made from them
+    dims       the texts of `<dim>` elements, which are not among the children
     """
 
     tag: str
@@ -33,14 +33,14 @@ class Element:
     dims: list[str] = field(default_factory=list)
 
     def all(self, tag: str) -> Iterator[Element]:
-        """The child elements that are called `tag`."""
+        """The child elements with a tag."""
         return (child for child in self.children if isinstance(child, Element) and child.tag == tag)
 
     def first(self, tag: str) -> Element | None:
         return next(self.all(tag), None)
 
     def require(self, name: str) -> str:
-        """The attribute. Raises ModelReadError when the element has none."""
+        """An attribute. Raises ModelReadError when it is missing."""
         value = self.attributes.get(name)
         if value is None:
             raise ModelReadError(f"line {self.line}: <{self.tag}> has no attribute {name!r}")
@@ -53,7 +53,7 @@ Compact = Callable[[Element], object]
 def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Element:
     """The root element of the file.
 
-    compact   by the tags of parent and element, what takes the place of an element as soon as it is read whole
+    converters   by the tags of parent and element, a function that replaces an element once it is read completely
 
     Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
     """
@@ -66,7 +66,7 @@ def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Ele
 
 
 def layer_label(name: str, layer_id: str) -> str:
-    """What messages call a layer."""
+    """Label of a layer in messages."""
     return f"layer {shortened(name)!r} (id {shortened(layer_id)})"
 
 
@@ -84,7 +84,7 @@ class _Parser:
         self.expat.EntityDeclHandler = self.refuse_dtd
 
     def named(self, error: ModelReadError) -> ModelReadError:
-        """The error with the layer in which the file is."""
+        """The error, prefixed with the innermost open layer."""
         text = str(error)
         said = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
         if not said or text.startswith("layer "):
@@ -100,7 +100,7 @@ class _Parser:
             raise ModelReadError(f"not XML: {error}") from error
 
     def refuse_dtd(self, *_: object) -> NoReturn:
-        raise ModelReadError(f"line {self.expat.CurrentLineNumber}: a DTD, which no IR has and no reader should follow")
+        raise ModelReadError(f"line {self.expat.CurrentLineNumber}: a DTD, which is not allowed in an IR")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self.open) >= MAX_DEPTH:
@@ -129,7 +129,7 @@ class _Parser:
             raise self.named(error) from error
 
     def characters(self, text: str) -> None:
-        """The text of a `<dim>`, which is the only one that is read."""
+        """Collect the text of a `<dim>`, the only text that is read."""
         self.text.append(text)
         found = "".join(self.text)
         if len(found) > MAX_TEXT:

@@ -1,4 +1,4 @@
-"""OpenVINO's element types: what IR calls them, their number in ONNX, the bytes that so many elements take.
+"""OpenVINO's element types: names in the IR, numbers in ONNX, size in bytes.
 
 https://docs.openvino.ai/2026/documentation/openvino-ir-format.html
 """
@@ -12,7 +12,7 @@ from onnx import TensorProto
 from gather_infer.errors import ModelReadError
 
 DYNAMIC: Final = "dynamic"
-"""An element type that is not known."""
+"""Unknown element type."""
 
 STRING: Final = "string"
 
@@ -24,13 +24,13 @@ _ONNX: Final = {
     "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "u4": TensorProto.UINT4,
     "i4": TensorProto.INT4,
 }  # fmt: skip
-"""The types that ONNX has at the opset that is written; u2, f4e2m1 and f8e8m0 came later.
+"""Types that ONNX has at the opset of the reader's models; u2, f4e2m1 and f8e8m0 came later.
 
-Where several elements are in a byte, the first one is in the low bits.
+Where several elements share a byte, the first one is in the low bits.
 """
 
 _LATER: Final = {"f4e2m1": TensorProto.FLOAT4E2M1, "f8e8m0": TensorProto.FLOAT8E8M0}
-"""Types that ONNX has in later opsets, which inputs are of there."""
+"""Types that ONNX has in later opsets; inputs of these types are declared with them."""
 
 _BITS: Final = {
     **dict.fromkeys(("f64", "i64", "u64"), 64),
@@ -42,19 +42,19 @@ _BITS: Final = {
 }  # fmt: skip
 
 _BLOCK_BYTES: Final = {"u3": 3, "u6": 3}
-"""Types whose elements share blocks of so many bytes, which are whole: 8 elements of u3, 4 of u6."""
+"""Types stored in whole blocks of this many bytes: 8 elements of u3, 4 of u6."""
 
 _PRECISIONS: Final = {
     "fp64": "f64", "fp32": "f32", "fp16": "f16", "bin": "u1", "bool": "boolean", "undefined": DYNAMIC,
     "unspecified": DYNAMIC, "mixed": DYNAMIC, "custom": DYNAMIC,
 }  # fmt: skip
-"""What ports call a type, in small letters, where it is not the name of the type."""
+"""`precision` of ports in lower case, where it differs from the name of the type."""
 
 _INTEGERS: Final = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 
 
 def element_of(text: str) -> str:
-    """The type that an `element_type` or a `precision` names: `f32` for both `f32` and `FP32`.
+    """The type for an `element_type` or a `precision`: `f32` for both `f32` and `FP32`.
 
     Raises ModelReadError for one that OpenVINO does not have.
     """
@@ -71,7 +71,7 @@ def onnx_type(element: str) -> int | None:
 
 
 def input_type(element: str) -> int | None:
-    """The number of the type of an input in ONNX, that of a later opset too; None when it has none."""
+    """The number of the type of an input in ONNX, that of a later opset too; None when there is none."""
     return onnx_type(element) or _LATER.get(element)
 
 
@@ -81,12 +81,12 @@ def is_foreign(element: str) -> bool:
 
 
 def is_integer(element: str) -> bool:
-    """Whether shapes, axes and indices can be of the type."""
+    """Whether the type is allowed for shapes, axes and indices."""
     return element in _INTEGERS
 
 
 def packed_bytes(element: str, count: int) -> int:
-    """The bytes that `count` elements take in the .bin; a type with a size, no string."""
+    """Bytes of `count` elements in the .bin; for a type of fixed size, not for strings."""
     bits = _BITS[element]
     block = _BLOCK_BYTES.get(element, 1)
     return -(-count * bits // (8 * block)) * block

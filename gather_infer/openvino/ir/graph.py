@@ -1,4 +1,4 @@
-"""Graphs of the dialect while they are written: names, nodes, constants, what is known of the file as a whole."""
+"""Graph builders of the reader: names, nodes and constants of each graph, and the context of the whole file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gather_infer.openvino.ir.network import End, Network, in_order
 
 RT_INFO: Final = "openvino.rt_info."
 OWN_DOMAIN: Final = "openvino.opset1"
-"""The domain of the nodes that no layer stands for: `Const`, `ConcatParts`."""
+"""Domain of nodes that the reader adds without a layer: `Const`, `ConcatParts`."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+")
@@ -38,10 +38,10 @@ _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+"
 
 @dataclass(frozen=True, slots=True)
 class PortType:
-    """What the file says of a value: a hint, which counts where nothing can be inferred.
+    """The type that the file states for a value: a hint, used only where inference finds no type.
 
-    element   OpenVINO's name of the element type, `dynamic` when it is not known
-    dims      a size per axis, None for one that is not known; None when there is no `<dim>`: a scalar, or no rank
+    element   OpenVINO's name of the element type, `dynamic` when unknown
+    dims      a size per axis, None for an unknown one; None when there is no `<dim>`: a scalar, or unknown rank
     """
 
     element: str
@@ -49,7 +49,7 @@ class PortType:
 
 
 def type_of(port: PortType) -> TypeProto:
-    """What a port says, as a type of ONNX, as far as there is one."""
+    """The type of a port as a type of ONNX, with the element type undefined where ONNX lacks it."""
     made = TypeProto()
     tensor = made.tensor_type
     tensor.elem_type = onnx_type(port.element) or TensorProto.UNDEFINED
@@ -62,12 +62,12 @@ def type_of(port: PortType) -> TypeProto:
 
 @dataclass(slots=True)
 class Book:
-    """What is written of a whole file.
+    """Converter context: the state that all graphs of a file share.
 
-    names     the names of its values
-    symbols   the names of the dims of its inputs
-    numbers   constants of our own, by type, shape and bytes
-    pending   graphs that are to be written
+    names             of its values
+    symbols           names of the dims of its inputs
+    shared_constants  constants that the reader adds, by type, shape and bytes
+    pending           graphs still to be written
     """
 
     main: GraphProto
@@ -82,7 +82,7 @@ class Book:
     numbers: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def constant(self, value: npt.ArrayLike, dtype: type = np.int64) -> str:
-        """An initializer of the main graph, which all bodies see; the same for the same value."""
+        """An initializer of the main graph, visible in all bodies; equal values share one."""
         array: npt.NDArray[Any] = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         name = self.numbers.get(key)
@@ -92,7 +92,7 @@ class Book:
         return name
 
     def domain(self, layer: Layer) -> str:
-        """The domain of the layer's node, which the model then imports."""
+        """The domain of the layer's node; adds it to the opset imports of the model."""
         name = f"openvino.{layer.version}" if layer.opset is None else f"openvino.opset{layer.opset}"
         self.domains[name] = layer.opset or 1
         return name
@@ -100,11 +100,11 @@ class Book:
 
 @dataclass(slots=True)
 class Draft:
-    """A graph that a network is written into.
+    """Builder of one graph from a network.
 
-    values    the value of each output that is known, of a body's Parameters before it is written
-    preset    names that outputs have to have
-    results   what to do once the graph is written
+    values        the value of each known output; those of a body's Parameters are bound before it is written
+    preset_names  required names of outputs
+    finish        called once the nodes of the graph are written
     """
 
     book: Book
@@ -119,7 +119,7 @@ class Draft:
         return in_order(self.network)
 
     def result(self, layer: Layer) -> str:
-        """The value that a Result layer gives."""
+        """The value that a Result layer returns."""
         return self.values[self.network.source(layer)]
 
     def inputs(self, layer: Layer) -> list[str]:
@@ -145,11 +145,11 @@ class Draft:
         return name
 
     def node(self, op_type: str, inputs: Iterable[str], stem: str, **attributes: Any) -> str:
-        """A node of ai.onnx with one output, whose name begins with `stem`."""
+        """Add a node of ai.onnx with one output, whose name begins with `stem`."""
         return self.own_node(op_type, inputs, self.book.names.fresh(stem), "", **attributes)
 
     def own_node(self, op_type: str, inputs: Iterable[str], output: str, domain: str = "", **attributes: Any) -> str:
-        """A node that no layer stands for; named like the one value that it gives."""
+        """Add a node without a layer, named like its one output."""
         made = helper.make_node(op_type, list(inputs), [output], output, domain=domain, **attributes)
         if domain:
             self.book.domains.setdefault(domain, 1)
@@ -158,7 +158,7 @@ class Draft:
         return output
 
     def fresh_output(self, value: str, stem: str) -> str:
-        """A value that the graph may give as an output: `value` itself where a node of it made that for nobody else."""
+        """A value to return from the graph: `value` itself if one of its nodes made it and it is no output yet."""
         if value in self.produced:
             self.produced.remove(value)
             return value
@@ -172,7 +172,7 @@ def declare(
     dims: Sequence[int] | None = None,
     type_of: Callable[[str], int | None] = onnx_type,
 ) -> ValueInfoProto:
-    """Add an input or output to the graph's list `values`; of a type that ONNX lacks nothing is said."""
+    """Add an input or output to the graph's list `values`, without a type where ONNX lacks the element type."""
     made: ValueInfoProto = values.add(name=name)
     number = type_of(element)
     if number is not None:
@@ -185,7 +185,7 @@ def declare(
 
 
 def dialect_node(draft: Draft, layer: Layer) -> NodeProto:
-    """The node of a layer as it stands."""
+    """Add the dialect node of a layer, with attributes unchanged."""
     node: NodeProto = draft.graph.node.add(op_type=layer.type, name=layer.name, domain=draft.book.domain(layer))
     node.input.extend(draft.inputs(layer))
     node.attribute.extend(_attribute(name, text) for name, text in layer.data.items())
@@ -193,7 +193,7 @@ def dialect_node(draft: Draft, layer: Layer) -> NodeProto:
     output_types = [port.element for port in layer.outputs]
     if any(map(is_foreign, (*input_types, *output_types))):
         if not layer.data.keys().isdisjoint(("input_types", "output_types")):
-            raise layer.fault("attributes 'input_types' and 'output_types' are the reader's own")
+            raise layer.fault("attributes 'input_types' and 'output_types' are reserved for the reader")
         node.attribute.append(strings("input_types", input_types))
         node.attribute.append(strings("output_types", output_types))
     node.output.extend(draft.define(layer, port) for port in layer.outputs)
@@ -213,7 +213,7 @@ def annotate(holder: Any, layer: Layer) -> None:
 
 
 def _attribute(name: str, text: str) -> AttributeProto:
-    """An attribute of `<data>`: integers and lists of them as such when their text can be told from them."""
+    """An attribute of `<data>`: an integer or list of integers for text in their canonical form, else a string."""
     if _INTEGER.fullmatch(text) and _fits(int(text)):
         return AttributeProto(name=name, type=AttributeProto.INT, i=int(text))
     if _INTEGERS.fullmatch(text) and all(map(_fits, numbers := [int(part) for part in text.split(",")])):

@@ -1,4 +1,4 @@
-"""Layers, ports and edges as records of what the XML says of them, checked one by one."""
+"""Layers, ports and edges of the XML as checked records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADOPTED: Final = frozenset(
         "ExperimentalDetectronTopKROIs", "GRUCell", "Proposal", "RNNCell",
     )
 )  # fmt: skip
-"""The operators of opset 6 that OpenVINO's reader also takes as `experimental` and `extension`: it knows no others."""
+"""Operators of opset 6 that OpenVINO also reads from the sets `experimental` and `extension`, its only ones there."""
 
 _ADOPTED_OPSET: Final = 6
 _CONTROL: Final = frozenset(
@@ -39,9 +39,9 @@ RtInfo = tuple[tuple[str, str], ...]
 class Port:
     """An input or output of a layer.
 
-    id        what edges call it, text
-    element   OpenVINO's name of the element type, `dynamic` when it is not known
-    dims      a size per axis, None for one that is not known; None when there is no `<dim>`: a scalar, or no rank
+    id        by which edges refer to it, text
+    element   OpenVINO's name of the element type, `dynamic` when unknown
+    dims      a size per axis, None for an unknown one; None when there is no `<dim>`: a scalar, or unknown rank
     names     the tensor's names
     """
 
@@ -54,7 +54,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of the file, or of a body.
+    """A layer of the main network or of a body.
 
     opset     the number in `version`, None for an operator of `extension` and the like
     data      the attributes of `<data>`
@@ -75,7 +75,7 @@ class Layer:
 
     @property
     def where(self) -> str:
-        """What messages call it."""
+        """Label of the layer in messages."""
         return layer_label(self.name, self.id)
 
     def fault(self, text: object) -> ModelReadError:
@@ -83,7 +83,7 @@ class Layer:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Lets a ModelReadError from inside say that it is about this layer."""
+        """Context that prefixes a ModelReadError with the label of the layer."""
         try:
             yield
         except ModelReadError as error:
@@ -91,14 +91,14 @@ class Layer:
             raise error if text.startswith(self.where) else self.fault(text) from error
 
     def attribute(self, name: str) -> str:
-        """Raises ModelReadError when `<data>` has no such attribute."""
+        """An attribute of `<data>`. Raises ModelReadError when it is missing."""
         value = self.data.get(name)
         if value is None:
             raise self.fault(f"{self.type} has no attribute {name!r}")
         return value
 
     def only(self, kind: str) -> Port:
-        """The one `input` or `output`. Raises ModelReadError when there is none, or another."""
+        """The single `input` or `output`. Raises ModelReadError when the layer has none or several."""
         ports = self.inputs if kind == "input" else self.outputs
         if len(ports) != 1:
             raise self.fault(f"{self.type} must have one {kind}, has {len(ports)}")
@@ -107,7 +107,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From an output to an input, each by ids of layer and port."""
+    """An edge from an output to an input, each by the ids of layer and port."""
 
     source: tuple[str, str]
     target: tuple[str, str]
@@ -122,7 +122,7 @@ def _layer(element: Element) -> Layer:
         held = element.first("data")
         data = {} if held is None else held.attributes
         outputs = _ports(element, "output")
-        if kind in _TYPED and "element_type" in data:  # what the port says is a copy of it
+        if kind in _TYPED and "element_type" in data:  # the type of the port is a copy of it
             outputs = tuple(replace(port, element=element_of(data["element_type"])) for port in outputs)
         return Layer(
             layer_id,
@@ -142,7 +142,7 @@ def _layer(element: Element) -> Layer:
 
 
 def _opset(version: str, kind: str) -> int | None:
-    """The number of `opset8`, None for an operator of a set that has none. Raises ModelReadError for another text."""
+    """The number in `opset8`, None for an operator of a set without numbers. Raises ModelReadError for another text."""
     if version in UNNUMBERED:
         if kind in _ADOPTED and version != "ie_internal_opset":
             return _ADOPTED_OPSET
@@ -185,11 +185,11 @@ COMPACT: Final[dict[tuple[str, str], Compact]] = {
     ("output", "port"): _port,
     ("edges", "edge"): _edge,
 }
-"""What is made of elements, by the tags of parent and element, while the file is read."""
+"""Converters of elements to records, by the tags of parent and element, applied while the file is read."""
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    r"""The names in `a\,b,c`, which are `a,b` and `c`; empty ones left out."""
+    r"""The names in `a\,b,c`, which are `a,b` and `c`, without empty ones."""
     if not text:
         return ()
     found = (part.replace("\\,", ",") for part in _COMMA.split(text))
@@ -202,7 +202,7 @@ def _rt_info(element: Element) -> Iterator[tuple[str, str]]:
 
 
 def flattened(held: Element) -> Iterator[tuple[str, str]]:
-    """The entries of an `<rt_info>`: keys with dots where they are inside each other, and values."""
+    """The entries of an `<rt_info>`, with the keys of nested elements joined by dots."""
     pending = [("", child) for child in reversed(held.children) if isinstance(child, Element)]
     while pending:
         above, element = pending.pop()

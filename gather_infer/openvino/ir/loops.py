@@ -1,10 +1,10 @@
-"""Loop and TensorIterator as ONNX's own Loop, whose body holds nodes of the dialect and reads outer values by name.
+"""Loop and TensorIterator as ONNX's Loop, whose body holds nodes of the dialect and captures outer values by name.
 
-No rank is known while a file is read, so axes stay as they are, and parts that are joined along an axis are stacked by
-the Loop and joined behind it, by a node `ConcatParts` of the dialect:
+The reader knows no ranks, so axes stay as they are. Parts concatenated along an axis become scan outputs of the Loop,
+stacked along axis 0; a node `ConcatParts` of the dialect after the Loop concatenates them:
 
     parts   [trips, d0, ..., dr-1]
-    output  [d0, ..., trips * d_axis, ..., dr-1], the parts joined along `axis` of a part, the last first if `reverse`
+    output  [d0, ..., trips * d_axis, ..., dr-1], the parts concatenated along `axis` of a part, in reverse if `reverse`
 
 https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/loop-5.html
 https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/tensor-iterator-1.html
@@ -29,22 +29,22 @@ FOREVER: Final = 2**63 - 1
 _FILLED: Final = frozenset(
     ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean")
 )  # fmt: skip
-"""Types that ConstantOfShape has in onnxruntime."""
+"""Types for which onnxruntime has a kernel of ConstantOfShape."""
 
 
 def add_loop(draft: Draft, layer: Layer) -> Draft:
-    """Add the Loop of a Loop or TensorIterator; the draft of its body is to be written."""
+    """Add the Loop of a Loop or TensorIterator; returns the builder of its body, still to be written."""
     return _Repeated(draft, layer, body_of(layer)).add()
 
 
 @dataclass(slots=True)
 class _Repeated:
-    """A layer that repeats its body.
+    """Builder of the Loop for a layer with a repeated body.
 
-    begins    where the first part of a sliced input is, by the id of its Parameter, a one-element vector; "" for 0
-    counts    how many parts each sliced input has, one-element vectors
-    states    Parameters that a back edge leads to, each with its name in the body and its first value
-    stacked   Results whose values of all iterations the Loop gives
+    begins    begin of the first part of a sliced input, by the id of its Parameter, a one-element vector; "" for 0
+    counts    number of parts of each sliced input, one-element vectors
+    states    Parameters with a back edge (loop-carried values), each with its name in the body and its initial value
+    stacked   Results that become scan outputs
     """
 
     outer: Draft
@@ -88,7 +88,7 @@ class _Repeated:
     # before the loop
 
     def measure(self, entry: Entry, values: dict[str, str]) -> None:
-        """Note where the first part of a sliced input begins, and how many parts there are."""
+        """Compute the begin of the first part of a sliced input, and the number of parts."""
         axis, outer, stem = entry.axis, self.outer, self.layer.name
         if entry.port is None or axis is None:
             raise self.layer.fault("a sliced input without a port")
@@ -110,7 +110,7 @@ class _Repeated:
         self.counts.append(length)
 
     def limits(self, inputs: list[str]) -> tuple[str, str]:
-        """The trip count and the condition that the Loop starts with, both scalars, "" for none."""
+        """The trip count and the initial condition of the Loop, both scalars, "" for none."""
         layer, outer = self.layer, self.outer
         if layer.type == "Loop":
             if len(inputs) < 2:
@@ -124,18 +124,18 @@ class _Repeated:
         return limit, start
 
     def joined_parts(self) -> str:
-        """The trip count of a TensorIterator without sliced inputs, "" where there are some."""
+        """Trip count of a TensorIterator without sliced inputs, from its concatenated outputs; "" with sliced ones."""
         if self.counts:
             return ""
         joined = [entry for entry in self.body.outputs if entry.axis is not None]
         for entry in joined:
             if (entry.start < 0) != (entry.end < 0):
-                raise self.layer.fault("no input is sliced, and what is joined does not say how often the body runs")
+                raise self.layer.fault("no input is sliced, and no concatenated output determines the trip count")
         counts = [abs(entry.end - entry.start) // abs(entry.stride) for entry in joined]
         return self.outer.book.constant(counts[0] if counts else 1)
 
     def trip_count(self, value: str) -> str:
-        """The limit of a Loop, "" when it has none: a negative number means forever."""
+        """The trip count of a Loop, "" without a limit: a negative number means an endless loop."""
         outer, stem = self.outer, self.layer.name
         known = self.known(0)
         if known is not None:
@@ -152,7 +152,7 @@ class _Repeated:
         return self.outer.node("Reshape", [value, self.outer.book.constant([])], f"{self.layer.name}.start")
 
     def known(self, position: int) -> int | None:
-        """The one element that an input port reads, None when it is no constant."""
+        """The one element that an input port reads, None when it is not a constant."""
         outer = self.outer
         source = outer.network.layers[outer.network.sources[self.layer.id, self.layer.inputs[position].id][0]]
         if source.type != "Const":
@@ -167,7 +167,7 @@ class _Repeated:
     # in the body
 
     def bind(self, entry: Entry, values: dict[str, str], inner: Draft) -> None:
-        """Say what a Parameter of the body is."""
+        """Bind a Parameter of the body to the iteration number, a slice, a loop-carried value or an outer value."""
         end = end_of(entry.inner)
         is_state = entry.inner.id in self.body.back
         if entry.port is None:
@@ -185,7 +185,7 @@ class _Repeated:
             inner.values[end] = self.invariant[end] = values[entry.port]
 
     def iteration(self, parameter: Layer, inner: Draft) -> str:
-        """The number of the iteration as the Parameter wants it: i32 or i64, a scalar or a vector."""
+        """The iteration number in the type of the Parameter: i32 or i64, a scalar or a vector."""
         element, stem, value = _element(parameter), parameter.name, self.counter
         if element not in ("i32", "i64"):
             raise parameter.fault(f"the number of an iteration must be i32 or i64, is {element}")
@@ -198,7 +198,7 @@ class _Repeated:
         return value
 
     def part(self, entry: Entry, value: str, inner: Draft) -> str:
-        """The slice of an input that an iteration gets."""
+        """The slice of an input for the current iteration."""
         book, stem, begin = inner.book, entry.inner.name, self.begins[entry.inner.id]
         step = inner.node("Reshape", [self.counter, book.constant([1])], f"{stem}.i")
         if abs(entry.stride) > 1:
@@ -213,7 +213,7 @@ class _Repeated:
         return inner.node("Slice", [value, first, last, book.constant([entry.axis or 0])], stem)
 
     def finish(self, inner: Draft) -> None:
-        """Say what the body gives: the condition, the states, what is stacked."""
+        """Declare the outputs of the body: the condition, the loop-carried values, the scan outputs."""
         outputs, stem = inner.graph.output, self.layer.name
         ends = [entry.inner for entry in self.body.outputs if entry.port is None]
         if ends and self.layer.type == "Loop":
@@ -228,7 +228,7 @@ class _Repeated:
     # behind the loop
 
     def give(self, node: NodeProto) -> None:
-        """Add the outputs of the Loop, and nodes that make those of the layer from them."""
+        """Add the outputs of the Loop, and the nodes that compute the outputs of the layer from them."""
         layer, outer, stem = self.layer, self.outer, self.layer.name
         entries = {entry.port: entry for entry in self.body.outputs if entry.port is not None}
         missing = [port.id for port in layer.outputs if port.id not in entries]
@@ -258,11 +258,13 @@ class _Repeated:
             self.derive(entry, value, name, is_stack=value not in (*final.values(), *self.invariant.values()))
 
     def derive(self, entry: Entry, value: str, name: str, *, is_stack: bool) -> None:
-        """Add the node that gives an output of the layer."""
+        """Add the node that computes an output of the layer."""
         outer, book = self.outer, self.outer.book
         if entry.axis is not None:
             if (entry.stride > 0, entry.start, entry.end) not in ((True, 0, -1), (False, -1, 0)) and self.counts:
-                raise self.layer.fault(f"parts joined from {entry.start} to {entry.end} are not read, only all of them")
+                raise self.layer.fault(
+                    f"parts concatenated from {entry.start} to {entry.end} are not supported, only all of them"
+                )
             reverse = {"reverse": 1} if entry.stride < 0 else {}
             outer.own_node(PARTS, [value], name, OWN_DOMAIN, axis=entry.axis, **reverse)
         elif is_stack:
@@ -276,7 +278,7 @@ class _Repeated:
             outer.own_node("Identity", [value], name)
 
     def zeros_before(self, entry: Entry, stack: str) -> str:
-        """A part of zeros, the last value of no iterations, which has no defined one; "" where there are some."""
+        """Zeros for the undefined last value of a Loop that may run no iterations; "" where it always runs."""
         network = self.body.network
         element = network.outputs[network.source(entry.inner)].element
         runs = not self.counts and self.known(0) not in (0, None) and self.known(1) == 1

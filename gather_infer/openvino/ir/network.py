@@ -1,4 +1,4 @@
-"""The layers of a network, or of a body, with what each input reads, and an order to compute them in."""
+"""The layers of a network or body with their edges, in topological order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Network:
     outputs: Mapping[End, Port]
 
     def source(self, layer: Layer) -> End:
-        """What the one input of a layer reads."""
+        """The output that the single input of a layer reads."""
         return self.sources[layer.id, layer.only("input").id]
 
     def of_type(self, kind: str) -> list[Layer]:
@@ -33,7 +33,7 @@ class Network:
 def network_of(element: Element) -> Network:
     """The network in a `<net>` or a body.
 
-    Raises ModelReadError where an id is used twice, an edge leads nowhere, an input has no edge or two.
+    Raises ModelReadError for a duplicate id, an edge without a target, and an input without an edge or with two.
     """
     held = element.first("layers")
     if held is None:
@@ -78,7 +78,7 @@ def _shown(end: End) -> str:
 
 
 def in_order(network: Network) -> list[Layer]:
-    """The layers, each after those that it reads, else as in the file. Raises ModelReadError when there is a cycle."""
+    """The layers in topological order, otherwise as in the file. Raises ModelReadError when there is a cycle."""
     done: set[str] = set()
     open_: set[str] = set()
     order: list[Layer] = []
@@ -99,6 +99,6 @@ def in_order(network: Network) -> list[Layer]:
             if source.id in done:
                 continue
             if source.id in open_:
-                raise source.fault("it reads what is computed from it")
+                raise source.fault("its input depends on its output")
             pending.append((source, 0))
     return order

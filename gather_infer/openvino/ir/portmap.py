@@ -1,4 +1,4 @@
-"""Port maps and back edges: how values go into a body and come out of it."""
+"""Port maps and back edges: the binding of layer ports to Parameters and Results of a body."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gather_infer.openvino.ir.network import Network, network_of
 _SIGNED = re.compile(r"-?[0-9]{1,18}")
 _NO_PORT = "-1"
 _OF_THE_LOOP = ("current_iteration", "execution_condition")
-"""Purposes of what a Loop itself gives to its body, and takes from it."""
+"""Purposes of values that a Loop exchanges with its body without a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a port map.
+    """An entry of a port map.
 
-    port      the id of the layer's port, None for what the layer has none for
+    port      the id of the layer's port, None for a value without one
     inner     the Parameter or Result in the body
-    axis      along which the value is cut, or the parts are joined; None when it is taken as it is
-    start, end, stride, part   where the parts are: they begin every `stride`, from `start` to before `end`, of which a
-                               negative one counts from behind the last; `part` elements each
+    axis      along which the value is sliced, or the parts are concatenated; None when it is passed whole
+    start, end, stride, part   position of the parts: one every `stride`, from `start` to before `end`, where a negative
+                               number counts from the position after the last element; `part` elements each
     """
 
     port: str | None
@@ -41,7 +41,7 @@ class Entry:
 class Body:
     """A body of a layer, and its port map in file order.
 
-    back   the Result that gives the next value of a Parameter, by the id of the Parameter
+    back   the Result that computes the next value of a Parameter, by the id of the Parameter
     """
 
     network: Network
@@ -51,9 +51,9 @@ class Body:
 
 
 def body_of(layer: Layer, prefix: str = "") -> Body:
-    """The body of a layer, `then_` or `else_` before what its elements are called.
+    """The body of a layer; `prefix` is that of its element names, `then_` or `else_`.
 
-    Raises ModelReadError where an element is missing, or names a port or layer that is not there, or one twice.
+    Raises ModelReadError for a missing element, and for an unknown or duplicate reference to a port or layer.
     """
     held = layer.control.get(f"{prefix}body")
     if held is None:

@@ -1,4 +1,4 @@
-"""The shapes that IR writes: partial ones of a Parameter, `?,1..10,3`, those of a Const, `3, 224`, and `<dim>`s."""
+"""Shape syntax of the IR: partial shapes of a Parameter, `?,1..10,3`, static ones of a Const, `3, 224`, and `<dim>`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY: Final = Interval(0, None)
 
 
 def number(text: str, what: str) -> int:
-    """A size, an offset, ...: digits alone, at most MAX_SIZE. Raises ModelReadError, which calls it `what`."""
+    """A size or an offset: digits alone, at most MAX_SIZE. Raises ModelReadError, with `label` as its name."""
     digits = text.strip()
     value = int(digits) if _NUMBER.fullmatch(digits) else -1
     if not 0 <= value <= MAX_SIZE:
@@ -29,7 +29,7 @@ def number(text: str, what: str) -> int:
 def partial_shape(text: str) -> tuple[Size, ...] | None:
     """The shape of a Parameter: a number or an interval per dim, None for an unknown rank, `...`.
 
-    Raises ModelReadError for a text that is no shape.
+    Raises ModelReadError for invalid syntax.
     """
     text = text.strip()
     if text == "...":
@@ -52,18 +52,18 @@ def _size(part: str, shape: str) -> Size:
 
 
 def static_shape(text: str) -> tuple[int, ...]:
-    """The shape of a Const. Raises ModelReadError for a text that is none."""
+    """The shape of a Const. Raises ModelReadError for invalid syntax."""
     parts = text.split(",") if text.strip() else []
     return tuple(number(part, f"a dim of shape {_quoted(text)}") for part in parts)
 
 
 def port_dim(text: str) -> int | None:
-    """What a `<dim>` says, None for -1. Raises ModelReadError when it is no size."""
+    """The size in a `<dim>`, None for -1. Raises ModelReadError for invalid syntax."""
     return None if text.strip() == "-1" else number(text, "<dim>")
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """Raises ModelReadError when the number does not fit 64 bits."""
+    """The number of elements. Raises ModelReadError when it does not fit 64 bits."""
     count = 1
     for size in shape:
         if size == 0:

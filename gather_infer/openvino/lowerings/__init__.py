@@ -1,4 +1,4 @@
-"""What every operator of OpenVINO is in operators of ONNX: a lowering each, listed by family."""
+"""Lowerings of OpenVINO's operators to functions of ONNX operators, one per operator version, grouped by family."""
 
 from gather_infer.openvino.lowerings.dialect import DIALECT, LOWERINGS, OpenVino, lower
 

@@ -1,4 +1,4 @@
-"""Activation functions.
+"""Activation functions: PRelu, Elu, Selu, Gelu, Softmax and others.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/activation/
 """
@@ -22,18 +22,18 @@ lowers = lowerings.lowers
 
 _SAME: Final = {"SoftPlus": "Softplus", "SoftSign": "Softsign", "Mish": "Mish", "HSwish": "HardSwish"}
 _KERNELS: Final = (DType.FLOAT32, DType.FLOAT16)
-"""What PRelu has in onnxruntime."""
+"""Types for which onnxruntime has a kernel of PRelu."""
 
 
 @lowers(*_SAME, alike=True)
 def same(op: Layer, g: Fragment) -> str:
-    """softplus-4, softsign-9, mish-4, hswish-4."""
+    """softplus-4, softsign-9, mish-4, hswish-4: Softplus, Softsign, Mish, HardSwish."""
     return carried(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=SINGLE)
 
 
 @lowers("ReLU", alike=True)
 def relu(op: Layer, g: Fragment) -> str:
-    """relu-1."""
+    """relu-1: Relu; of signed integers Max with 0, of unsigned ones the input."""
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return carried(g, dtype, g.Relu, x, by=HALF)
@@ -44,13 +44,13 @@ def relu(op: Layer, g: Fragment) -> str:
 
 @lowers("HSigmoid", since=5, alike=True)
 def hard_sigmoid_of_six(op: Layer, g: Fragment) -> str:
-    """hsigmoid-5: min(max(x + 3, 0), 6) / 6."""
+    """hsigmoid-5: min(max(x + 3, 0), 6) / 6, a HardSigmoid."""
     return carried(g, op.dtype(0), lambda x: g.HardSigmoid(x, alpha=1 / 6, beta=0.5), op.x(0), by=SINGLE)
 
 
 @lowers("HardSigmoid", alike=True)
 def hard_sigmoid(op: Layer, g: Fragment) -> str:
-    """hard-sigmoid-1: max(0, min(1, alpha * x + beta)), alpha and beta inputs of one element."""
+    """hard-sigmoid-1: max(0, min(1, alpha * x + beta)), by Mul, Add and Clip; alpha and beta are inputs."""
 
     def linear(x: str, alpha: str, beta: str) -> str:
         dtype = HALF.get(op.dtype(0), op.dtype(0))
@@ -61,7 +61,7 @@ def hard_sigmoid(op: Layer, g: Fragment) -> str:
 
 @lowers("Clamp", alike=True)
 def clamp(op: Layer, g: Fragment) -> str:
-    """clamp-1: of integers `min` is rounded up and `max` down."""
+    """clamp-1: Clip; for integers `min` is rounded up and `max` down."""
     dtype, low, high = op.dtype(0), op.number("min"), op.number("max")
     wide = EXTREMES.get(dtype, dtype)
     if dtype.is_float:
@@ -74,19 +74,22 @@ def clamp(op: Layer, g: Fragment) -> str:
 
 
 def _within_half(bound: float) -> float:
-    """A bound that float16 holds."""
+    """A bound as float16: infinite where it is out of range."""
     return bound if abs(bound) <= float(np.finfo(np.float16).max) else inf if bound > 0 else -inf
 
 
 @lowers("Elu", alike=True)
 def elu(op: Layer, g: Fragment) -> str:
-    """elu-1."""
+    """elu-1: Elu."""
     return carried(g, op.dtype(0), lambda x: g.Elu(x, alpha=op.number("alpha")), op.x(0), by=SINGLE)
 
 
 @lowers("Selu", alike=True)
 def selu(op: Layer, g: Fragment) -> str:
-    """selu-1: lambda * x, or lambda * alpha * (e^x - 1) for what is not positive; alpha and lambda are inputs."""
+    """selu-1: lambda * x, or lambda * alpha * (e^x - 1) where x <= 0; alpha and lambda are inputs.
+
+    Selu where both are constants; else by Exp and Where.
+    """
 
     def scaled(x: str, alpha: str, gamma: str) -> str:
         dtype = HALF.get(op.dtype(0), op.dtype(0))
@@ -103,10 +106,10 @@ def selu(op: Layer, g: Fragment) -> str:
 
 @lowers("PReLU")
 def prelu(op: Layer, g: Fragment) -> str:
-    """prelu-1: x, or slope * x for what is negative.
+    """prelu-1: x, or slope * x where x < 0; PRelu, or Where for types without a kernel.
 
     data    [d0, ..., dr-1]
-    slope   broadcast as numpy does, but for a vector of d1 elements, which belongs to axis 1
+    slope   broadcast as in numpy, except that a vector of d1 elements belongs to axis 1
     """
     dtype, x, slope = op.dtype(0), op.x(0), _slope(op, g)
     if dtype in _KERNELS:
@@ -138,7 +141,7 @@ def _slope(op: Layer, g: Fragment) -> str:
 
 @lowers("Gelu", since=2, alike=True)
 def gelu(op: Layer, g: Fragment) -> str:
-    """gelu-2, and gelu-7, which has `approximation_mode`; ONNX has it from opset 20 on."""
+    """gelu-2, and gelu-7 with `approximation_mode`: Gelu from opset 20 on, else its formula with Erf or Tanh."""
     by_tanh = op.opset >= 7 and op.text("approximation_mode", "erf", among=("erf", "tanh")) == "tanh"
 
     def curve(x: str) -> str:
@@ -157,7 +160,7 @@ def gelu(op: Layer, g: Fragment) -> str:
 
 @lowers("Swish", since=4, alike=True)
 def swish(op: Layer, g: Fragment) -> str:
-    """swish-4: x * sigmoid(beta * x), beta an input of one element, 1 when it is left out."""
+    """swish-4: x * sigmoid(beta * x), by Sigmoid and Mul; beta is an input of one element, 1 by default."""
     if not op.has(1):
         return carried(g, op.dtype(0), lambda x: g.Mul(x, g.Sigmoid(x)), op.x(0), by=HALF)
     return carried(
@@ -167,11 +170,11 @@ def swish(op: Layer, g: Fragment) -> str:
 
 @lowers("SoftMax", alike=True)
 def softmax(op: Layer, g: Fragment) -> str:
-    """softmax-1, and softmax-8, whose axis may be negative: always along one axis."""
+    """softmax-1, and softmax-8, which allows a negative axis: Softmax along one axis."""
     return carried(g, op.dtype(0), lambda x: g.Softmax(x, axis=op.integer("axis", 1)), op.x(0), by=HALF)
 
 
 @lowers("LogSoftmax", since=5, alike=True)
 def log_softmax(op: Layer, g: Fragment) -> str:
-    """log-soft-max-5."""
+    """log-soft-max-5: LogSoftmax."""
     return carried(g, op.dtype(0), lambda x: g.LogSoftmax(x, axis=op.integer("axis", 1)), op.x(0), by=HALF)

@@ -1,8 +1,8 @@
-"""Pooling to a given size.
+"""Adaptive pooling: pooling to a given output size.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-Element o of m, of an axis of n, is of the elements from floor(o * n / m) to ceil((o + 1) * n / m). Where n and m are
+Element o of m, along an axis of n, pools the elements from floor(o * n / m) to ceil((o + 1) * n / m). Where n and m are
 known the windows are constants; else they are computed.
 """
 
@@ -24,7 +24,10 @@ _INT64 = DType.INT64
 
 @lowers("AdaptiveAvgPool", since=8)
 def adaptive_average_pool(op: Layer, g: Fragment) -> str:
-    """adaptive-avg-pool-8: data [N, C, d1, ..., dk], output_shape [k]; a MatMul for each axis"""
+    """adaptive-avg-pool-8: a MatMul with the averaging weights for each axis.
+
+    data    [N, C, d1, ..., dk], output_shape [k]
+    """
     dtype, rank = op.dtype(0), op.rank(0)
     wide = AS_FLOAT.get(dtype, dtype)
     x = g.cast(op.x(0), dtype, wide)
@@ -36,7 +39,7 @@ def adaptive_average_pool(op: Layer, g: Fragment) -> str:
 
 
 def _means(op: Layer, g: Fragment, axis: int, dtype: DType) -> str:
-    """The share [n, m] that each element has in the mean of each window."""
+    """Weight [n, m] of each element in the mean of each window."""
     size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, least=1)
     count = 0 if wanted is None else wanted[axis - 2]
     if size is not None and 0 < size * count <= MAX_READ:
@@ -56,30 +59,31 @@ def _range(g: Fragment, stop: str) -> str:
 
 
 def _borders(op: Layer, g: Fragment, axis: int) -> tuple[str, str, str]:
-    """Where each window of an axis begins and ends, vectors [m], and the length of the axis."""
+    """Begin and end of each window of an axis, vectors [m], and the length of the axis."""
     one = g.scalar(1, _INT64)
     size = g.squeeze(g.dim(op.x(0), axis), 0)
     count = g.Gather(g.cast(op.x(1), op.dtype(1), _INT64), g.scalar(axis - 2, _INT64))
     o = _range(g, count)
     start = g.Div(g.Mul(o, size), count)
-    stop = g.Div(g.Add(g.Mul(g.Add(o, one), size), g.Sub(count, one)), count)
+    stop = g.Div(g.Add(g.Mul(g.Add(o, one), size), g.Sub(count, one)), count)  # rounded up
     return start, stop, size
 
 
 @lowers("AdaptiveMaxPool", since=8)
 def adaptive_max_pool(op: Layer, g: Fragment) -> tuple[str, str]:
-    """adaptive-max-pool-8: data [N, C, d1, ..., dk], output_shape [k]
+    """adaptive-max-pool-8: Gather of every window, then ArgMax and GatherElements.
 
-    The second output are positions in the spatial axes, of equal elements that of the first.
+    data    [N, C, d1, ..., dk], output_shape [k]
 
-    Every window is gathered, as long as the longest: one that is shorter has its last element again.
+    The second output holds positions in the flattened spatial axes, of the first among equal elements.
+    Windows are gathered at the length of the longest; a shorter one repeats its last element.
     """
     dtype, rank = op.dtype(0), op.rank(0)
     spatial = rank - 2
     wide = WIDE_FLOATS.get(dtype, dtype)
     x, position = g.cast(op.x(0), dtype, wide), g.i64(0)
     for i in range(spatial):
-        # of axes in front two have been made of each; those behind are still one
+        # each earlier axis has become two, a window and a position in it; later ones are unchanged
         elements = _elements(op, g, 2 + i)
         x = g.Gather(x, elements, axis=2 + 2 * i)
         at = g.unsqueeze(elements, *(a for a in range(2 * spatial) if a not in (2 * i, 2 * i + 1)))
@@ -102,7 +106,7 @@ def _product(g: Fragment, x: str, start: int) -> str:
 
 
 def _elements(op: Layer, g: Fragment, axis: int) -> str:
-    """The elements [m, l] of each window of an axis, l that of the longest."""
+    """Element positions [m, l] of each window of an axis, where l is the length of the longest."""
     size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, least=1)
     count = 0 if wanted is None else wanted[axis - 2]
     if size is not None and 0 < size * count <= MAX_READ:

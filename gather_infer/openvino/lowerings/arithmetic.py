@@ -1,4 +1,4 @@
-"""Elementwise operators of two and three inputs.
+"""Elementwise operators of two and three inputs: arithmetic, comparison, logic, bits, Select.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -32,10 +32,10 @@ _COMPARED: Final[Carriers] = {DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLO
 
 
 def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
-    """An input as the rules of ONNX broadcast it onto another one.
+    """An input in a shape that ONNX broadcasts to another input as OpenVINO does.
 
-    `auto_broadcast="pdpd"` puts the first dim of the input at an axis of the other one, -1 for where the last ones
-    meet. `none` and `numpy` need nothing.
+    `auto_broadcast="pdpd"` aligns the first dim of the input with an axis of the other input; -1 aligns the last dims.
+    `none` and `numpy` need no change.
     """
     x = op.x(index)
     if op.text("auto_broadcast", "numpy", among=("numpy", "none", "explicit", "pdpd")) != "pdpd":
@@ -50,14 +50,14 @@ def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
 
 @lowers(*_ARITHMETIC, alike=True)
 def arithmetic(op: Layer, g: Fragment) -> str:
-    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1."""
+    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: Add, Sub, Mul, Max, Min, Pow."""
     kind, carriers = _ARITHMETIC[op.type]
     return carried(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
 
 
 @lowers("SquaredDifference", alike=True)
 def squared_difference(op: Layer, g: Fragment) -> str:
-    """arithmetic/squared-difference-1."""
+    """arithmetic/squared-difference-1: Sub, then Mul of the difference with itself."""
 
     def square(a: str, b: str) -> str:
         difference = g.Sub(a, b)
@@ -68,7 +68,10 @@ def squared_difference(op: Layer, g: Fragment) -> str:
 
 @lowers("Divide", alike=True)
 def divide(op: Layer, g: Fragment) -> str:
-    """arithmetic/divide-1: quotients of integers are rounded down with `m_pythondiv`, else towards 0 as in ONNX."""
+    """arithmetic/divide-1: Div; integer quotients round down with `m_pythondiv`, else towards 0 as in ONNX.
+
+    Rounding down is (a - Mod(a, b)) / b: Mod has the sign of the divisor.
+    """
     dtype = op.dtype(0)
     unsigned = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 
@@ -81,7 +84,10 @@ def divide(op: Layer, g: Fragment) -> str:
 
 @lowers("FloorMod", alike=True)
 def floor_mod(op: Layer, g: Fragment) -> str:
-    """arithmetic/floormod-1: the remainder with the sign of the divisor, which ONNX has for integers alone."""
+    """arithmetic/floormod-1: the remainder with the sign of the divisor.
+
+    Mod for integers; a - floor(a / b) * b for floats, where ONNX's Mod has the sign of the dividend.
+    """
 
     def remainder(a: str, b: str) -> str:
         return g.Sub(a, g.Mul(g.Floor(g.Div(a, b)), b))
@@ -92,19 +98,19 @@ def floor_mod(op: Layer, g: Fragment) -> str:
 
 @lowers("Mod", alike=True)
 def mod(op: Layer, g: Fragment) -> str:
-    """arithmetic/mod-1: the remainder with the sign of the dividend."""
+    """arithmetic/mod-1: the remainder with the sign of the dividend, Mod with fmod=1."""
     return carried(g, op.dtype(0), lambda a, b: g.Mod(a, b, fmod=1), op.x(0), aligned(op, g, 0, 1), by=HALF)
 
 
 @lowers(*_COMPARISONS, alike=True)
 def comparison(op: Layer, g: Fragment) -> str:
-    """comparison/{equal,less,less-equal,greater,greater-equal}-1."""
+    """comparison/{equal,less,less-equal,greater,greater-equal}-1: Equal, Less, LessOrEqual, Greater, GreaterOrEqual."""
     return _compared(op, g, _COMPARISONS[op.type])
 
 
 @lowers("NotEqual", alike=True)
 def not_equal(op: Layer, g: Fragment) -> str:
-    """comparison/not-equal-1."""
+    """comparison/not-equal-1: Equal and Not."""
     return g.Not(_compared(op, g, "Equal"))
 
 
@@ -116,13 +122,13 @@ def _compared(op: Layer, g: Fragment, kind: str) -> str:
 
 @lowers(*_LOGICAL, alike=True)
 def logical(op: Layer, g: Fragment) -> str:
-    """logical/{logical-and,logical-or,logical-xor}-1."""
+    """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor."""
     return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
 
 
 @lowers("LogicalNot", alike=True)
 def logical_not(op: Layer, g: Fragment) -> str:
-    """logical/logical-not-1."""
+    """logical/logical-not-1: Not."""
     return g.Not(_truth(op, g, op.x(0), 0))
 
 
@@ -132,7 +138,7 @@ def _truth(op: Layer, g: Fragment, x: str, index: int) -> str:
 
 @lowers(*_BITWISE, since=13, alike=True)
 def bitwise(op: Layer, g: Fragment) -> str:
-    """bitwise/{bitwise-and,bitwise-or,bitwise-xor}-13; of booleans they are logical."""
+    """bitwise/{bitwise-and,bitwise-or,bitwise-xor}-13: BitwiseAnd, BitwiseOr, BitwiseXor; And, Or, Xor for booleans."""
     kind = _BITWISE[op.type]
     kind = kind if op.dtype(0) is DType.BOOL else f"Bitwise{kind}"
     return g.node(kind, (op.x(0), aligned(op, g, 0, 1)))[0]
@@ -140,16 +146,16 @@ def bitwise(op: Layer, g: Fragment) -> str:
 
 @lowers("BitwiseNot", since=13, alike=True)
 def bitwise_not(op: Layer, g: Fragment) -> str:
-    """bitwise/bitwise-not-13."""
+    """bitwise/bitwise-not-13: BitwiseNot; Not for booleans."""
     return g.Not(op.x(0)) if op.dtype(0) is DType.BOOL else g.BitwiseNot(op.x(0))
 
 
 @lowers("BitwiseLeftShift", "BitwiseRightShift", since=15, alike=True)
 def shift(op: Layer, g: Fragment) -> str:
-    """bitwise/{bitwise-left-shift,bitwise-right-shift}-15.
+    """bitwise/{bitwise-left-shift,bitwise-right-shift}-15: BitShift, which takes unsigned integers alone.
 
-    ONNX shifts unsigned integers alone. To the left the bits of signed ones are those of unsigned ones; to the right
-    shifts the complement of what is negative, which is not.
+    A left shift of a signed integer has the bits of the unsigned one. For an arithmetic right shift, negative elements
+    are complemented before and after, by BitwiseXor with -1.
     """
     dtype, a = op.dtype(0), op.x(0)
     signed = dtype in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
@@ -159,7 +165,7 @@ def shift(op: Layer, g: Fragment) -> str:
     bits, held = (high - low).bit_length(), 64 if wide is DType.UINT64 else 32
     known = op.ints(1)
     if known is None or not all(0 <= shift < bits for shift in known):
-        # OpenVINO leaves others to the processor, which takes them modulo the size of its register; ONNX gives 0
+        # OpenVINO leaves other amounts to the processor, which takes them modulo its register size; ONNX returns 0
         amount = g.BitwiseAnd(amount, g.scalar(held - 1, wide))
     if op.type == "BitwiseLeftShift":
         return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="LEFT"), wide, dtype)
@@ -177,7 +183,7 @@ def _minus_where_negative(g: Fragment, x: str, dtype: DType) -> str:
 
 @lowers("Select")
 def select(op: Layer, g: Fragment) -> str:
-    """condition/select-1; `pdpd` broadcasts the condition and the last input onto the second one."""
+    """condition/select-1: Where; `pdpd` broadcasts the condition and the last input to the second one."""
     condition = aligned(op, g, 1, 0)
     return carried(
         g, op.dtype(1), lambda a, b: g.Where(condition, a, b), op.x(1), aligned(op, g, 1, 2), by=CHOSEN

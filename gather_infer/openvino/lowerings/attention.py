@@ -1,4 +1,4 @@
-"""Attention.
+"""Scaled dot product attention: one Attention from opset 23 on, else MatMul and Softmax.
 
 Page: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/
 """
@@ -20,17 +20,18 @@ lowers = lowerings.lowers
 
 _MASK, _SCALE, _SINK = 3, 4, 5
 _ATTENTION: Final = 23
-"""The opset that has Attention first."""
+"""First opset with Attention."""
 
 
 @lowers("ScaledDotProductAttention", since=13)
 def scaled_dot_product_attention(op: Layer, g: Fragment) -> str:
-    """scaled-dot-product-attention-13: softmax(query * scale x key^T + mask) x value
+    """scaled-dot-product-attention-13: softmax(query * scale x key^T + mask) x value.
 
-    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, V], mask [N, ..., L, S] (optional; false ones, and a
-    scalar means none), scale [] (optional: 1 / sqrt(E)), sink [N, ..., L, 1] (optional: one more element of each sum)
+    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, V]
+    mask  [N, ..., L, S], optional: added, or boolean with false for masked elements; a scalar means no mask
+    scale [], optional: 1 / sqrt(E); sink [N, ..., L, 1], optional: one more term in each sum
 
-    A row whose elements are all masked is NaN, and 0 in ONNX's Attention.
+    A row of masked elements alone is NaN, but 0 in ONNX's Attention.
     """
     wide = WIDE_FLOATS.get(op.dtype(0), op.dtype(0))
     query, key, value = (g.cast(op.x(i), op.dtype(i), wide) for i in range(3))
@@ -58,9 +59,9 @@ def _is_masked(op: Layer) -> bool:
 
 
 def _is_attention(op: Layer) -> bool:
-    """Whether ONNX's Attention says the same: four axes, of which batch and heads agree, and no sink.
+    """Whether ONNX's Attention computes the same: rank 4, equal batch and head dims, no sink.
 
-    Not where a dim is known to be 0, which onnxruntime refuses.
+    False where a dim is known to be 0, which onnxruntime refuses.
     """
     if op.has(_SINK) or any(op.rank(i) != 4 for i in range(3)):
         return False
@@ -87,7 +88,7 @@ def _scaled(op: Layer, g: Fragment, query: str, wide: DType) -> str:
 
 
 def _masked(op: Layer, g: Fragment, scores: str, wide: DType) -> str:
-    """Scores [N, ..., L, S] with -inf where there is nothing to attend to."""
+    """Scores [N, ..., L, S] with -inf at masked elements."""
     nothing = g.scalar(-np.inf, wide)
     if op.flag("causal", False):
         first, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)

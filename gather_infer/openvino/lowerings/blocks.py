@@ -1,4 +1,4 @@
-"""Blocks of elements moved between axes: space, depth and batch, channels, patches of images.
+"""Rearrangement of blocks between axes by Reshape and Transpose: space, depth, batch, channels, image patches.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
 """
@@ -20,7 +20,7 @@ lowers = lowerings.lowers
 
 
 def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -> str:
-    """A dim of the first input, multiplied or divided, as a vector of one."""
+    """A dim of the first input, multiplied or divided, as a vector of one element."""
     known = op.size(0, axis)
     if known is not None:
         if known % over:
@@ -33,7 +33,10 @@ def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -
 
 @lowers("DepthToSpace")
 def depth_to_space(op: Layer, g: Fragment) -> str:
-    """depth-to-space-1: [n, c * b^k, s1, ..., sk] becomes [n, c, s1 * b, ..., sk * b]; in ONNX k is 2."""
+    """depth-to-space-1: [n, c * b^k, s1, ..., sk] becomes [n, c, s1 * b, ..., sk * b].
+
+    ONNX's DepthToSpace has k = 2 alone.
+    """
     block, k = op.integer("block_size", 1), op.rank(0) - 2
     first = op.text("mode", among=("blocks_first", "depth_first")) == "blocks_first"
     batch, space = sizes(op, g, 0), [sizes(op, g, 2 + i) for i in range(k)]
@@ -61,7 +64,7 @@ def space_to_depth(op: Layer, g: Fragment) -> str:
 
 @lowers("BatchToSpace", since=2)
 def batch_to_space(op: Layer, g: Fragment) -> str:
-    """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], cropped."""
+    """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], then a Slice crops it."""
     rank = op.rank(0)
     k = rank - 1
     blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
@@ -83,7 +86,7 @@ def batch_to_space(op: Layer, g: Fragment) -> str:
 
 @lowers("SpaceToBatch", since=2)
 def space_to_batch(op: Layer, g: Fragment) -> str:
-    """space-to-batch-2: [n, s1 * b1, ..., sk * bk], padded with zeros, becomes [n * b1 * ... * bk, s1, ..., sk]."""
+    """space-to-batch-2: [n, s1 * b1, ..., sk * bk] after a Pad with zeros becomes [n * b1 * ... * bk, s1, ..., sk]."""
     rank, x = op.rank(0), op.x(0)
     k = rank - 1
     blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
@@ -108,7 +111,7 @@ def _dim(op: Layer, g: Fragment, axis: int) -> Length:
 
 
 def _joined(g: Fragment, *sizes: Length) -> str:
-    """A vector of these numbers; a constant when all are known."""
+    """A vector of these sizes; a constant when all are known."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return g.i64(*known)
@@ -117,7 +120,7 @@ def _joined(g: Fragment, *sizes: Length) -> str:
 
 @lowers("ShuffleChannels")
 def shuffle_channels(op: Layer, g: Fragment) -> str:
-    """shuffle-channels-1: an axis of groups * c channels, taken for [groups, c], is transposed."""
+    """shuffle-channels-1: an axis of groups * c channels is transposed as [groups, c]."""
     rank, group = op.rank(0), op.integer("group", 1)
     axis = op.axis(op.integer("axis", 1), rank)
     dims = [sizes(op, g, i) for i in range(rank)]
@@ -128,10 +131,10 @@ def shuffle_channels(op: Layer, g: Fragment) -> str:
 
 @lowers("ExtractImagePatches", since=3)
 def extract_image_patches(op: Layer, g: Fragment) -> str:
-    """extract-image-patches-3.
+    """extract-image-patches-3: a Gather along each of the two spatial axes, then a Transpose.
 
     data    [n, c, h, w]
-    output  [n, kh * kw * c, rows, columns], the patch that begins at each place
+    output  [n, kh * kw * c, rows, columns], the patch that begins at each position
     """
     x = op.x(0)
     kernel, strides, rates = (op.integers(name, count=2, least=1) for name in ("sizes", "strides", "rates"))
@@ -148,11 +151,11 @@ def extract_image_patches(op: Layer, g: Fragment) -> str:
 
 
 class _Window:
-    """How a window of `size` elements goes along an axis, all vectors of one.
+    """Positions of a sliding window of `size` elements along an axis, all vectors of one element.
 
-    count          of places
-    before, after  zeros that are added
-    places         [size, count], where each element is, in the padded axis
+    count          number of positions
+    before, after  zero pads
+    positions      [size, count], index of each element in the padded axis
     """
 
     def __init__(
@@ -176,7 +179,7 @@ class _Window:
 
 @lowers("Col2Im", since=15)
 def col2im(op: Layer, g: Fragment) -> str:
-    """col2im-15: patches added up where they overlap.
+    """col2im-15: Col2Im, the sum of overlapping patches.
 
     data         [n, c * kernel, places] or [c * kernel, places]
     output_size  [h, w]

@@ -1,7 +1,7 @@
-"""Operators for element types that runtimes have no kernel of: computed in a type that they have.
+"""Type legalization: compute in a wider element type where onnxruntime's CPU has no kernel for a type.
 
-The tables are those of onnxruntime's CPU kernels. Integers that come back wrap around, so that sums, differences and
-products are those of the narrow type; where the order of elements counts, uint64 is taken for less than 2^63.
+Casting back wraps integers around, so sums, differences and products are those of the narrow type. Where the order of
+elements matters, uint64 is assumed to be less than 2^63.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.tensor import DType
 
 Carriers = Mapping[DType, DType]
-"""What stands for an element type while something is computed; a type that is not in it is computed as it is."""
+"""The computation type for an element type; a type that is not listed is computed as it is."""
 
 HALF: Final[Carriers] = {DType.BFLOAT16: DType.FLOAT32}
-"""For operators of floats that have kernels of all but bfloat16."""
+"""For float operators with kernels for all floats but bfloat16."""
 
 SINGLE: Final[Carriers] = {DType.BFLOAT16: DType.FLOAT32, DType.FLOAT64: DType.FLOAT32}
-"""For operators of floats that have no kernel of double; OpenVINO computes doubles in float itself."""
+"""For float operators without kernels for double; OpenVINO computes doubles in float itself."""
 
 WIDER: Final[Carriers] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.UINT32, DType.UINT16: DType.UINT32,
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""For arithmetic of 32 bits and more."""
+"""For arithmetic with kernels for 32 bits and more."""
 
 SIGNED: Final[Carriers] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.INT32, DType.UINT16: DType.INT32,
     DType.UINT32: DType.INT64, DType.UINT64: DType.INT64, DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""For operators of int32, int64 and floats alone: sums, powers."""
+"""For operators with kernels for int32, int64 and floats alone: sums, powers."""
 
 EXTREMES: Final[Carriers] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32,
@@ -51,7 +51,7 @@ ORDERED: Final[Carriers] = {
 """For TopK, ReduceMax, ReduceMin, ArgMax."""
 
 WIDE_FLOATS: Final[Carriers] = {DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32}
-"""What OpenVINO computes in float32 and rounds once at the end."""
+"""For operators that OpenVINO computes in float32 with one rounding at the end."""
 
 AS_FLOAT: Final[Carriers] = dict.fromkeys(
     (
@@ -60,10 +60,10 @@ AS_FLOAT: Final[Carriers] = dict.fromkeys(
     ),
     DType.FLOAT32,
 )  # fmt: skip
-"""For operators that have kernels of float32 alone."""
+"""For operators with kernels for float32 alone."""
 
 
 def carried(g: Fragment, dtype: DType, compute: Callable[..., str], *inputs: str, by: Carriers = WIDER) -> str:
-    """What `compute` makes of the inputs, computed in the element type that `by` has for theirs."""
+    """Call `compute` on the inputs, cast to the type that `by` gives for theirs, and cast the result back."""
     wide = by.get(dtype, dtype)
     return g.cast(compute(*(g.cast(x, dtype, wide) for x in inputs)), wide, dtype)

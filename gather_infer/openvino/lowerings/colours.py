@@ -1,4 +1,4 @@
-"""Colour conversions between RGB or BGR and planes of luma and chroma, BT.601 of limited range.
+"""Colour conversion between RGB or BGR and planes of luma and chroma (NV12, I420), BT.601 of limited range.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -19,7 +19,7 @@ lowers = lowerings.lowers
 
 @lowers("NV12toRGB", "NV12toBGR", since=8)
 def nv12(op: Layer, g: Fragment) -> str:
-    """image/nv12-to-rgb-8, nv12-to-bgr-8.
+    """image/nv12-to-rgb-8, nv12-to-bgr-8: a Resize of the chroma, then the colour matrix by Mul and Add.
 
     y       [n, h, w, 1], uv [n, h/2, w/2, 2]; or both in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -34,7 +34,7 @@ def nv12(op: Layer, g: Fragment) -> str:
 
 @lowers("I420toRGB", "I420toBGR", since=8)
 def i420(op: Layer, g: Fragment) -> str:
-    """image/i420-to-rgb-8, i420-to-bgr-8.
+    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize of the chroma planes, then the colour matrix by Mul and Add.
 
     y       [n, h, w, 1], u and v [n, h/2, w/2, 1]; or all in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -61,7 +61,7 @@ def _split(op: Layer, g: Fragment) -> tuple[str, str, list[str | int]]:
 
 
 def _to_rgb(op: Layer, g: Fragment, luma: str, u: str, v: str) -> str:
-    """Pixels of luma [n, h, w, 1] and chroma [n, h/2, w/2, 1], the latter for squares of four."""
+    """Pixels of luma [n, h, w, 1] and chroma [n, h/2, w/2, 1]; a chroma sample covers two by two pixels."""
 
     def times(x: str, factor: float) -> str:
         return g.Mul(x, g.scalar(factor, DType.FLOAT32))
@@ -71,26 +71,26 @@ def _to_rgb(op: Layer, g: Fragment, luma: str, u: str, v: str) -> str:
     red, blue = g.Add(bright, times(e, 1.596)), g.Add(bright, times(d, 2.018))
     green = g.Sub(g.Sub(bright, times(d, 0.391)), times(e, 0.813))
     colours = (blue, green, red) if op.type.endswith("BGR") else (red, green, blue)
-    # the CPU plugin rounds halves to even here; the page says nothing
+    # the CPU plugin rounds halves to even here; the page leaves it open
     return _stored(op, g, g.Concat(*colours, axis=3), g.Round)
 
 
 def _doubled(g: Fragment, x: str) -> str:
-    """Every element of [n, h, w, 1] four times, in a square."""
+    """Every element of [n, h, w, 1] repeated two by two, by a nearest Resize."""
     scales = g.const([1, 2, 2, 1], "f4")
     asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g.Resize(x, None, scales, mode="nearest", **asymmetric)
 
 
 def _stored(op: Layer, g: Fragment, x: str, rounded: Callable[[str], str]) -> str:
-    """Values cut to [0, 255], in the element type of the input; bytes are rounded."""
+    """Values clipped to [0, 255], in the element type of the input; bytes are rounded."""
     cut = g.Clip(x, g.scalar(0, DType.FLOAT32), g.scalar(255, DType.FLOAT32))
     return g.cast(rounded(cut) if op.dtype(0) is DType.UINT8 else cut, DType.FLOAT32, op.dtype(0))
 
 
 @lowers("RGBtoNV12", "BGRtoNV12", since=17)
 def to_nv12(op: Layer, g: Fragment) -> tuple[str, ...]:
-    """image/rgb-to-nv12-17, bgr-to-nv12-17.
+    """image/rgb-to-nv12-17, bgr-to-nv12-17: the colour matrix by Mul and Add, then the mean of each chroma square.
 
     input   [n, h, w, 3], h and w even
     result  y [n, h, w, 1] and uv [n, h/2, w/2, 2]; with `single_plane` both in one, [n, 3h/2, w, 1]

@@ -1,6 +1,6 @@
-"""Constants of element types that ONNX lacks, and Convert from and to every type.
+"""Constants of element types that ONNX lacks, and Convert between all types.
 
-Codes of u1, u2, u3, u6, nf4, f4e2m1 and f8e8m0 are held in uint8, one a byte: `Layer.element` tells what they mean.
+Codes of u1, u2, u3, u6, nf4, f4e2m1 and f8e8m0 are uint8 elements, one per byte; `LayerView.element` names their type.
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/type/
 """
 
@@ -42,12 +42,12 @@ _WRAPPED: Final = frozenset(
     (DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64)
 )
 _E5M2_END: Final = 61440.0
-"""The least number that rounds to infinity in f8e5m2."""
+"""Smallest number that rounds to infinity in f8e5m2."""
 
 
 @lowers("Const")
 def const(op: Layer, g: Fragment) -> str:
-    """A constant whose packed bytes are input 0: its elements, one a byte."""
+    """Const of a type that ONNX lacks: a constant with one code per byte, unpacked from input 0."""
     element, shape = op.text("element_type", among=tuple(FOREIGN)), op.integers("shape", [], least=0)
     packed = op.call.constant(0)
     if packed is None or packed.dtype != np.uint8:
@@ -60,11 +60,11 @@ def const(op: Layer, g: Fragment) -> str:
 
 
 def unpacked(element: str, packed: Bytes) -> Bytes:
-    """The codes in packed bytes, those of a last byte that is not full too.
+    """The codes in packed bytes, including those of a partially filled last byte.
 
-    u1           the first one in the highest bit
-    u2, nf4, f4e2m1   the first one in the lowest bits
-    u3, u6       blocks of three bytes: low parts (2 and 4 bits) in two, high parts in the third, first ones highest
+    u1                first element in the highest bit
+    u2, nf4, f4e2m1   first element in the lowest bits
+    u3, u6            blocks of three bytes: low parts (2 and 4 bits) in two, high parts in the third, first one highest
     """
     match element:
         case "u1":
@@ -89,27 +89,27 @@ def _parts(packed: Bytes, shifts: Any, mask: int) -> Bytes:
 
 @lowers("Convert", alike=True)
 def convert(op: Layer, g: Fragment) -> str:
-    """type/convert-1: to `destination_type`."""
+    """type/convert-1: Cast to `destination_type`, with more nodes where ONNX's Cast differs. See `converted`."""
     return converted(op, g, op.text("destination_type").lower())
 
 
 @lowers("ConvertLike", alike=True)
 def convert_like(op: Layer, g: Fragment) -> str:
-    """type/convert-like-1: to the element type of input 1."""
+    """type/convert-like-1: as Convert, to the element type of input 1."""
     return converted(op, g, op.element(1))
 
 
 def converted(op: Layer, g: Fragment, target: str) -> str:
-    """Input 0 in another element type: floats towards zero, integers modulo 2^n, to the nearest 8-bit float.
+    """Input 0 in another element type: floats rounded towards zero, integers modulo 2^n, 8-bit floats to the nearest.
 
-    Raises LoweringRefused for what has no code in the other type.
+    Raises LoweringRefused for a conversion that OpenVINO or ONNX does not have.
     """
     source, name, dtype = op.element(0), op.x(0), op.dtype(0)
     if source == target:
         return name
     if source in FOREIGN and dtype is DType.UINT8:
         name, dtype = decoded(g, source, name)
-    elif source in FOREIGN:  # an input of the model, in a type of ONNX's later opsets
+    elif source in FOREIGN:  # an input of the model, in a type that ONNX has in later opsets
         name, dtype = g.cast(name, dtype, DType.FLOAT32), DType.FLOAT32
     new = ELEMENT_TYPES.get(target)
     for one in (dtype, new):
@@ -122,18 +122,21 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
     if target in _ROUNDED:
         return _ROUNDED[target](g, g.cast(name, dtype, DType.FLOAT32))
     if target not in ("u1", "u2", "u3", "u6"):
-        raise LoweringRefused(f"a Convert to {target} while the model runs")
+        raise LoweringRefused(f"a Convert to {target} at run time")
     return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** FOREIGN[target] - 1)))
 
 
 def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
-    """What codes of a type that ONNX lacks stand for, and the type that holds it: integers are their own codes."""
+    """The numbers for codes of a type that ONNX lacks, by a Gather from a table, and their type.
+
+    Integers are their own codes.
+    """
     match element:
         case "nf4":
             table = np.array(NF4, np.float32)
         case "f4e2m1":
             table = np.array(F4E2M1, np.float32)
-        case "f8e8m0":  # a power of two each, the last one is no number
+        case "f8e8m0":  # powers of two, the last code is NaN
             table = np.append(np.ldexp(np.float32(1), np.arange(-127, 128)), np.nan).astype(np.float32)
         case _:
             return codes, DType.UINT8
@@ -141,7 +144,7 @@ def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
 
 
 def _to_f4e2m1(g: Fragment, x: str) -> str:
-    """The codes of the nearest numbers, the even code of two; what is too large, or no number, gets the largest."""
+    """Codes of the nearest numbers, ties to even codes; numbers that are too large, and NaN, get the largest."""
     middles = [(low + high) / 2 for low, high in pairwise(F4E2M1[:8])]
     magnitude = _code(g, g.Abs(x), middles)
     code = g.Where(g.IsNaN(x), g.scalar(7, DType.INT32), magnitude)
@@ -150,7 +153,7 @@ def _to_f4e2m1(g: Fragment, x: str) -> str:
 
 
 def _to_f8e8m0(g: Fragment, x: str) -> str:
-    """The codes of the nearest powers of two, the even code of two; 0 and below get the least one."""
+    """Codes of the nearest powers of two, ties to even codes; 0 and below get the smallest."""
     code = _code(g, x, [1.5 * 2.0**exponent for exponent in range(-127, 127)])
     return g.cast(g.Where(g.IsNaN(x), g.scalar(255, DType.INT32), code), DType.INT32, DType.UINT8)
 
@@ -159,12 +162,12 @@ _ROUNDED: Final[Mapping[str, Callable[[Fragment, str], str]]] = {"f4e2m1": _to_f
 
 
 def _code(g: Fragment, x: str, middles: Sequence[float]) -> str:
-    """How many of some rising numbers an element has passed, int32: found by halving.
+    """Number of `middles`, in ascending order, that an element exceeds, int32: by binary search.
 
-    The second one, the fourth one and so on are passed by what is equal to them, the others by what is larger.
+    A tie counts as exceeding the second, the fourth, ... of them, so that ties round to even codes.
     """
     steps = len(middles).bit_length()
-    bounds = np.full(2**steps - 1, np.nan, np.float32)  # none is past the end
+    bounds = np.full(2**steps - 1, np.nan, np.float32)  # no element passes NaN, which fills the table to a power of two
     bounds[: len(middles)] = middles
     bounds[::2] = np.nextafter(bounds[::2], np.float32(np.inf))
     table, code = g.const(bounds), g.scalar(0, DType.INT32)
@@ -176,9 +179,9 @@ def _code(g: Fragment, x: str, middles: Sequence[float]) -> str:
 
 
 def cast(g: Fragment, x: str, old: DType, new: DType) -> str:
-    """A Cast that gives what OpenVINO gives, where onnxruntime's gives something else.
+    """A Cast with OpenVINO's result, where onnxruntime's differs.
 
-    A float out of range of the integer wraps, by way of int64; past the largest f8e5m2 it is infinite.
+    A float out of range of an integer type wraps, by way of int64; a number past the largest f8e5m2 is infinite.
     """
     if old.is_float and new in _WRAPPED:
         return g.cast(g.cast(x, old, DType.INT64), DType.INT64, new)

@@ -1,8 +1,8 @@
-"""Convolution and its transposed forms, with and without groups.
+"""Convolution and transposed convolution, with and without groups: Conv and ConvTranspose.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
 
-None is alike: of an axis without elements OpenVINO makes one without elements, where onnxruntime takes none.
+None preserves failures: OpenVINO accepts an axis without elements, onnxruntime does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OUTPUT_SHAPE: Final = 2
 
 @lowers("Convolution")
 def convolution(op: Layer, g: Fragment) -> str:
-    """convolution-1
+    """convolution-1: Conv.
 
     data      [N, C, D1, ..., Dk]
     filters   [O, C, K1, ..., Kk]
@@ -37,10 +37,10 @@ def convolution(op: Layer, g: Fragment) -> str:
 
 @lowers("GroupConvolution")
 def group_convolution(op: Layer, g: Fragment) -> str:
-    """group-convolution-1
+    """group-convolution-1: Conv with the attribute `group`, which has to be known.
 
     data      [N, G*C, D1, ..., Dk]
-    filters   [G, O, C, K1, ..., Kk], which ONNX has as [G*O, C, K1, ..., Kk]
+    filters   [G, O, C, K1, ..., Kk], in ONNX [G*O, C, K1, ..., Kk]
     """
     slide = windows(op, op.rank(_WEIGHTS) - 3)
     return _convolve(op, g, _without_groups(op, g), _groups(op), slide)
@@ -66,7 +66,7 @@ def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows)
 
 
 def _kernel(op: Layer, rank: int) -> list[int]:
-    """The spatial dims of the filters. Raises LoweringRefused when one is not known."""
+    """The spatial dims of the filters. Raises LoweringRefused when one is unknown."""
     kernel = [size for size in op.shape(_WEIGHTS)[-rank:] if isinstance(size, int)]
     if len(kernel) < rank:
         raise LoweringRefused("the spatial dims of the filters are not known")
@@ -74,7 +74,7 @@ def _kernel(op: Layer, rank: int) -> list[int]:
 
 
 def _groups(op: Layer) -> int:
-    """How many groups there are: ONNX has it as an attribute. Raises LoweringRefused when it is not known."""
+    """The number of groups, an attribute in ONNX. Raises LoweringRefused when it is unknown."""
     groups = op.size(_WEIGHTS, 0)
     if groups is None:
         raise LoweringRefused("the number of groups, dim 0 of the filters, is not known")
@@ -82,7 +82,7 @@ def _groups(op: Layer) -> int:
 
 
 def _without_groups(op: Layer, g: Fragment) -> str:
-    """The filters with their first two axes as one."""
+    """The filters with their first two axes merged."""
     weights = op.x(_WEIGHTS)
     sizes = op.sizes(_WEIGHTS)
     if sizes is not None:
@@ -93,11 +93,11 @@ def _without_groups(op: Layer, g: Fragment) -> str:
 
 @lowers("ConvolutionBackpropData")
 def convolution_backprop(op: Layer, g: Fragment) -> str:
-    """convolution-backprop-data-1
+    """convolution-backprop-data-1: ConvTranspose.
 
     data           [N, C, D1, ..., Dk]
     filters        [C, O, K1, ..., Kk]
-    output_shape   [k], of the spatial axes, optional: pads follow from it but the begin of explicit ones
+    output_shape   [k], of the spatial axes, optional: determines the pads, except the begin of explicit ones
     """
     slide = windows(op, op.rank(_WEIGHTS) - 2)
     return _transposed(op, g, op.x(_WEIGHTS), 1, slide)
@@ -105,10 +105,10 @@ def convolution_backprop(op: Layer, g: Fragment) -> str:
 
 @lowers("GroupConvolutionBackpropData")
 def group_convolution_backprop(op: Layer, g: Fragment) -> str:
-    """group-convolution-backprop-data-1
+    """group-convolution-backprop-data-1: ConvTranspose with the attribute `group`.
 
     data           [N, G*C, D1, ..., Dk]
-    filters        [G, C, O, K1, ..., Kk], which ONNX has as [G*C, O, K1, ..., Kk]
+    filters        [G, C, O, K1, ..., Kk], in ONNX [G*C, O, K1, ..., Kk]
     output_shape   [k], optional
     """
     slide = windows(op, op.rank(_WEIGHTS) - 3)
@@ -116,7 +116,7 @@ def group_convolution_backprop(op: Layer, g: Fragment) -> str:
 
 
 def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows) -> str:
-    """Without output_shape same_upper and same_lower mean no pads."""
+    """A ConvTranspose; same_upper and same_lower mean no pads without output_shape."""
     extra = of_length(op, "output_padding", len(slide.strides), 0)
     begin, end, crop = slide.begin, slide.end, False
     if op.has(_OUTPUT_SHAPE):
@@ -137,8 +137,9 @@ def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Window
 def _static_pads(
     op: Layer, slide: Windows, extra: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """Pads and output padding that give the output_shape; None when a dim that they follow from is not known, or
-    when ONNX's attributes cannot say them.
+    """Pads and output padding that produce the output_shape.
+
+    None when they depend on an unknown dim, or when ONNX's attributes cannot express them.
     """
     rank = len(slide.strides)
     wanted = op.ints(_OUTPUT_SHAPE, count=rank)
@@ -150,6 +151,7 @@ def _static_pads(
         size, width = spatial[i], kernel[i]
         if not isinstance(size, int) or not isinstance(width, int):
             return None
+        # size of the output without pads
         full = slide.strides[i] * (size - 1) + slide.dilations[i] * (width - 1) + 1
         over = full + extra[i] - wanted[i]
         if slide.auto_pad in (SAME_UPPER, SAME_LOWER):
@@ -164,7 +166,7 @@ def _static_pads(
 
 
 def _cropped(op: Layer, g: Fragment, full: str, slide: Windows) -> str:
-    """The piece of an output without pads that the output_shape means, with zeros behind its end."""
+    """The part of an unpadded output that output_shape selects, with zeros behind its end: Pad and Slice."""
     rank = len(slide.strides)
     wanted = g.cast(op.x(_OUTPUT_SHAPE), op.dtype(_OUTPUT_SHAPE), DType.INT64)
     size = g.dims(full, 2)

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: labels of sequences, and what they cost.
+"""Connectionist temporal classification: greedy decoding of label sequences, and the loss.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -19,10 +19,10 @@ _INT, _FLOAT = DType.INT64, DType.FLOAT32
 
 @lowers("CTCGreedyDecoder")
 def greedy(op: Layer, g: Fragment) -> str:
-    """sequence/ctc-greedy-decoder-1.
+    """sequence/ctc-greedy-decoder-1: ArgMax, then ScatterElements of the labels that are neither blank nor repeated.
 
-    data    [t, n, c], sequence_mask [t, n]: a sequence ends where it is first 0; the last class is blank
-    result  [n, t, 1, 1], the labels, then -1
+    data    [t, n, c], sequence_mask [t, n]: a sequence ends at its first 0; the last class is blank
+    result  [n, t, 1, 1], the labels, padded with -1
     """
     labels = g.Transpose(g.ArgMax(as_float(op, g, 0), axis=2, keepdims=0), perm=[1, 0])
     mask = g.Transpose(as_float(op, g, 1), perm=[1, 0])
@@ -35,10 +35,10 @@ def greedy(op: Layer, g: Fragment) -> str:
 
 @lowers("CTCGreedyDecoderSeqLen", since=6, defined={1: Defined(0, size=(0, 1))})
 def greedy_of_length(op: Layer, g: Fragment) -> tuple[str, str]:
-    """sequence/ctc-greedy-decoder-seq-len-6.
+    """sequence/ctc-greedy-decoder-seq-len-6: as CTCGreedyDecoder, with lengths instead of a mask.
 
-    data    [n, t, c], sequence_length [n], blank_index of one element, the last class without it
-    result  [n, t], the labels, then -1; and [n], how many
+    data    [n, t, c], sequence_length [n], blank_index of one element, the last class by default
+    result  [n, t], the labels, padded with -1; and [n], their number
     """
     labels = g.ArgMax(as_float(op, g, 0), axis=2, keepdims=0)
     is_on = g.Less(count(g, g.dim(op.x(0), 1)), g.unsqueeze(as_int64(op, g, 1), 1))
@@ -53,24 +53,27 @@ def _last_class(op: Layer, g: Fragment) -> str:
 
 
 def _blank(op: Layer, g: Fragment, index: int) -> str:
-    """The blank class: an input, or the last."""
+    """The blank class: an input, or the last class."""
     return g.as_scalar(as_int64(op, g, index)) if op.has(index) else _last_class(op, g)
 
 
 def _decoded(g: Fragment, labels: str, is_on: str, blank: str, *, merged: bool) -> tuple[str, str]:
-    """The labels [n, t] that are on and not blank, then -1, and how many; with `merged` no label after itself."""
+    """The valid labels [n, t] that are not blank, padded with -1, and their number; `merged` drops repeated ones."""
     kept = g.And(is_on, g.Not(g.Equal(labels, blank)))
     return _packed(g, labels, g.And(kept, _is_new(g, labels)) if merged else kept)
 
 
 def _is_new(g: Fragment, labels: str) -> str:
-    """Where the label [n, t] differs from the one before; at the start."""
+    """Whether a label [n, t] differs from its predecessor; true for the first one."""
     start = g.Expand(g.scalar(-1, _INT), sizes(g, g.dim(labels, 0), 1))
     return g.Not(g.Equal(labels, g.Concat(start, part(g, labels, 0, -1, 1), axis=1)))
 
 
 def _packed(g: Fragment, labels: str, kept: str) -> tuple[str, str]:
-    """The labels [n, t] that are kept, then -1, and how many they are, [n]."""
+    """The selected labels [n, t] moved to the front, padded with -1, and their number [n].
+
+    CumSum gives the target positions; labels that are not selected go to one more column, which is cut off.
+    """
     number = g.Cast(kept, to=int(_INT))
     place = g.CumSum(number, g.scalar(1, _INT), exclusive=1)
     steps = g.dim(labels, 1)
@@ -86,13 +89,13 @@ def _packed(g: Fragment, labels: str, kept: str) -> tuple[str, str]:
     defined={1: Defined(1, size=(0, 1)), 2: Defined(0, size=(0, 2), under=1), 3: Defined(1, size=(2, 1))},
 )
 def loss(op: Layer, g: Fragment) -> str:
-    """sequence/ctc-loss-4.
+    """sequence/ctc-loss-4: the forward algorithm in a Loop over the time steps.
 
     logits  [n, t, c], logit_length [n], labels [n, t], label_length [n], blank_index of one element
-    result  [n], -ln p(labels | logits): the sum over all ways of spreading the labels over the time steps, with blanks
+    result  [n], -ln p(labels | logits): the sum over all alignments of the labels with the time steps, with blanks
             between them
 
-    The ways are summed up forwards over [n, 2t + 1] states: label k is state 2k + 1, and the others are blank.
+    The forward probabilities are those of [n, 2t + 1] states: label k is state 2k + 1, and the others are blank.
     """
     logits, length = as_float(op, g, 0), as_int64(op, g, 1)
     blank = _blank(op, g, 4)
@@ -123,7 +126,7 @@ def loss(op: Layer, g: Fragment) -> str:
 
 
 def _target(op: Layer, g: Fragment) -> tuple[str, str]:
-    """The labels [n, t] without those that the attributes merge, -1 behind them, and how many they are."""
+    """The labels [n, t] without those that the attributes merge, padded with -1, and their number."""
     labels = as_int64(op, g, 2)
     places = count(g, g.dim(labels, 1))
     kept = g.Less(places, g.unsqueeze(as_int64(op, g, 3), 1))
@@ -148,7 +151,7 @@ def _states(g: Fragment, target: str, blank: str) -> str:
 
 
 def _moves(op: Layer, g: Fragment, states: str, blank: str) -> tuple[str, str]:
-    """Which states [n, s] may be kept for a step, and which may follow the one but last."""
+    """Allowed transitions, [n, s] each: from a state to itself, and to the state after next."""
     is_blank = g.Equal(states, blank)
     never = g.Expand(g.scalar(False, DType.BOOL), sizes(g, g.dim(states, 0), 2))
     was_blank = g.Concat(g.Not(never), part(g, is_blank, 0, -2, 1), axis=1)
@@ -160,7 +163,7 @@ def _moves(op: Layer, g: Fragment, states: str, blank: str) -> tuple[str, str]:
 
 
 def _log_sum(g: Fragment, terms: list[str]) -> str:
-    """ln of the sum of exponentials; of nothing possible -inf."""
+    """Log-sum-exp; -inf where every term is -inf."""
     most = g.Max(*terms)
     base = g.Where(g.IsInf(most), g.scalar(0, _FLOAT), most)
     parts = [g.Exp(g.Sub(term, base)) for term in terms]

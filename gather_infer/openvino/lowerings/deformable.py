@@ -1,4 +1,4 @@
-"""Convolution at places that the layer computes, and of signs.
+"""Deformable convolution by DeformConv, and binary convolution by Conv.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
 """
@@ -24,21 +24,23 @@ _OFFSETS, _WEIGHTS, _MASK = 1, 2, 3
 
 @lowers("DeformableConvolution", opset=19)
 def deformable_convolution_1(op: Layer, g: Fragment) -> str:
-    """deformable-convolution-1: data, offsets, filters; see `_deformable`"""
+    """deformable-convolution-1: DeformConv of data, offsets, filters. See `_deformable`."""
     return _deformable(op, g, fades=False)
 
 
 @lowers("DeformableConvolution", since=8, opset=19)
 def deformable_convolution_8(op: Layer, g: Fragment) -> str:
-    """deformable-convolution-8: data, offsets, filters, mask (optional); see `_deformable`"""
+    """deformable-convolution-8: DeformConv of data, offsets, filters, mask (optional). See `_deformable`."""
     return _deformable(op, g, fades=op.flag("bilinear_interpolation_pad", False))
 
 
 def _deformable(op: Layer, g: Fragment, *, fades: bool) -> str:
-    """data [N, C, H, W], offsets [N, D*kh*kw*2, h, w], filters [O, C/G, kh, kw], mask [N, D*kh*kw, h, w]
+    """DeformConv.
 
-    fades   samples around the data fade to zero, as those of ONNX; else a sample outside is 0, and one between the last
-            element and the border is that element
+    data [N, C, H, W], offsets [N, D*kh*kw*2, h, w], filters [O, C/G, kh, kw], mask [N, D*kh*kw, h, w]
+
+    fades   samples around the data fade to zero, as in ONNX. Otherwise a sample outside is 0, and one between the last
+            element and the border equals that element: offsets are clamped, and a mask added
     """
     sizes = [op.size(_WEIGHTS, axis) for axis in (2, 3)]
     kernel = [size for size in sizes if size is not None]
@@ -60,7 +62,7 @@ def _deformable(op: Layer, g: Fragment, *, fades: bool) -> str:
 
 
 def _clamped(op: Layer, g: Fragment, offsets: str, slide: Windows, kernel: list[int], deformed: int) -> tuple[str, str]:
-    """Offsets to places in the data, and 1 for each that was inside before, 0 for others."""
+    """Offsets clamped to positions in the data, and a mask with 1 for each position that was inside before, else 0."""
     count = kernel[0] * kernel[1]
     spatial = g.dims(offsets, 2)
     split = g.concat(g.dim(offsets, 0), g.i64(deformed, count, 2), spatial)
@@ -76,7 +78,7 @@ def _clamped(op: Layer, g: Fragment, offsets: str, slide: Windows, kernel: list[
 
 
 def _base(g: Fragment, spatial: str, slide: Windows, kernel: list[int]) -> str:
-    """Where the elements of the windows lie without offsets, rows and columns: [kh*kw, 2, h, w]."""
+    """Positions of the window elements without offsets, rows and columns: [kh*kw, 2, h, w]."""
     zero, one = g.scalar(0, _INT64), g.scalar(1, _INT64)
     taps = np.stack(np.meshgrid(*(np.arange(k) for k in kernel), indexing="ij")).reshape(2, -1, 1, 1)
     whole = g.concat(g.i64(len(taps[0])), spatial)
@@ -92,9 +94,11 @@ def _base(g: Fragment, spatial: str, slide: Windows, kernel: list[int]) -> str:
 
 @lowers("BinaryConvolution")
 def binary_convolution(op: Layer, g: Fragment) -> str:
-    """binary-convolution-1: data [N, C, H, W], filters [O, C, kh, kw] of bits
+    """binary-convolution-1: Conv of signs.
 
-    A bit stands for 1 or -1, as does a number for being above 0 or not; around the data is pad_value.
+    data [N, C, H, W], filters [O, C, kh, kw] of bits
+
+    A bit is 1 or -1, and so is a number, by whether it is above 0; the pads hold pad_value.
     """
     op.text("mode", "xnor-popcount", among=("xnor-popcount",))
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)

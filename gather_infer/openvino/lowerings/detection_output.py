@@ -1,4 +1,4 @@
-"""DetectionOutput, the last layer of SSD networks.
+"""DetectionOutput, the last layer of SSD networks, by TopK, a suppression Loop and GatherND.
 
 Page: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -32,13 +32,13 @@ class _Sizes:
 @lowers("DetectionOutput", since=1)
 @lowers("DetectionOutput", since=8)
 def detection_output(op: Layer, g: Fragment) -> str:
-    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8.
+    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8: TopK, a suppression Loop, GatherND.
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]
-    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits hold those
-    more               class predictions [n, priors * 2] and box logits for a first step
-    result             [1, 1, k, 7], image, class, score, box; -1 for the image behind the last row, then zeros
+    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits include variances
+    more               class predictions [n, priors * 2] and box logits of a first stage
+    result             [1, 1, k, 7], image, class, score, box; -1 as the image after the last row, then zeros
     """
     known = _sizes(op, g)
     boxes = _decoded(op, g, known)
@@ -80,12 +80,12 @@ def _sizes(op: Layer, g: Fragment) -> _Sizes:
 
 
 def _width(op: Layer) -> int:
-    """Numbers of a proposal: with an image in front where they are told in pixels."""
+    """Numbers of a proposal: 5, with an image first, for proposals in pixels; 4 for normalized ones."""
     return 4 if op.flag("normalized", False) else 5
 
 
 def _scores(op: Layer, g: Fragment, known: _Sizes) -> str:
-    """Scores [n, classes, priors]; what the first step calls background is that for certain."""
+    """Scores [n, classes, priors]; a prior that the first stage rejects has score 1 for the background alone."""
     given = reshape(g, as_float(op, g, 1), known.images, known.priors, known.classes)
     scores = g.Transpose(given, perm=[0, 2, 1])
     if not op.has(3):
@@ -102,7 +102,7 @@ def _classes(g: Fragment, known: _Sizes) -> str:
 
 
 def _candidates(op: Layer, g: Fragment, scores: str, known: _Sizes) -> str:
-    """Which scores are high enough; with decrease_label_id only the best of a prior, class 0 aside."""
+    """Flags of scores above the threshold; with decrease_label_id only the best class of a prior, never class 0."""
     floor = g.scalar(op.number("confidence_threshold", 0), _FLOAT)
     classes, zero = _classes(g, known), g.scalar(0, _INT)
     if not op.flag("decrease_label_id", False):
@@ -115,7 +115,7 @@ def _candidates(op: Layer, g: Fragment, scores: str, known: _Sizes) -> str:
 
 
 def _real(op: Layer, g: Fragment, known: _Sizes) -> str:
-    """Which priors there are, [n or 1, 1, priors]: all before the first whose image is -1."""
+    """Flags of the existing priors, [n or 1, 1, priors]: all before the first one whose image is -1."""
     if _width(op) == 4:
         return g.scalar(True, DType.BOOL)
     images = at(g, _proposals(op, g, 0, 5, known), 0, 2)
@@ -125,7 +125,7 @@ def _real(op: Layer, g: Fragment, known: _Sizes) -> str:
 
 
 def _best(g: Fragment, scores: str, most: int, known: _Sizes) -> str:
-    """Which of the scores [n, classes, priors] are among the best of their image."""
+    """Flags of the `limit` best scores of each image, among scores [n, classes, priors]."""
     whole = product(g, known.classes, known.priors)
     flat = reshape(g, scores, known.images, whole)
     _, first = g.node("TopK", (flat, g.Min(sizes(g, whole), g.i64(most))), 2, axis=1)
@@ -133,7 +133,7 @@ def _best(g: Fragment, scores: str, most: int, known: _Sizes) -> str:
 
 
 def _marked(g: Fragment, like: str, places: str, flags: str | None) -> str:
-    """Flags at places along axis 1 of a table like another, false elsewhere; without flags true."""
+    """Flags written to positions along axis 1 of a table with the shape of `like`, false elsewhere; true by default."""
     none = g.Expand(g.scalar(0, _FLAG), g.Shape(like))
     given = g.Expand(g.scalar(1, _FLAG), g.Shape(places)) if flags is None else g.Cast(flags, to=int(_FLAG))
     return g.Greater(g.ScatterElements(none, places, given, axis=1), g.scalar(0, _FLAG))
@@ -148,7 +148,7 @@ def _proposals(op: Layer, g: Fragment, row: int, width: int, known: _Sizes) -> s
 
 
 def _decoded(op: Layer, g: Fragment, known: _Sizes) -> str:
-    """Boxes [n, classes, priors, 4], of the logits relative to the proposals."""
+    """Boxes [n, classes, priors, 4], decoded from the logits relative to the proposals."""
     width, encoded = _width(op), op.flag("variance_encoded_in_target", False)
     base = part(g, _proposals(op, g, 0, width, known), width - 4, width, 2)
     base = g.unsqueeze(base, 1)
@@ -167,7 +167,7 @@ def _logits(op: Layer, g: Fragment, index: int, known: _Sizes) -> str:
 
 
 def _moved(op: Layer, g: Fragment, base: str, logits: str) -> str:
-    """Boxes [..., 4] moved by logits."""
+    """Boxes [..., 4] shifted and scaled by logits."""
     if not op.flag("normalized", False):
         extent = [op.integer("input_width", 1), op.integer("input_height", 1)] * 2
         base = g.Div(base, g.const(extent, "f4"))
@@ -189,7 +189,7 @@ def _cut(g: Fragment, boxes: str) -> str:
 
 
 def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _Sizes) -> str:
-    """Which of what is taken, [n, classes, turns], are the best `keep_top_k` of an image; of equals the first prior."""
+    """Flags of the `keep_top_k` best selections of each image, [n, classes, turns]; among equals the first prior."""
     (keep,) = op.integers("keep_top_k", count=1)
     if keep < 0:
         return is_one
@@ -204,7 +204,7 @@ def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _S
 
 
 def _filled(op: Layer, g: Fragment, where: str, score: str, prior: str, boxes: str, known: _Sizes) -> str:
-    """The result, of images, classes and turns [k, 3], scores and priors [k]."""
+    """The result, from indices of image, class and turn [k, 3], scores and priors [k]."""
     spots = g.Concat(part(g, where, 0, 2, 1), g.unsqueeze(prior, 1), axis=1)
     corners = g.GatherND(boxes, spots)
     if op.flag("clip_after_nms", False):

@@ -1,4 +1,4 @@
-"""All lowerings, and the bodies that are made by them."""
+"""OpenVINO's dialect: the table of all lowerings, and the function bodies built with them for inference."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from gather_infer.rules import OpCall
 from gather_infer.tensor import DType
 
 BODY_OPSET: Final = 21
-"""Of ai.onnx, in bodies that are made to infer a layer."""
+"""Opset of ai.onnx of the bodies built for inference."""
 
 PAGE: Final = (
     "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/available-opsets/opset{opset}.html"
 )
-"""Has every operator of an opset, up to the newest page there is."""
+"""Page that lists every operator of an opset, up to NEWEST_PAGE."""
 
 NEWEST_PAGE: Final = 16
 
 OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
-"""Operators that later opsets do not have."""
+"""Operators removed after opset 1."""
 
 OURS: Final = frozenset({"ConcatParts"})
-"""Operators that the reader writes; no opset has them."""
+"""Operators that only the reader writes; no opset has them."""
 
 _GIVING_DIMS: Final = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 _NIBBLES: Final = {DType.UINT4: DType.UINT8, DType.INT4: DType.INT8}
@@ -83,10 +83,10 @@ LOWERINGS: Final = Lowerings.joined(
 
 
 def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
-    """Writes a layer into a fragment; the name of each output, "" for one that nobody reads.
+    """Build the function of a layer; returns the name of each output, "" for an unread one.
 
-    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, which the accessors of Layer do
-    for an attribute or an input that is not what the lowering asks for. Whatever else is raised is a fault of ours.
+    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, as the accessors of LayerView
+    do for an attribute or input with an unexpected value. Any other exception is an internal error.
     """
     fragment.needs(entry.opset, layer.type)
     narrow = layer.fact(0).dtype if layer.type in _GIVING_DIMS else None
@@ -101,17 +101,17 @@ def lower(entry: Entry, layer: Layer, fragment: Fragment) -> tuple[str, ...]:
 
 
 def _of_bytes(entry: Entry, layer: Layer, fragment: Fragment, narrow: DType) -> str:
-    """A layer that gives other dims to elements of 4 bits, of which onnxruntime has no kernel: as bytes."""
+    """Lower a reshaping layer of 4-bit elements as one of bytes: onnxruntime has no kernel for 4-bit elements."""
     wide = _NIBBLES[narrow]
     call = replace(layer.call, inputs=[replace(layer.fact(0), dtype=wide), *layer.call.inputs[1:]])
     names = [fragment.cast(layer.x(0), narrow, wide), *layer.names[1:]]
     written = entry.lowering(Layer(call, names), fragment)
-    assert isinstance(written, str), "a layer that gives dims has one output"
+    assert isinstance(written, str), "a reshaping layer has one output"
     return fragment.cast(written, wide, narrow)
 
 
 class OpenVino:
-    """OpenVINO's operators for the inference; see `gather_infer.dialect`."""
+    """OpenVINO's operators for inference; see `gather_infer.dialect`."""
 
     domain = "openvino"
 
@@ -133,7 +133,7 @@ class OpenVino:
 
 
 def body_of(entry: Entry, call: OpCall) -> Body:
-    """What a layer computes, as a function of its inputs. Raises LoweringRefused, SpecViolation."""
+    """The function body of a layer. Raises LoweringRefused, SpecViolation."""
     names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
     fragment = Fragment(BODY_OPSET)
     outputs = lower(entry, Layer(call, names), fragment)
@@ -148,7 +148,7 @@ def body_of(entry: Entry, call: OpCall) -> Body:
 
 
 def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
-    """The outputs of a function: an input or a value that is given twice goes through an Identity."""
+    """The outputs of a function: an input, and a value that is returned twice, gets an Identity."""
     seen = set(function.input)
     results: list[str] = []
     for name in outputs:

@@ -1,4 +1,4 @@
-"""Embedding bags: rows of a table, added up in groups.
+"""Embedding bags: sums or means of table rows, by Gather and ScatterND.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -22,7 +22,7 @@ _SUMMED: Final = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.INT8: DType.INT32, DType.UINT8: DType.INT32,
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64,
 }  # fmt: skip
-"""What onnxruntime adds up, for what it does not: the same after the way back."""
+"""Computation types for sums that onnxruntime has no kernel for; the result is the same after casting back."""
 
 _ROWS: Final = Defined(0, size=(0, 0), under=1)
 _DEFAULT: Final = replace(_ROWS, least=-1)
@@ -33,10 +33,10 @@ _SEGMENTS: Final = {1: _ROWS, 2: Defined(0, is_ascending=True), 4: _DEFAULT}
 @lowers("EmbeddingBagOffsetsSum", since=3, defined=_OFFSETS)
 @lowers("EmbeddingBagOffsets", since=15, defined=_OFFSETS)
 def bag_offsets(op: Layer, g: Fragment) -> str:
-    """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15.
+    """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15: Gather, then ScatterND with addition.
 
     emb_table  [num_emb, ...]
-    indices    [num_indices], offsets [batch], where each bag begins, ascending
+    indices    [num_indices], offsets [batch], the begin of each bag, ascending
     default_index        the row of an empty bag; zeros without it, and for -1
     per_sample_weights   [num_indices]
     result     [batch, ...]
@@ -45,17 +45,17 @@ def bag_offsets(op: Layer, g: Fragment) -> str:
     one = g.Expand(g.i64(1), g.Shape(offsets))
     spots = g.Expand(g.i64(0), g.Add(g.dim(op.x(1), 0), g.i64(1)))
     begins = g.ScatterElements(spots, offsets, one, axis=0, reduction="add")
-    bags = part(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # counted from 1; 0 is before the first bag
+    bags = part(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0 is before the first bag
     summed, size = _add_up(op, g, bags, g.Add(g.Shape(offsets), g.i64(1)), weights=4)
     return _finish(op, g, part(g, summed, 1, END, 0), part(g, size, 1, END, 0), default=3)
 
 
 @lowers("EmbeddingSegmentsSum", since=3, defined=_SEGMENTS)
 def segments(op: Layer, g: Fragment) -> str:
-    """sparse/embedding-segments-sum-3.
+    """sparse/embedding-segments-sum-3: Gather, then ScatterND with addition.
 
     emb_table  [num_emb, ...]
-    indices    [num_indices], segment_ids [num_indices], ascending; those past the last segment count for none
+    indices    [num_indices], segment_ids [num_indices], ascending; those past the last segment are ignored
     num_segments, default_index   scalars, per_sample_weights [num_indices]
     result     [num_segments, ...]
     """
@@ -72,7 +72,7 @@ def segments(op: Layer, g: Fragment) -> str:
 @lowers("EmbeddingBagPackedSum", since=3, defined={1: _ROWS})
 @lowers("EmbeddingBagPacked", since=15, defined={1: _ROWS})
 def bag_packed(op: Layer, g: Fragment) -> str:
-    """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15.
+    """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15: Gather, then ReduceSum or ReduceMean.
 
     emb_table  [num_emb, ...]
     indices    [batch, indices_per_bag], per_sample_weights the same
@@ -88,7 +88,7 @@ def _is_mean(op: Layer) -> bool:
 
 
 def _rows(op: Layer, g: Fragment, *, weights: int) -> tuple[str, DType]:
-    """The rows that the indices address, weighted, in an element type that can be added up."""
+    """The rows that the indices select, weighted, in an element type with a kernel for sums."""
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     rows = g.cast(g.Gather(op.x(0), as_int64(op, g, 1), axis=0), op.dtype(0), dtype)
     if op.has(weights):
@@ -98,7 +98,7 @@ def _rows(op: Layer, g: Fragment, *, weights: int) -> tuple[str, DType]:
 
 
 def _add_up(op: Layer, g: Fragment, bags: str, number: str, *, weights: int) -> tuple[str, str]:
-    """The sum of the rows of each bag, [number, ...], and how many there are, [number, 1, ...]."""
+    """The sum of the rows of each bag, [number, ...], and their number, [number, 1, ...]."""
     rows, dtype = _rows(op, g, weights=weights)
     to = g.unsqueeze(bags, 1)
     zeros = g.Expand(g.scalar(0, dtype), g.concat(number, g.dims(op.x(0), 1)) if op.rank(0) > 1 else number)
@@ -109,7 +109,7 @@ def _add_up(op: Layer, g: Fragment, bags: str, number: str, *, weights: int) -> 
 
 
 def _finish(op: Layer, g: Fragment, summed: str, size: str, *, default: int) -> str:
-    """The sums as the result: means of them, the default row in place of those of nothing, the type of the table."""
+    """The result from sums: means where asked for, the default row for empty bags, in the type of the table."""
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     if _is_mean(op):
         summed = g.Div(summed, g.Cast(g.Max(size, g.scalar(1, DType.INT64)), to=dtype))

@@ -1,8 +1,8 @@
-"""Fourier transforms, whole and of frames.
+"""Fourier transforms, whole (DFT) and of frames (STFT).
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/signals/
 
-A complex tensor has the two parts of its numbers along its last axis.
+A complex tensor has real and imaginary parts along its last axis.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _wide(op: Layer) -> DType:
 
 
 def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: bool = False, half: bool = False) -> str:
-    """ONNX's DFT along one axis, of `length` elements: data are cut to them or filled with zeros."""
+    """ONNX's DFT along one axis, of `length` elements: data are truncated or padded with zeros."""
     attributes = {"inverse": int(inverse) or None, "onesided": int(half) or None}
     if g.opset < 20:
         return g.DFT(x, length, axis=axis, **attributes)
@@ -38,7 +38,7 @@ def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: boo
 
 
 def _length(op: Layer, g: Fragment, axes: Sequence[int], position: int) -> str:
-    """The entry of signal_size for one of the axes, a scalar, "" where the whole axis is transformed."""
+    """The entry of signal_size for one of the axes, a scalar, "" for the whole axis."""
     if not op.has(_SIZES):
         return ""
     axis, sizes = axes[position], op.ints(_SIZES, count=len(axes))
@@ -51,7 +51,10 @@ def _length(op: Layer, g: Fragment, axes: Sequence[int], position: int) -> str:
 
 @lowers("DFT", "IDFT", since=7)
 def dft(op: Layer, g: Fragment) -> str:
-    """dft-7, idft-7: data [..., 2], axes [k], signal_size [k] (optional); the last axis is not counted"""
+    """dft-7, idft-7: a DFT along each of the axes.
+
+    data [..., 2], axes [k], signal_size [k] (optional); axes do not count the last axis of data
+    """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
     axes = op.axes(1, op.rank(0) - 1)
@@ -62,7 +65,10 @@ def dft(op: Layer, g: Fragment) -> str:
 
 @lowers("RDFT", since=9)
 def rdft(op: Layer, g: Fragment) -> str:
-    """rdft-9: real data, axes [k], signal_size [k] (optional); n // 2 + 1 of the numbers along the last of the axes"""
+    """rdft-9: a DFT along each of the axes, one-sided along the last of them.
+
+    real data, axes [k], signal_size [k] (optional); the result has n // 2 + 1 numbers along the last of the axes
+    """
     wide = _wide(op)
     x = g.unsqueeze(g.cast(op.x(0), op.dtype(0), wide), -1)
     axes = op.axes(1, op.rank(0))
@@ -74,9 +80,11 @@ def rdft(op: Layer, g: Fragment) -> str:
 
 @lowers("IRDFT", since=9)
 def irdft(op: Layer, g: Fragment) -> str:
-    """irdft-9: data [..., 2], axes [k], signal_size [k] (optional): the real data that RDFT gives them for
+    """irdft-9: the real data whose RDFT the input is, by inverse DFTs.
 
-    Along the last of the axes only half the numbers are there: the rest are the conjugates in reverse.
+    data [..., 2], axes [k], signal_size [k] (optional)
+
+    Along the last of the axes the data holds half of the numbers; the rest are their conjugates in reverse.
     """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
@@ -100,7 +108,7 @@ def irdft(op: Layer, g: Fragment) -> str:
 
 
 def _real_size(op: Layer, g: Fragment, axes: Sequence[int]) -> str:
-    """How many real numbers there are along the last of the axes, a vector: 2 * (n - 1) unless signal_size tells."""
+    """Size of the real data along the last of the axes, a vector: signal_size, by default 2 * (n - 1)."""
     default = g.Mul(g.Sub(g.dim(op.x(0), axes[-1]), g.i64(1)), g.i64(2))
     if not op.has(_SIZES):
         return default
@@ -113,9 +121,10 @@ def _real_size(op: Layer, g: Fragment, axes: Sequence[int]) -> str:
 
 @lowers("STFT", since=15)
 def stft(op: Layer, g: Fragment) -> str:
-    """stft-15: signal [L] or [batch, L], window [w], frame_size [], frame_step []
+    """stft-15: STFT.
 
-    result   [batch, frames, frame_size // 2 + 1, 2], frames behind the numbers with transpose_frames
+    signal   [L] or [batch, L], window [w], frame_size [], frame_step []
+    result   [batch, frames, frame_size // 2 + 1, 2]; with transpose_frames the frequencies come before the frames
     """
     wide = _wide(op)
     size, step = (_scalar(op, g, i) for i in (2, 3))
@@ -135,7 +144,7 @@ def _scalar(op: Layer, g: Fragment, index: int) -> str:
 
 
 def _window(op: Layer, g: Fragment, wide: DType) -> str:
-    """The window with zeros around it, as long as a frame."""
+    """The window, padded with zeros on both sides to the length of a frame."""
     window = g.cast(op.x(1), op.dtype(1), wide)
     frame, width = op.ints(2, count=1), op.size(1, 0)
     if frame is not None and width == frame[0]:
@@ -148,9 +157,11 @@ def _window(op: Layer, g: Fragment, wide: DType) -> str:
 
 @lowers("ISTFT", since=16)
 def istft(op: Layer, g: Fragment) -> str:
-    """istft-16: data [batch, bins, frames, 2] or without batch, window [w], frame_size [], frame_step [], length []
+    """istft-16: an inverse transform of each frame by MatMul, then overlap-add by ConvTranspose.
 
-    bins is frame_size // 2 + 1. The frames are added where they overlap, and divided by the sum of the squared windows.
+    data   [batch, bins, frames, 2] or without batch, window [w], frame_size [], frame_step [], length []
+
+    bins is frame_size // 2 + 1. The sum of overlapping frames is divided by the sum of the squared windows.
     """
     frame, steps, wide = op.ints(2, count=1, least=1), op.ints(3, count=1, least=1), _wide(op)
     if frame is None or steps is None:
@@ -174,11 +185,12 @@ def istft(op: Layer, g: Fragment) -> str:
 
 
 def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
-    """The real frames [batch, size, frames] of which the data are the transforms."""
+    """The real frames [batch, size, frames] whose transforms the data are."""
     turned = g.Transpose(data, perm=[0, 2, 1, 3])
     real, imaginary = (g.Gather(turned, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
     bins = size // 2 + 1
     angles = np.arange(bins)[:, None] * np.arange(size) * 2 * np.pi / size
+    # every bin but 0 and size / 2 represents a pair of conjugates
     twice = np.full((bins, 1), 2.0 / size)
     twice[0] = 1.0 / size
     if size % 2 == 0:
@@ -189,14 +201,17 @@ def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
 
 
 def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:
-    """Frames [batch, size, n] one after the other, `step` apart: [batch, 1, (n - 1) * step + size]."""
+    """Overlap-add of frames [batch, size, n], `step` apart: [batch, 1, (n - 1) * step + size].
+
+    A ConvTranspose with an identity as weights.
+    """
     single = DType.FLOAT32
     unit = g.const(np.eye(size, dtype=np.float32)[:, None, :])
     return g.cast(g.ConvTranspose(g.cast(frames, wide, single), unit, strides=[step]), single, wide)
 
 
 def _cut(op: Layer, g: Fragment, signal: str, size: int) -> str:
-    """The signal [batch, n] without half a frame at both ends where it is centred, of the length that is asked for."""
+    """The signal [batch, n] without half a frame at both ends where it is centred, of the requested length."""
     axis, start = g.i64(1), size // 2 if op.flag("center", False) else 0
     if not op.has(4):
         return g.Slice(signal, g.i64(start), g.i64(-start), axis) if start else signal

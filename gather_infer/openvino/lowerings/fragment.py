@@ -1,4 +1,4 @@
-"""A fragment of ONNX under construction: all that a lowering writes to."""
+"""Function builder: collects the ONNX nodes and constants that a lowering writes."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ NUMPY: Final[dict[DType, str]] = {
     DType.INT32: "<i4", DType.INT64: "<i8", DType.BOOL: "?", DType.FLOAT16: "<f2", DType.FLOAT64: "<f8",
     DType.UINT32: "<u4", DType.UINT64: "<u8",
 }  # fmt: skip
-"""The element types that numpy has itself."""
+"""The element types with a native numpy dtype."""
 
 FLOAT8: Final = frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2))
-"""The 8-bit floats that ONNX and OpenVINO both have from opset 19 of ai.onnx on."""
+"""The 8-bit floats that both ONNX (from opset 19 of ai.onnx) and OpenVINO have."""
 
 FAR: Final = 2**62
-"""As the end of a Slice: the rest of the axis."""
+"""End of a Slice that takes the rest of the axis."""
 
 
 def numpy_of(dtype: DType) -> str:
-    """The type in numpy. Raises LoweringRefused for one that numpy does not have itself."""
+    """The native numpy dtype. Raises LoweringRefused for a type without one."""
     if dtype not in NUMPY:
-        raise LoweringRefused(f"nothing is computed in {dtype}")
+        raise LoweringRefused(f"computation in {dtype} is not supported")
     return NUMPY[dtype]
 
 
 def range_of(dtype: DType) -> tuple[int, int]:
-    """The least and the largest integer of a type. Raises LoweringRefused for one that is of no integers."""
+    """Smallest and largest integer of a type. Raises LoweringRefused for a type that is not integer."""
     if dtype not in INTEGER_RANGE:
-        raise LoweringRefused(f"{dtype} is no type of integers")
+        raise LoweringRefused(f"{dtype} is not an integer type")
     return INTEGER_RANGE[dtype]
 
 
 class Fragment:
-    """`g.Gather(x, i, axis=1)` adds a node and gives the name of its output; `g.i64(1, -1)` gives that of a constant.
+    """Builds a function: `g.Gather(x, i, axis=1)` adds a node and returns the name of its output.
 
-    An input that is left out is `""` or None; an attribute that is None is left out. Names are those of the fragment:
-    whoever places it renames them.
+    `g.i64(1, -1)` returns the name of a constant. An omitted input is `""` or None; an attribute of None is omitted.
+    Names are local to the function; inlining renames them.
 
     opset      of ai.onnx, for which the nodes are written
     constants  by name
@@ -71,7 +71,7 @@ class Fragment:
     def node(
         self, op_type: str, inputs: Sequence[str | None], outputs: int = 1, *, domain: str = "", **attributes: Any
     ) -> tuple[str, ...]:
-        """Adds a node; the names of its outputs."""
+        """Add a node; returns the names of its outputs."""
         given = [name or "" for name in inputs]
         while given and not given[-1]:
             given.pop()
@@ -89,10 +89,10 @@ class Fragment:
         inputs: Sequence[tuple[DType, int | None]],
         write: Callable[[Fragment, tuple[str, ...]], Sequence[tuple[str, DType]]],
     ) -> GraphProto:
-        """The body of an If or a Loop, which sees all names of the fragment.
+        """The body of an If or a Loop, which sees all names of the function.
 
         inputs   element type and rank of each
-        write    writes the nodes, given the names of the inputs, and gives name and element type of each output
+        write    adds the nodes, given the names of the inputs, and returns name and element type of each output
         """
         body = Fragment(self.opset, around=self)
         names = tuple(f"{name}_input_{next(self._names)}" for _ in inputs)
@@ -109,7 +109,7 @@ class Fragment:
     # constants
 
     def const(self, value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> str:
-        """A constant of an array."""
+        """A constant of an array; equal arrays share one."""
         array = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         found = self._known.get(key)
@@ -119,7 +119,7 @@ class Fragment:
         return found
 
     def tensor(self, tensor: TensorProto) -> str:
-        """A constant of any element type; its name becomes one of the fragment."""
+        """A constant of any element type, under a new local name."""
         name = f"const_{next(self._names)}"
         held = TensorProto()
         held.CopyFrom(tensor)
@@ -128,31 +128,31 @@ class Fragment:
         return name
 
     def i64(self, *elements: int) -> str:
-        """A vector of int64. Raises LoweringRefused for a number that is none."""
+        """A vector of int64. Raises LoweringRefused for a number outside 64 bits."""
         far = next((element for element in elements if not -(2**63) <= element < 2**63), None)
         if far is not None:
-            raise LoweringRefused(f"{far} is no number of 64 bits")
+            raise LoweringRefused(f"{far} does not fit 64 bits")
         return self.const(np.array(elements, np.int64))
 
     def zero(self, dtype: DType) -> str:
-        """A scalar 0 of any element type, an empty string of strings."""
+        """A scalar 0 of any element type; for strings the empty string."""
         if dtype is DType.STRING:
             return self.tensor(TensorProto(data_type=TensorProto.STRING, string_data=[b""]))
         return self.scalar(0, dtype)
 
     def scalar(self, value: float | bool, dtype: DType) -> str:
-        """A scalar of an element type. Raises LoweringRefused for a number that the type does not have."""
+        """A scalar of an element type. Raises LoweringRefused for a number that the type cannot hold."""
         if dtype in NUMPY:
             try:
                 return self.const(np.array(value, NUMPY[dtype]))
             except (OverflowError, ValueError):
-                raise LoweringRefused(f"{value} is no number of {dtype}") from None
+                raise LoweringRefused(f"{value} does not fit {dtype}") from None
         return self.Cast(self.const(np.array(value, np.float32)), to=int(dtype))
 
     # idioms
 
     def cast(self, x: str, old: DType, new: DType) -> str:
-        """`x` in another element type; one past the end of an 8-bit float is no number, as OpenVINO has it."""
+        """`x` in another element type. Out of the range of an 8-bit float the result is NaN or inf, as in OpenVINO."""
         return x if old == new else self.Cast(x, to=int(new), saturate=0 if new in FLOAT8 else None)
 
     def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
@@ -190,13 +190,13 @@ class Fragment:
         return self.Reshape(x, self.i64())
 
     def as_vector(self, x: str) -> str:
-        """All elements of a tensor in a row."""
+        """All elements of a tensor as a vector."""
         return self.Reshape(x, self.i64(-1))
 
     # the result
 
     def needs(self, opset: int, why: str) -> None:
-        """Raises LoweringRefused below an opset of ai.onnx."""
+        """Raise LoweringRefused below an opset of ai.onnx."""
         if self.opset < opset:
             raise LoweringRefused(f"{why} needs opset {opset}, the result has {self.opset}")
 

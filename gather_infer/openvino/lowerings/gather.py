@@ -1,5 +1,7 @@
 """The gather family: Gather, GatherElements, GatherND, GatherTree.
 
+Out of bounds, OpenVINO's Gather returns zeros and ONNX's fails. The lowering masks indices that are not proved in
+bounds: it clamps them and selects zeros by Where, or gathers from a table with an added row of zeros.
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/ movement/gather-*
 """
 
@@ -25,12 +27,12 @@ HELD: Final[Mapping[DType, DType]] = {
     DType.UINT4: DType.UINT8, DType.INT4: DType.INT8, DType.FLOAT8E4M3FN: DType.FLOAT16,
     DType.FLOAT8E5M2: DType.FLOAT16,
 }  # fmt: skip
-"""What element types are moved in that ONNX's gathers do not take; no bit is lost."""
+"""Types in which data are moved whose element type ONNX's gathers do not take; the casts are exact."""
 
 SELECTED: Final[Mapping[DType, DType]] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT64: DType.INT64, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""What onnxruntime has a Where of, for what it has none of."""
+"""Computation types for Where, for types without a kernel in onnxruntime."""
 
 _UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
 _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _ALLOWZERO_SINCE = 9, 11, 12, 12, 13, 14
@@ -39,26 +41,26 @@ _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _AL
 
 @lowers("Gather", since=1, opset=1)
 def gather_1(op: Layer, g: Fragment) -> str:
-    """gather-1: the axis is an input. A negative index has no defined result; OpenVINO gives zeros there too."""
+    """gather-1: Gather with the axis as an input. A negative index is undefined; OpenVINO returns zeros for it too."""
     return _gather(op, g, batch_dims=0, from_end=False)
 
 
 @lowers("Gather", since=7, opset=1)
 def gather_7(op: Layer, g: Fragment) -> str:
-    """gather-7: adds batch_dims."""
+    """gather-7: Gather with batch_dims, by GatherND."""
     return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=False)
 
 
 @lowers("Gather", since=8, opset=1)
 def gather_8(op: Layer, g: Fragment) -> str:
-    """gather-8: a negative index counts from the end, out of bounds gives zeros."""
+    """gather-8: Gather where negative indices count from the end, and indices out of bounds give zeros."""
     return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=True)
 
 
 def _gather(op: Layer, g: Fragment, *, batch_dims: int, from_end: bool) -> str:
     """data[:axis] + indices[batch_dims:] + data[axis + 1:]; a negative batch_dims counts from rank(indices)."""
     dtype = _taken(op, g)
-    is_signed = op.dtype(1) not in _UNSIGNED  # else a number that int64 has not becomes a negative one
+    is_signed = op.dtype(1) not in _UNSIGNED  # a uint64 past int64 would become negative in the cast
     if batch_dims < 0 and op.has_rank(1):
         batch_dims += op.rank(1)
 
@@ -86,11 +88,11 @@ def _taken(op: Layer, g: Fragment) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class _Gather:
-    """One Gather.
+    """Builder of one Gather.
 
-    data        the name of the table, `dtype` its element type
-    batch_dims  counted from the front, or negative where the rank of indices is not known
-    from_end    a negative index counts from the end
+    data        name of the table, `dtype` its element type
+    batch_dims  from the front, or negative where the rank of indices is unknown
+    from_end    negative indices count from the end
     """
 
     op: Layer
@@ -101,7 +103,7 @@ class _Gather:
     from_end: bool
 
     def axis(self) -> int | None:
-        """The axis, from the front where the rank of data is known; None when it is known at run time only."""
+        """The axis, normalized to >= 0 where the rank of data is known; None when it is only known at run time."""
         found = self.op.ints(2)
         if found is None:
             return None
@@ -129,14 +131,14 @@ class _Gather:
         return g.Gather(table, self.past_end(self.counted(axis, 1, 0)), axis=axis)
 
     def spares_table(self, axis: int) -> bool:
-        """Whether to copy what is gathered, not the table; not where the table is known to have no more elements."""
+        """Whether to copy the gathered rows rather than the table; false where the table is known to be no larger."""
         op = self.op
         if self.g.opset < _ALLOWZERO_SINCE or not op.has_rank(0) or not op.has_rank(1):
             return False
         return known_le(op.dim(0, axis), product(op.shape(1)[max(self.batch_dims, 0) :]), op.call.scope) is not True
 
     def spared(self, axis: int) -> str:
-        """Without batch dims, of an axis that may be empty: no index is taken then, and zeros are what it gives."""
+        """Without batch dims, along an axis that may be empty: then gather no index, and append zeros instead."""
         op, g = self.op, self.g
         index, inside = self.inside(axis)
         taken, left = self.taken(index if op.rank(1) == 1 else g.as_vector(index), 0, axis)
@@ -147,19 +149,19 @@ class _Gather:
         return self.zeroed(found, inside, op.rank(0) - 1 - axis)
 
     def taken(self, index: str, along: int, axis: int) -> tuple[str, str]:
-        """All indices along an axis of theirs, none where the table has no rows; and how many are left out."""
+        """The indices along one of their axes, none of them where the table has no rows; and the number left out."""
         g = self.g
         count = g.dim(index, along)
         kept = g.Mul(count, g.Min(g.dim(self.data, axis), g.i64(1)))
         return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
 
     def around(self, data: str, axis: int) -> tuple[list[str], list[str]]:
-        """The dims of a table before its axis and behind it, each nothing or a vector."""
+        """The dims of a table before and after its axis, each as a list of one vector, or empty."""
         g, rank = self.g, self.op.rank(0)
         return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
 
     def index(self, axis: int) -> str:
-        """Indices that are in bounds, in a type that ONNX takes; from the front where it takes no others."""
+        """In-bounds indices in a type that ONNX takes; non-negative where the opset takes no others."""
         op, g, dtype = self.op, self.g, self.op.dtype(1)
         if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
             return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)
@@ -167,7 +169,7 @@ class _Gather:
         return self.from_front(self.wide(), self.counted(axis, 1, 0))
 
     def may_be_negative(self) -> bool:
-        """Whether an index may be; for opsets whose Gather takes no negative ones."""
+        """Whether an index may be negative; for opsets whose Gather takes no negative ones."""
         known = self.op.value(1)
         if known is not None:
             return bool(known.size) and int(known.min()) < 0
@@ -178,7 +180,7 @@ class _Gather:
         return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
 
     def counted(self, axis: int, factor: int, more: int) -> str:
-        """factor * rows + more, a scalar; the rows are those of the table."""
+        """factor * rows + offset, a scalar, with the number of rows of the table."""
         g, size = self.g, self.op.size(0, axis) if self.op.has_rank(0) else None
         if size is not None:
             return g.scalar(factor * size + more, DType.INT64)
@@ -187,12 +189,12 @@ class _Gather:
         return rows if more == 0 else g.Add(rows, g.scalar(more, DType.INT64))
 
     def from_front(self, index: str, rows: str) -> str:
-        """Negative indices counted from the front; those far below stay negative."""
+        """Negative indices normalized by adding the number of rows; those below its negative stay negative."""
         g = self.g
         return g.Where(g.Less(index, g.scalar(0, DType.INT64)), g.Add(index, rows), index)
 
     def inside(self, axis: int) -> tuple[str, str]:
-        """Indices held in bounds, and which of them have been there; the axis is not empty."""
+        """Indices clamped to the bounds, and flags of those that were in bounds; the axis is not empty."""
         g, index, low = self.g, self.wide(), self.g.scalar(0, DType.INT64)
         if self.from_end and g.opset >= _FROM_END_SINCE:
             low = self.counted(axis, -1, 0)
@@ -202,7 +204,7 @@ class _Gather:
         return held, g.Equal(held, index)
 
     def past_end(self, rows: str) -> str:
-        """Indices into a table with a row of zeros behind the others: those out of bounds are those of that row."""
+        """Indices into a table with a row of zeros at its end: those out of bounds select that row."""
         g, index, before = self.g, self.wide(), self.g.scalar(-1, DType.INT64)
         if self.from_end:
             index = self.from_front(index, rows)
@@ -210,7 +212,7 @@ class _Gather:
         return held if g.opset >= _FROM_END_SINCE else g.Where(g.Equal(held, before), rows, held)
 
     def clipped(self, index: str, low: str, high: str) -> str:
-        """Indices in [low, high]."""
+        """Indices clamped to [low, high]: Clip, or Where before opset 12."""
         g = self.g
         if g.opset >= _CLIP_SINCE:
             return g.Clip(index, low, high)
@@ -219,7 +221,7 @@ class _Gather:
         return g.Where(g.Greater(above, high), high, above)
 
     def zeroed(self, gathered: str, inside: str, trailing: int) -> str:
-        """Zeros for what is not inside; `inside` has the leading dims, `trailing` more follow."""
+        """Zeros where `inside` is false; `inside` has the leading dims, followed by `trailing` more."""
         g = self.g
         kept = g.unsqueeze(inside, *range(-trailing, 0))
         if self.dtype is DType.BOOL:
@@ -228,11 +230,11 @@ class _Gather:
         return carried(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED)
 
     def zero(self, dtype: DType) -> str:
-        """A zero of the table; among the codes of nf4 it is number 7."""
+        """A zero of the table; in nf4 its code is 7."""
         return self.g.scalar(7, dtype) if self.op.element(0) == "nf4" else self.g.zero(dtype)
 
     def with_zeros(self, data: str, row: str, axis: int) -> str:
-        """The table with a row of zeros behind the last one; `row` is its shape."""
+        """The table with a row of zeros of shape `row` at its end."""
         g = self.g
         if self.dtype is DType.BFLOAT16:
             zeros = g.cast(g.Expand(g.zero(DType.FLOAT32), row), DType.FLOAT32, DType.BFLOAT16)
@@ -241,7 +243,7 @@ class _Gather:
         return g.Concat(data, zeros, axis=axis)
 
     def batched(self, axis: int) -> str:
-        """With batch dims, all ranks known: ONNX's GatherND on data whose axis stands behind them."""
+        """With batch dims and known ranks: ONNX's GatherND, after the axis of data is moved behind the batch dims."""
         op, g, b = self.op, self.g, self.batch_dims
         r, q = op.rank(0), op.rank(1)
         if not 0 <= b <= min(q, axis):
@@ -265,11 +267,11 @@ class _Gather:
             found = self.with_zeros(found, g.concat(*before, left, *behind), b)
         if inside is not None:
             found = self.zeroed(found, inside, r - 1 - b)
-        moved = axis - b  # data[b:axis] stands behind indices[b:], and belongs before it
+        moved = axis - b  # GatherND puts data[b:axis] behind indices[b:]; it belongs before it
         return g.transpose(found, [*range(b), *range(q, q + moved), *range(b, q), *range(q + moved, r + q - 1 - b)])
 
     def general(self) -> str:
-        """Any axis, any ranks: data as [batch, before, rows, behind] and indices as [batch, n], by one GatherND."""
+        """Any axis and ranks: one GatherND of data as [batch, before, rows, behind] and indices as [batch, n]."""
         op, g, b = self.op, self.g, self.batch_dims
         g.needs(_ALLOWZERO_SINCE, "an axis that is not constant, or a rank that is not known,")
         shape, index_shape, zero = g.Shape(self.data), g.Shape(op.x(1)), g.i64(0)
@@ -300,7 +302,7 @@ class _Gather:
 
 @lowers("GatherElements", since=6, opset=11)
 def gather_elements(op: Layer, g: Fragment) -> str:
-    """gather-elements-6: that of ONNX; an index out of bounds has no defined result."""
+    """gather-elements-6: GatherElements; an index out of bounds is undefined."""
     axis = op.integer("axis")
     index = g.cast(op.x(1), op.dtype(1), op.dtype(1) if op.dtype(1) is DType.INT32 else DType.INT64)
     return carried(g, _taken(op, g), lambda data: g.GatherElements(data, index, axis=axis), op.x(0), by=HELD)
@@ -308,7 +310,7 @@ def gather_elements(op: Layer, g: Fragment) -> str:
 
 @lowers("GatherND", since=5, opset=11)
 def gather_nd_5(op: Layer, g: Fragment) -> str:
-    """gather-nd-5: that of ONNX, but of more than one batch dim the product."""
+    """gather-nd-5: GatherND, then a Reshape that merges several batch dims into one."""
     found, b = _gather_nd(op, g), op.integer("batch_dims", 0)
     if b <= 1:
         return found
@@ -318,7 +320,7 @@ def gather_nd_5(op: Layer, g: Fragment) -> str:
 
 @lowers("GatherND", since=8, opset=11)
 def gather_nd_8(op: Layer, g: Fragment) -> str:
-    """gather-nd-8: that of ONNX; an index out of bounds has no defined result."""
+    """gather-nd-8: GatherND; an index out of bounds is undefined."""
     return _gather_nd(op, g)
 
 
@@ -334,10 +336,10 @@ def _gather_nd(op: Layer, g: Fragment) -> str:
 
 @lowers("GatherTree", since=1, opset=13, defined={1: Defined(0, size=(0, 2), under=1), 2: Defined(1, size=(0, 0))})
 def gather_tree(op: Layer, g: Fragment) -> str:
-    """gather-tree-1: from the last step of each sequence back to the first, along the beams that the parents name.
+    """gather-tree-1: a Loop from the last step of each sequence back to the first, along the parents of the beams.
 
     step_ids, parent_ids  [time, batch, beam]; max_seq_len [batch]; end_token a scalar; all of one type
-    result                [time, batch, beam]: end tokens behind max_seq_len, and behind the first end token
+    result                [time, batch, beam]: end tokens from max_seq_len on, and after the first end token
     """
     dtype = op.dtype(0)
     if dtype not in _STEPPED:
@@ -356,7 +358,7 @@ _STEPPED: Final[Mapping[DType, DType]] = {
     **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32), DType.FLOAT32),
     DType.FLOAT64: DType.FLOAT64,
 }
-"""The types in which steps are compared and selected."""
+"""Computation types for comparing and selecting steps."""
 
 
 def _tree(op: Layer, g: Fragment, dtype: DType, steps: str, parents: str, lengths: str, end: str) -> str:

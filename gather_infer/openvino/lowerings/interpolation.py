@@ -1,9 +1,9 @@
-"""Resizing, and samples at given places.
+"""Resizing (Interpolate) and sampling at given positions (GridSample).
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/image/
 
-Interpolate is one Resize where ONNX says the same and onnxruntime has it. Else it is done an axis after the other,
-which comes to the same: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
+Interpolate is one Resize where ONNX has the same mode and onnxruntime a kernel for it. Otherwise it is separable, and
+resizes one axis after the other: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _BYTES: Final = (DType.UINT8, DType.INT8)
 
 @dataclass(frozen=True, slots=True)
 class Resizing:
-    """What becomes of the axes.
+    """Resizing parameters.
 
     kind            nearest, linear or cubic
-    coordinates     where an element of the result lies in the data
-    rounding        of that place, for nearest; "simple" rounds up to make an axis shorter, else down
+    coordinates     map from elements of the result to positions in the data
+    rounding        of that position, for nearest; "simple" rounds up for a shorter axis, else down
     coefficient     of cubic; with pillow -0.5, whatever `cube_coeff` is, as in Pillow and in OpenVINO's CPU plugin
-    is_filtered     where any axis is made shorter the weights of linear reach 1 / scale elements
-    is_pillow       where an axis is made shorter its weights reach further by as much; none are outside of the data
+    is_filtered     where any axis becomes shorter, the weights of linear reach 1 / scale elements
+    is_pillow       where an axis becomes shorter, its weights reach further by that factor, but not outside of the data
     sizes, scales   one of them, an element for each axis
     """
 
@@ -60,10 +60,12 @@ class Resizing:
 
 @lowers("Interpolate")
 def interpolate_1(op: Layer, g: Fragment) -> str:
-    """interpolate-1: data, sizes of the `axes`
+    """interpolate-1: Resize, or a Gather or MatMul for each axis.
 
-    The page does not tell where elements lie without align_corners. OpenVINO makes a version 4 of it: with half_pixel
-    for linear without pads, unless it is of the axes 2 and 3 of rank 4, and else with asymmetric.
+    data, sizes of the `axes`
+
+    The page leaves the coordinates without align_corners open. OpenVINO converts it to version 4: with half_pixel for
+    linear without pads, unless the axes are 2 and 3 of rank 4, and else with asymmetric.
     """
     rank = op.rank(0)
     axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
@@ -79,14 +81,20 @@ def interpolate_1(op: Layer, g: Fragment) -> str:
 
 @lowers("Interpolate", since=4)
 def interpolate_4(op: Layer, g: Fragment) -> str:
-    """interpolate-4: data, sizes, scales, axes (optional); `shape_calculation_mode` tells which of the two counts"""
+    """interpolate-4: Resize, or a Gather or MatMul for each axis.
+
+    data, sizes, scales, axes (optional); `shape_calculation_mode` selects sizes or scales
+    """
     by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1 if by_sizes else 2, 3, by_sizes))
 
 
 @lowers("Interpolate", since=11)
 def interpolate_11(op: Layer, g: Fragment) -> str:
-    """interpolate-11: data, sizes or scales, axes (optional)"""
+    """interpolate-11: Resize, or a Gather or MatMul for each axis.
+
+    data, sizes or scales, axes (optional)
+    """
     by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1, 2, by_sizes))
 
@@ -97,7 +105,7 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
     which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
     wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
     if pillow and not by_sizes:
-        wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights are those of the sizes that come out
+        wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights follow from the resulting sizes
     return Resizing(
         _KINDS[mode],
         "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", among=_COORDINATES),
@@ -112,7 +120,7 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
 
 
 def _wanted(op: Layer, g: Fragment, index: int, dtype: DType, count: int) -> str:
-    """Sizes or scales, a vector of known length, which a Resize has to have."""
+    """Sizes or scales as a vector of known length, which Resize requires."""
     wanted = g.cast(op.x(index), op.dtype(index), dtype)
     return wanted if op.shape(index) == (count,) else g.Reshape(wanted, g.i64(count))
 
@@ -149,7 +157,7 @@ def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
 
 
 def _whole(g: Fragment, x: str, kind: str, dtype: DType) -> str:
-    """Floats as numbers that the element type has: integers are rounded, and cubic saturates at the ends of bytes."""
+    """Floats rounded for an integer type; cubic ones also saturate at the bounds of 8-bit types."""
     if not dtype.is_integer:
         return x
     x = g.Round(x)
@@ -160,7 +168,7 @@ def _whole(g: Fragment, x: str, kind: str, dtype: DType) -> str:
 
 
 def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
-    """Those of a Resize that does it; None where there is none."""
+    """Attributes of an equivalent Resize; None where there is none."""
     if how.is_filtered:
         return None
     attributes: dict[str, Any] = {"mode": how.kind, "coordinate_transformation_mode": how.coordinates}
@@ -183,7 +191,7 @@ def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
 
 
 def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
-    """Whether any of the axes is made shorter, a scalar."""
+    """Whether any of the axes becomes shorter, a scalar."""
     scales = how.scales
     if how.sizes is not None:
         length = g.Cast(g.concat(*(g.dim(x, axis) for axis in how.axes)), to=_FLOAT)
@@ -192,7 +200,7 @@ def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
 
 
 def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
-    """Data resized along one of the axes; `is_shorter` is for weights that are filtered."""
+    """Data resized along one of the axes; `is_shorter` is used for filtered weights."""
     axis = how.axes[position]
     size = g.squeeze(g.dim(x, axis), 0)
     length, at = g.Cast(size, to=_FLOAT), g.scalar(position, _INT64)
@@ -213,13 +221,14 @@ def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shor
         weights = _filtered(g, how, place, size, g.Min(scale, one))
     else:
         weights = _linear(g, place, size) if how.kind == "linear" else _cubic(g, how.coefficient, place, size)
+    # a MatMul with the weights resizes the last axis
     order = [a for a in range(rank) if a != axis] + [axis]
     moved = g.MatMul(g.transpose(x, order), weights)
     return g.transpose(moved, [order.index(a) for a in range(rank)])
 
 
 def _places(g: Fragment, coordinates: str, size: str, wanted: str, scale: str) -> str:
-    """Where the elements of a resized axis lie in the data, floats [wanted]."""
+    """Positions in the data of the elements of a resized axis, floats [wanted]."""
     half, one, zero = g.scalar(0.5, _FLOAT), g.scalar(1, _INT64), g.scalar(0, _FLOAT)
     i = g.Cast(g.Range(g.scalar(0, _INT64), wanted, one), to=_FLOAT)
     if coordinates == "asymmetric":
@@ -252,12 +261,12 @@ def _rounded(g: Fragment, rounding: str, place: str, scale: str) -> str:
 
 
 def _elements(g: Fragment, size: str) -> str:
-    """0, 1, ... as floats [size, 1]."""
+    """Iota along an axis, as floats [size, 1]."""
     return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
 
 
 def _linear(g: Fragment, place: str, size: str) -> str:
-    """The weights [size, wanted] of the two elements around each place; the first and the last go on outside."""
+    """Weights [size, wanted] of the two elements around each position; beyond the ends, the end elements repeat."""
     one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     last = g.Sub(g.Cast(size, to=_FLOAT), one)
     distance = g.Abs(g.Sub(g.Clip(place, zero, last), _elements(g, size)))
@@ -265,7 +274,7 @@ def _linear(g: Fragment, place: str, size: str) -> str:
 
 
 def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
-    """The weights [size, wanted] of a kernel over each place that reaches by 1 / scale further; they sum to 1."""
+    """Weights [size, wanted] of a kernel around each position, stretched by 1 / scale and normalized to sum 1."""
     distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), scale)
     if how.kind == "cubic":
         weights = _cubic_weight(g, how.coefficient, distance)
@@ -275,7 +284,7 @@ def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> 
 
 
 def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
-    """The weights [size, wanted] of the four elements around each place; the first and the last go on outside."""
+    """Weights [size, wanted] of the four elements around each position; beyond the ends, the end elements repeat."""
     below, elements = g.Floor(place), _elements(g, size)
     zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
     past = g.Sub(place, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past
@@ -294,7 +303,7 @@ def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
 
 
 def _cubic_weight(g: Fragment, a: float, t: str) -> str:
-    """Keys' kernel of a distance: it has two parts, and is 0 from 2 on."""
+    """Keys' kernel of a distance, in two pieces; 0 from distance 2 on."""
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     outer = g.Where(g.Less(t, two), _cubic_outer(g, a, t), g.scalar(0, _FLOAT))
     return g.Where(g.LessOrEqual(t, one), _cubic_inner(g, a, t), outer)
@@ -319,12 +328,14 @@ def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
 
 @lowers("GridSample", since=9, opset=20)
 def grid_sample(op: Layer, g: Fragment) -> str:
-    """grid-sample-9: data [N, C, H, W], grid [N, h, w, 2]
+    """grid-sample-9: GridSample.
 
-    Of integers OpenVINO rounds bytes and cuts off the fractions of wider ones.
+    data [N, C, H, W], grid [N, h, w, 2]
+
+    For integer data OpenVINO rounds bytes and truncates wider types.
     """
     if op.rank(0) != 4:
-        raise LoweringRefused("data have to have rank 4")
+        raise LoweringRefused("the data must have rank 4")
     kind = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
     mode = op.text("mode", "bilinear", among=tuple(kind))
     padding = op.text("padding_mode", "zeros", among=("zeros", "border", "reflection"))

@@ -1,4 +1,4 @@
-"""Tensors joined and cut into parts.
+"""Concatenation and splitting of tensors, and packing of strings.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
 """
@@ -26,13 +26,13 @@ _LOWEST: Final = int(np.iinfo(np.int64).min)
 
 @lowers("Concat", alike=True)
 def concat(op: Layer, g: Fragment) -> str:
-    """concat-1."""
+    """concat-1: Concat."""
     return g.Concat(*(op.x(i) for i in range(op.inputs)), axis=op.integer("axis"))
 
 
 @lowers("ConcatParts")
 def concat_parts(op: Layer, g: Fragment) -> str:
-    """What a loop gives of all iterations, joined along an axis.
+    """ConcatParts, which the reader writes: the parts of all iterations of a loop, joined by Transpose and Reshape.
 
     parts   [trips, d0, ..., dr-1]
     output  [d0, ..., trips * d_axis, ..., dr-1], the last part first with `reverse`
@@ -52,7 +52,7 @@ def concat_parts(op: Layer, g: Fragment) -> str:
 
 @lowers("Split", alike=True)
 def split(op: Layer, g: Fragment) -> Sequence[str]:
-    """split-1: `num_splits` parts of the same length."""
+    """split-1: Split into `num_splits` parts of equal length."""
     count = op.integer("num_splits", least=1, most=MAX_MADE)
     axis = known_axis(op, 1)
     size = op.size(0, axis) if op.has_rank(0) else None
@@ -60,14 +60,14 @@ def split(op: Layer, g: Fragment) -> Sequence[str]:
         raise SpecViolation(f"{size} elements along axis {axis} do not make {count} equal parts", "GI301")
     if count == 1:
         return [op.x(0)]
-    # num_outputs would fail of no elements in onnxruntime
+    # with num_outputs, onnxruntime fails for an axis without elements
     part = g.i64(size // count) if size is not None else g.Div(g.dim(op.x(0), axis), g.i64(count))
     return g.node("Split", (op.x(0), g.concat(*[part] * count)), count, axis=axis)
 
 
 @lowers("VariadicSplit")
 def variadic_split(op: Layer, g: Fragment) -> Sequence[str]:
-    """variadic-split-1: parts of the lengths that the third input lists; -1 for what the others leave."""
+    """variadic-split-1: Split into parts of the lengths in the third input; -1 is the remaining length."""
     axis = known_axis(op, 1)
     return g.node("Split", (op.x(0), _lengths(op, g, axis)), op.outputs, axis=axis)
 
@@ -103,14 +103,14 @@ def string_tensor_pack(op: Layer, g: Fragment) -> str:
     symbols       [count], bytes
     output        [d0, ...]
 
-    A Loop appends a byte to every string that has one left.
+    ONNX has no cast from bytes, so a Loop appends one character at a time to every unfinished string by StringConcat.
     """
     begins, ends = as_int64(op, g, 0), as_int64(op, g, 1)
     letters = g.tensor(
         TensorProto(dims=[256], data_type=TensorProto.STRING, string_data=[bytes([b]) for b in range(256)])
     )
     empty = g.tensor(TensorProto(dims=[], data_type=TensorProto.STRING, string_data=[b""]))
-    # one more, so that there is something to gather for strings that are at their end
+    # one more element, so that a Gather for finished strings stays in bounds
     symbols = g.Concat(g.Cast(op.x(2), to=int(DType.INT64)), g.i64(0), axis=0)
     longest = g.ReduceMax(g.Concat(g.as_vector(g.Sub(ends, begins)), g.i64(0), axis=0), g.i64(0), keepdims=0)
 

@@ -1,4 +1,4 @@
-"""What a lowering sees of a layer: its inputs and what is known of them, its attributes."""
+"""LayerView: the view that a lowering has of a layer, with its inputs, the facts about them, and its attributes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
 MAX_READ: Final = 1 << 20
-"""Elements of a constant that a lowering may read."""
+"""Largest constant, in elements, that a lowering may read."""
 
 MAX_MADE: Final = 1 << 12
-"""Elements along an axis of a constant that a lowering makes: of windows, bins, frames."""
+"""Largest axis, in elements, of a constant that a lowering generates: of windows, bins, frames."""
 
 
 def dtype_of(text: str) -> DType | None:
-    """The element type that OpenVINO writes so; None for one that ONNX does not have."""
+    """The element type that OpenVINO calls `text`; None for one that ONNX does not have."""
     return ELEMENT_TYPES.get(text.lower())
 
 
 class Layer:
-    """One layer. Inputs are told by position, and `x` is the name that stands for one in a fragment.
+    """One layer. Accessors take the position of an input; `x` returns its name in the built function.
 
-    names   one for each input, "" for an input that is left out
-    guard   a gather gives zeros for indices out of bounds, as OpenVINO does; False where they are proved in bounds, or
-            taken for it
-    draws   random numbers may be others than OpenVINO's
+    names               one for each input, "" for an input that is left out
+    mask_out_of_bounds  a gather returns zeros for indices out of bounds, as OpenVINO does; False where they are proved
+                        or assumed in bounds
+    allow_random        random numbers may differ from OpenVINO's
     """
 
     def __init__(self, call: OpCall, names: Sequence[str], *, guard: bool = True, draws: bool = True) -> None:
@@ -51,7 +51,7 @@ class Layer:
 
     @property
     def opset(self) -> int:
-        """That of OpenVINO."""
+        """The opset of OpenVINO that the layer belongs to."""
         return self.call.version
 
     # inputs
@@ -74,21 +74,21 @@ class Layer:
         return self.call.tensor(index)
 
     def dtype(self, index: int) -> DType:
-        """The element type of an input, that of its bytes where ONNX does not have it. Raises LoweringRefused."""
+        """The element type of an input; UINT8 for packed bytes where ONNX does not have it. Raises LoweringRefused."""
         dtype = self.fact(index).dtype
         if dtype is None:
             raise LoweringRefused(f"the element type of input {index} is not known")
         return dtype
 
     def element(self, index: int) -> str:
-        """The element type of an input as OpenVINO calls it, `f32`, `nf4`. Raises LoweringRefused."""
+        """OpenVINO's name for the element type of an input, `f32`, `nf4`. Raises LoweringRefused."""
         types = self.call.attr("input_types", ())
         if index < len(types) and types[index]:
             return str(types[index])
         return _TEXTS.get(dtype := self.dtype(index), str(dtype))
 
     def shape(self, index: int) -> Shape:
-        """The dims of an input. Raises LoweringRefused when its rank is not known."""
+        """The dims of an input. Raises LoweringRefused when its rank is unknown."""
         shape = self.fact(index).shape
         if shape is None:
             raise LoweringRefused(f"the rank of input {index} is not known")
@@ -101,20 +101,21 @@ class Layer:
         return self.fact(index).shape is not None
 
     def size(self, index: int, axis: int) -> int | None:
-        """A dim of an input where it is a number. Raises LoweringRefused when the rank is not known, SpecViolation when
-        there is no such axis.
+        """A dim of an input where it is a number.
+
+        Raises LoweringRefused when the rank is unknown, SpecViolation when there is no such axis.
         """
         dim = self.dim(index, axis)
         return dim if isinstance(dim, int) else None
 
     def sizes(self, index: int) -> tuple[int, ...] | None:
-        """The dims of an input when all are numbers. Raises LoweringRefused when its rank is not known."""
+        """The dims of an input when all are numbers. Raises LoweringRefused when its rank is unknown."""
         shape = self.shape(index)
         known = tuple(dim for dim in shape if isinstance(dim, int))
         return known if len(known) == len(shape) else None
 
     def is_positive(self, index: int, axis: int) -> bool:
-        """Whether a dim of an input is known to be 1 at least. Raises as `size`."""
+        """Whether a dim of an input is proved to be at least 1. Raises as `size`."""
         return known_le(1, self.dim(index, axis), self.call.scope) is True
 
     def dim(self, index: int, axis: int) -> Dim:
@@ -127,9 +128,9 @@ class Layer:
     # elements
 
     def value(self, index: int) -> npt.NDArray[Any] | None:
-        """The elements of an input that is a constant, or whose elements are known; None for another one.
+        """The elements of an input that is constant, or whose elements are inferred; None for another one.
 
-        Its dtype is that of the input, as numpy has it.
+        The dtype is the native numpy dtype of the input, or int64 for inferred integers (uint64 for uint64).
         """
         if not self.has(index):
             return None
@@ -145,18 +146,18 @@ class Layer:
         return self.call.constant(index)
 
     def known(self, index: int) -> npt.NDArray[Any]:
-        """As `value`. Raises LoweringRefused when the elements are not known."""
+        """As `value`. Raises LoweringRefused when the elements are unknown."""
         value = self.value(index)
         if value is None:
             raise LoweringRefused(f"input {index} has to be a constant")
         return value
 
     def ints(self, index: int, *, count: int | None = None, least: int | None = None) -> list[int] | None:
-        """The elements of an integer input in a row; None when they are not known.
+        """The elements of an integer input as a flat list; None when they are unknown.
 
-        count, least   how many there have to be, and what none may be below
+        count, lower   required number of elements, and their lower bound
 
-        Raises SpecViolation for others.
+        Raises SpecViolation where these do not hold.
         """
         value = self.value(index)
         if value is None:
@@ -168,35 +169,35 @@ class Layer:
         return found
 
     def known_ints(self, index: int, *, count: int | None = None, least: int | None = None) -> list[int]:
-        """As `ints`. Raises LoweringRefused when they are not known."""
+        """As `ints`. Raises LoweringRefused when the elements are unknown."""
         self.known(index)
         found = self.ints(index, count=count, least=least)
         assert found is not None, "the elements are known"
         return found
 
     def known_number(self, index: int) -> float | None:
-        """The one element of an input; None when it is not known. Raises SpecViolation when there are not one."""
+        """The single element of an input; None when it is unknown. Raises SpecViolation unless there is exactly one."""
         value = self.value(index)
         if value is None:
             return None
         if value.dtype.kind in "OUS":
-            raise SpecViolation(f"input {index} must be a number, is of texts", "GI211")
+            raise SpecViolation(f"input {index} must be a number, is a string", "GI211")
         numbers = [float(element) for element in value.reshape(-1)]
         _fit(f"input {index}", numbers, 1, None)
         return numbers[0]
 
     def axes(self, index: int, rank: int) -> list[int]:
-        """Axes that an input lists, counted from the front. Raises LoweringRefused, and SpecViolation out of range."""
+        """Axes that an input lists, normalized to >= 0. Raises LoweringRefused, and SpecViolation out of range."""
         return [self.axis(axis, rank) for axis in self.known_ints(index)]
 
     @staticmethod
     def axis(axis: int, rank: int) -> int:
-        """An axis counted from the front. Raises SpecViolation out of range."""
+        """An axis, normalized to >= 0. Raises SpecViolation out of range."""
         if not -rank <= axis < rank:
             raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}]", "GI304")
         return axis % rank
 
-    # attributes: of an IR as text or integers, of a node in an ONNX file in any type
+    # attributes: an IR gives strings or integers, a node in an ONNX file may have any type
 
     def _attribute(self, name: str, default: Any) -> Any:
         value = self.call.attr(name, None)
@@ -209,11 +210,11 @@ class Layer:
     def integer(
         self, name: str, default: int | None = None, *, least: int | None = None, most: int | None = None
     ) -> int:
-        """An integer attribute of 64 bits. Without a default it is required.
+        """A 64-bit integer attribute. Required unless it has a default.
 
-        least, most   what it may not be below, and above
+        lower, upper   bounds of the value
 
-        Raises SpecViolation.
+        Raises SpecViolation, and LoweringRefused above `upper`.
         """
         value = self._attribute(name, default)
         try:
@@ -228,7 +229,7 @@ class Layer:
         return number
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number, or infinity. Without a default it is required. Raises SpecViolation."""
+        """A number attribute, possibly infinite. Required unless it has a default. Raises SpecViolation."""
         value = self._attribute(name, default)
         try:
             number = float(value)
@@ -239,7 +240,7 @@ class Layer:
         return number
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """A boolean, `true` or `1` in a file. Without a default it is required. Raises SpecViolation."""
+        """A boolean attribute, `true` or `1` in a file. Required unless it has a default. Raises SpecViolation."""
         value = self._attribute(name, default)
         text = str(value).strip().lower()
         if text not in ("true", "false", "0", "1"):
@@ -247,7 +248,7 @@ class Layer:
         return text in ("true", "1")
 
     def text(self, name: str, default: str | None = None, *, among: Sequence[str] = ()) -> str:
-        """A text, in lower case when it has to be one of those `among`. Without a default it is required.
+        """A string attribute; lower-cased when `choices` lists the allowed values. Required unless it has a default.
 
         Raises SpecViolation.
         """
@@ -266,7 +267,7 @@ class Layer:
         count: int | None = None,
         least: int | None = None,
     ) -> list[int]:
-        """A list of integers, of so many where `count` is given. Without a default it is required.
+        """A list of integers, of `count` elements where given. Required unless it has a default.
 
         Raises SpecViolation.
         """
@@ -282,7 +283,7 @@ class Layer:
         count: int | None = None,
         least: float | None = None,
     ) -> list[float]:
-        """A list of finite numbers, of so many where `count` is given. Without a default it is required.
+        """A list of finite numbers, of `count` elements where given. Required unless it has a default.
 
         Raises SpecViolation.
         """
@@ -293,7 +294,7 @@ class Layer:
         return found
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
-        """A list of texts. Without a default it is required."""
+        """A list of strings. Required unless it has a default."""
         return [str(item) for item in self._items(name, default)]
 
     def _items(self, name: str, default: Sequence[Any] | None) -> list[Any]:
@@ -320,7 +321,7 @@ class Layer:
     # outputs
 
     def is_read(self, index: int) -> bool:
-        """Whether anybody may read an output."""
+        """Whether an output may have a reader."""
         return index < len(self.call.outputs) and bool(self.call.outputs[index])
 
     @property
@@ -329,7 +330,7 @@ class Layer:
 
 
 def _fit(what: str, found: Sequence[float], count: int | None, least: float | None) -> None:
-    """Raises SpecViolation when there are not so many numbers, or one is less than the least."""
+    """Raise SpecViolation for another number of elements than `count`, or one below `lower`."""
     if count is not None and len(found) != count:
         raise SpecViolation(f"{what} must have {count} elements, has {len(found)}", "GI106")
     below = next((one for one in found if least is not None and one < least), None)

@@ -1,4 +1,4 @@
-"""Linear algebra.
+"""Linear algebra: MatMul, Einsum, Inverse, GroupedMatMul.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/matrix/
 """
@@ -22,12 +22,12 @@ _PRODUCTS: Final[Carriers] = {
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
 _SUMS: Final[Carriers] = {**_PRODUCTS, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64}
-"""What Einsum has no kernel of, beside."""
+"""Types for Einsum, which lacks kernels for unsigned integers as well."""
 
 
 @lowers("MatMul", alike=True)
 def mat_mul(op: Layer, g: Fragment) -> str:
-    """matrix/matmul-1: either input may be transposed, a vector stays."""
+    """matrix/matmul-1: MatMul; either input may be transposed, except a vector."""
 
     def product(a: str, b: str) -> str:
         return g.MatMul(_turned(op, g, a, 0, "transpose_a"), _turned(op, g, b, 1, "transpose_b"))
@@ -44,7 +44,7 @@ def _turned(op: Layer, g: Fragment, x: str, index: int, name: str) -> str:
 
 @lowers("Einsum", since=7, alike=True)
 def einsum(op: Layer, g: Fragment) -> str:
-    """matrix/einsum-7."""
+    """matrix/einsum-7: Einsum."""
     equation = op.text("equation")
     inputs = (op.x(i) for i in range(op.inputs))
     return carried(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
@@ -52,10 +52,10 @@ def einsum(op: Layer, g: Fragment) -> str:
 
 @lowers("Inverse", since=14)
 def inverse(op: Layer, g: Fragment) -> str:
-    """matrix/inverse-14: by Gauss-Jordan elimination with the largest pivot, in a Loop over the columns.
+    """matrix/inverse-14: Gauss-Jordan elimination with partial pivoting, in a Loop over the columns.
 
     data    [..., n, n]
-    output  [..., n, n]; with `adjoint` the inverse of the transposed matrix
+    output  [..., n, n]; with `adjoint` the transpose of the inverse
     """
     dtype = op.dtype(0)
     wide = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
@@ -84,12 +84,14 @@ def inverse(op: Layer, g: Fragment) -> str:
 
 
 def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType) -> str:
-    """One step: [b, n, 2n] in which a column becomes one of the unit matrix."""
+    """One elimination step: [b, n, 2n] where a column becomes that of the identity matrix."""
     here = body.unsqueeze(column, 0)
     after = body.Add(here, body.i64(1))
     size = body.Abs(body.squeeze(body.Slice(state, here, after, body.i64(2)), 2))
+    # rows above have been pivots already
     size = body.Where(body.Less(rows, column), body.scalar(-1, wide), size)
     pivot = body.ArgMax(size, axis=1, keepdims=1)  # [b, 1]
+    # exchange the pivot row with the current one
     others = body.Where(body.Equal(rows, pivot), column, rows)
     swapped = body.Where(body.Equal(rows, column), pivot, others)
     moved = body.GatherND(state, body.unsqueeze(swapped, 2), batch_dims=1)
@@ -102,11 +104,11 @@ def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType)
 
 @lowers("GroupedMatMul", since=17)
 def grouped_mat_mul(op: Layer, g: Fragment) -> str:
-    """matrix/grouped-matmul-17: a group of rows by a matrix of its own, which stands transposed.
+    """matrix/grouped-matmul-17: a MatMul of each group of rows with its own transposed matrix, in a Loop.
 
     mat_a    [rows, k], or [groups, m, k] without offsets
     mat_b    [groups, n, k]
-    offsets  [groups], where the rows of each group end
+    offsets  [groups], the end of the rows of each group
     output   [rows, n], or [groups, m, n]
     """
     dtype = op.dtype(0)

@@ -1,4 +1,4 @@
-"""Suppression over all classes of an image: MulticlassNms and MatrixNms.
+"""Non-maximum suppression over all classes of an image: MulticlassNms and MatrixNms.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -21,7 +21,7 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is found in each image, class by class: score, box and whether it is one, each [n, c, k]."""
+    """Candidates of each image, class by class: score, box and validity, each [n, c, k]."""
 
     score: str
     box: str
@@ -30,12 +30,12 @@ class _Found:
 
 @lowers("MatrixNms", since=8)
 def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sort/matrix-non-max-suppression-8.
+    """sort/matrix-non-max-suppression-8: TopK and a matrix of overlaps, without a Loop.
 
     boxes   [n, p, 4], x0 y0 x1 y1; scores [n, c, p]
     result  selected_outputs [k, 6], class, score and box; selected_indices [k, 1]; valid_outputs [n]
 
-    The score of a box decays by its overlap with each better one, the less so the more that one overlaps better ones.
+    The score of a box decays by its overlap with each better box, and less where that one overlaps better ones itself.
     """
     boxes, scores = _inputs(op, g)
     most = op.integer("nms_top_k", -1)
@@ -62,7 +62,7 @@ def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
 
 def _inputs(op: Layer, g: Fragment) -> tuple[str, str]:
-    """Boxes and scores, with a box in any case."""
+    """Boxes and scores, padded where they may be empty."""
     boxes, scores = as_float(op, g, 0), as_float(op, g, 1)
     if op.size(0, 1):
         return boxes, scores
@@ -70,7 +70,7 @@ def _inputs(op: Layer, g: Fragment) -> tuple[str, str]:
 
 
 def _in_foreground(op: Layer, g: Fragment, axis: int) -> str:
-    """Whether a class is not the background, [c, 1]."""
+    """Flags of the classes other than the background, [c, 1]."""
     classes = count(g, g.dim(op.x(1), axis))
     background = g.scalar(op.integer("background_class", -1), _INT)
     return g.unsqueeze(g.Not(g.Equal(classes, background)), 1)
@@ -79,11 +79,11 @@ def _in_foreground(op: Layer, g: Fragment, axis: int) -> str:
 @lowers("MulticlassNms", since=8)
 @lowers("MulticlassNms", since=9)
 def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum).
+    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum): TopK, then a Loop.
 
-    boxes   [n, p, 4], x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p], and roisnum [n]: how many boxes
-            belong to each image, one image after the other
-    result  as of `matrix_nms`
+    boxes    [n, p, 4], x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p], image by image
+    roisnum  [n], the number of boxes of each image
+    result   as for `matrix_nms`
     """
     boxes, scores = _inputs(op, g)
     floor = g.scalar(op.number("score_threshold", 0), _FLOAT)
@@ -113,7 +113,7 @@ def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
 
 def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:
-    """How many images and classes there are."""
+    """Number of images and classes."""
     if op.rank(1) == 2:
         return dims(op, g, 2, 0)[0], dims(op, g, 1, 0)[0]
     images, classes = dims(op, g, 1, 0, 1)
@@ -121,7 +121,7 @@ def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:
 
 
 def _belongs(op: Layer, g: Fragment, boxes: str) -> str:
-    """Which boxes are of which image, [n, p]."""
+    """Flags of the boxes that belong to each image, [n, p]."""
     number = as_int64(op, g, 2)
     ends = g.unsqueeze(g.CumSum(number, g.scalar(0, _INT)), 1)
     places = count(g, boxes)
@@ -129,7 +129,7 @@ def _belongs(op: Layer, g: Fragment, boxes: str) -> str:
 
 
 def _suppressed(op: Layer, g: Fragment, start: State, boxes: str, most: int) -> _Found:
-    """What is taken of rows of candidates, each [rows, turns]."""
+    """The selection from rows of candidates, each [rows, turns]."""
     offset = 0 if op.flag("normalized", True) else 1
     shapes, limit = boxes_of(g, boxes, offset=offset), g.scalar(op.number("iou_threshold", 0), _FLOAT)
     turns = g.as_scalar(g.dim(start.scores, 1)) if most else g.scalar(0, _INT)
@@ -143,7 +143,7 @@ def _suppressed(op: Layer, g: Fragment, start: State, boxes: str, most: int) -> 
     none_yet = g.Expand(g.scalar(-1, _FLOAT), g.Shape(start.scores))
 
     def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
-        """The limit sinks with every box that is taken; what was let through is held against it again."""
+        """Lower the limit after each selection, and apply the new limit to earlier overlaps again."""
         share = overlap(body, shapes.at(body, pick), shapes, offset=offset, positive=True)
         most_yet = body.Where(found, body.Max(now.more[0], share), now.more[0])
         sinks = body.And(found, body.Greater(now.more[1], body.scalar(0.5, _FLOAT)))
@@ -155,7 +155,7 @@ def _suppressed(op: Layer, g: Fragment, start: State, boxes: str, most: int) -> 
 
 
 def _results(op: Layer, g: Fragment, found: _Found, boxes: str) -> tuple[str, str, str]:
-    """The outputs: the best `keep_top_k` of each image, in the order that is asked for."""
+    """The outputs: the best `keep_top_k` of each image, in the requested order."""
     shared = op.rank(1) == 3
     images, classes = _sizes(op, g)
     each = g.dim(found.score, 2)
@@ -185,7 +185,7 @@ def _results(op: Layer, g: Fragment, found: _Found, boxes: str) -> tuple[str, st
 
 
 def _order(op: Layer, g: Fragment, image: str, label: str, score: str) -> str | None:
-    """In which order the rows are given, that stand by image and score; None for that one."""
+    """The requested order of the rows, which are sorted by image and score; None where it is that order."""
     across, by = op.flag("sort_result_across_batch", False), op.text("sort_result_type", "none").lower()
     if across and by == "score":
         return order(g, g.squeeze(score, 1))

@@ -1,4 +1,4 @@
-"""NonMaxSuppression in all its versions.
+"""NonMaxSuppression in all its versions, and NMSRotated.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -26,25 +26,25 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 @lowers("NonMaxSuppression", since=3)
 @lowers("NonMaxSuppression", since=4)
 def indices(op: Layer, g: Fragment) -> str:
-    """sort/non-max-suppression-1, -3 (output_type), -4: as `suppression`, the first output only."""
+    """sort/non-max-suppression-1, -3 (output_type), -4: the first output of version 5."""
     return suppression(op, g)[0]
 
 
 @lowers("NonMaxSuppression", since=5)
 @lowers("NonMaxSuppression", since=9)
 def suppression(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sort/non-max-suppression-5, non-max-suppression-9.
+    """sort/non-max-suppression-5, non-max-suppression-9: NonMaxSuppression; with soft_nms_sigma a Loop.
 
     boxes   [n, p, 4], y0 x0 y1 x1, or x y of the centre, width and height; scores [n, c, p]
     scalars max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma, each 0 by default
     result  selected_indices [k, 3], image, class and box; selected_scores [k, 3], image, class and score; [1], k
 
-    A box is dropped that overlaps as much as iou_threshold; in ONNX it has to be more.
+    OpenVINO drops a box whose overlap equals iou_threshold, ONNX only one above it.
     """
     if op.has(5) and op.known_number(5) != 0:
         return _results(op, g, *_softly(op, g))
     limit, most = _limit(op, g), _most(op, g)
-    if limit is None:  # a box overlaps any other by 0 at least
+    if limit is None:  # every overlap is >= 0, so the first box drops all others
         limit, most = g.const([0.0], "f4"), g.Min(most, g.i64(1))
     found = g.NonMaxSuppression(
         as_float(op, g, 0), as_float(op, g, 1), most, limit, _number(op, g, 4), center_point_box=int(_is_centred(op))
@@ -57,19 +57,19 @@ def _is_centred(op: Layer) -> bool:
 
 
 def _most(op: Layer, g: Fragment) -> str:
-    """How many boxes of a class at most, [1]."""
+    """Maximum number of boxes per class, [1]."""
     return g.Reshape(as_int64(op, g, 2), g.i64(1)) if op.has(2) else g.i64(0)
 
 
 def _number(op: Layer, g: Fragment, index: int) -> str:
-    """A threshold, [1], 0 without one."""
+    """A threshold, [1], 0 by default."""
     return g.Reshape(as_float(op, g, index), g.i64(1)) if op.has(index) else g.const([0.0], "f4")
 
 
 def _limit(op: Layer, g: Fragment) -> str | None:
-    """What a box has to overlap more than to be dropped, [1]: the number below iou_threshold. None for 0 and less."""
+    """ONNX's iou_threshold, [1]: the largest number below OpenVINO's. None where that is 0 or less."""
     known = op.known_number(3) if op.has(3) else 0.0
-    if known is None:  # of a positive number this is the next below; ONNX has limits in [0, 1]
+    if known is None:  # the next float below a positive one; ONNX requires a limit in [0, 1]
         below = g.Mul(_number(op, g, 3), g.const([1 - 2.0**-24], "f4"))
         return g.Clip(below, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
     value = np.float32(known)
@@ -77,7 +77,10 @@ def _limit(op: Layer, g: Fragment) -> str | None:
 
 
 def _softly(op: Layer, g: Fragment) -> tuple[str, str]:
-    """Selection where scores decay by what is taken, if sigma is positive: indices [k, 3], scores [k]."""
+    """Soft suppression, where scores decay by the overlap with selected boxes: indices [k, 3], scores [k].
+
+    A sigma of 0 means hard suppression.
+    """
     scores, boxes = padded(g, as_float(op, g, 1), LOWEST, 2), padded(g, as_float(op, g, 0), 0, 1)
     if _is_centred(op):
         centre, half = part(g, boxes, 0, 2, 2), g.Mul(part(g, boxes, 2, 4, 2), g.scalar(0.5, _FLOAT))
@@ -107,11 +110,11 @@ def _softly(op: Layer, g: Fragment) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """The candidates of each class of each image, by score.
+    """The candidates of each class of each image, by descending score.
 
     boxes   [n * c, k, width]
     state   of [n * c, k]
-    ranked  which of the boxes of the layer they are, [n * c, k]
+    ranked  positions of the candidates among the boxes of the layer, [n * c, k]
     """
 
     boxes: str
@@ -120,7 +123,7 @@ class _Start:
 
 
 def _start(op: Layer, g: Fragment, boxes: str, scores: str, width: int) -> _Start:
-    """Of boxes [n, p, width] and scores [n, c, p] those whose score is above the threshold."""
+    """Candidates with scores above the threshold, of boxes [n, p, width] and scores [n, c, p]."""
     left = g.Greater(scores, g.as_scalar(_number(op, g, 4)))
     number = widest(g, left)
     best, ranked = g.node("TopK", (g.Where(left, scores, g.scalar(LOWEST, _FLOAT)), number), 2, axis=2)
@@ -132,7 +135,7 @@ def _start(op: Layer, g: Fragment, boxes: str, scores: str, width: int) -> _Star
 
 
 def _listed(op: Layer, g: Fragment, start: _Start, suppress: Suppress) -> tuple[str, str]:
-    """What is taken: indices [k, 3] and scores [k], by image and class."""
+    """The selected boxes: indices [k, 3] and scores [k], by image and class."""
     turns = g.Min(g.as_scalar(_most(op, g)), g.as_scalar(g.dim(start.ranked, 1)))
     taken = take(g, start.state, turns, suppress)
     where = g.Transpose(g.NonZero(taken.is_one), perm=[1, 0])
@@ -143,7 +146,7 @@ def _listed(op: Layer, g: Fragment, start: _Start, suppress: Suppress) -> tuple[
 
 
 def _results(op: Layer, g: Fragment, found: str, scores: str) -> tuple[str, str, str]:
-    """The outputs, of indices [k, 3] and scores [k] by image and class."""
+    """The outputs for indices [k, 3] and scores [k] by image and class."""
     if op.flag("sort_result_descending", True):
         ranked = order(g, scores)
         found, scores = g.Gather(found, ranked, axis=0), g.Gather(scores, ranked, axis=0)
@@ -155,7 +158,7 @@ def _results(op: Layer, g: Fragment, found: str, scores: str) -> tuple[str, str,
 
 @lowers("NMSRotated", since=13)
 def rotated(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sort/nms-rotated-13: as `suppression`, without decay.
+    """sort/nms-rotated-13: as NonMaxSuppression, in a Loop, without decay of the scores.
 
     boxes   [n, p, 5], x y of the centre, width, height, angle in radians
     """

@@ -1,4 +1,4 @@
-"""Normalisation over axes, channels, groups and neighbours.
+"""Normalization over axes, channels, groups and neighbours.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/normalization/
 """
@@ -15,11 +15,11 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 
 _MAX_POOLED = 3
-"""Spatial axes that onnxruntime pools."""
+"""Maximum number of spatial axes of a pool in onnxruntime."""
 
 
 def _wide(op: Layer, index: int = 0) -> DType:
-    """The element type that an input is computed in."""
+    """Computation type of an input."""
     dtype = op.dtype(index)
     return WIDE_FLOATS.get(dtype, dtype)
 
@@ -42,18 +42,24 @@ def _variance(g: Fragment, centred: str, axes: str) -> str:
 
 @lowers("BatchNormInference", alike=True)
 def batch_norm_0(op: Layer, g: Fragment) -> str:
-    """batch-norm-inference-1: gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]"""
+    """batch-norm-inference-1: BatchNormalization.
+
+    gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]
+    """
     return _batch_norm(op, g, (2, 0, 1, 3, 4))
 
 
 @lowers("BatchNormInference", since=5, alike=True)
 def batch_norm_5(op: Layer, g: Fragment) -> str:
-    """batch-norm-inference-5: data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]"""
+    """batch-norm-inference-5: BatchNormalization.
+
+    data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]
+    """
     return _batch_norm(op, g, (0, 1, 2, 3, 4))
 
 
 def _batch_norm(op: Layer, g: Fragment, order: tuple[int, ...]) -> str:
-    """Inputs in the `order` of ONNX."""
+    """A BatchNormalization; `order` lists the positions of its inputs."""
     epsilon = op.number("epsilon", op.number("eps", 1e-5))
 
     def normalised(*inputs: str) -> str:
@@ -64,7 +70,10 @@ def _batch_norm(op: Layer, g: Fragment, order: tuple[int, ...]) -> str:
 
 @lowers("GroupNormalization", since=12)
 def group_normalization(op: Layer, g: Fragment) -> str:
-    """group-normalization-12: data [N, C, d1, ..., dk], scale [C], bias [C]"""
+    """group-normalization-12: ReduceMean over a Reshape to groups, then Mul and Add per channel.
+
+    data [N, C, d1, ..., dk], scale [C], bias [C]
+    """
     groups, rank, wide = op.integer("num_groups"), op.rank(0), _wide(op)
     x, scale, bias = (g.cast(op.x(i), op.dtype(i), wide) for i in range(3))
     split = g.concat(g.dim(x, 0), g.i64(groups), g.Div(g.dim(x, 1), g.i64(groups)), g.dims(x, 2))
@@ -79,7 +88,7 @@ def group_normalization(op: Layer, g: Fragment) -> str:
 
 @lowers("MVN")
 def mvn_1(op: Layer, g: Fragment) -> str:
-    """mvn-1: over all axes but the first, or but the first two; `eps` is inside the root"""
+    """mvn-1: ReduceMean, Sub and Div over all axes but the first, or but the first two; `eps` is inside the root."""
     first = 1 if op.flag("across_channels", True) else 2
     axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
     return _mvn(op, g, g.i64(*axes), is_inside=True)
@@ -87,7 +96,10 @@ def mvn_1(op: Layer, g: Fragment) -> str:
 
 @lowers("MVN", since=6)
 def mvn_6(op: Layer, g: Fragment) -> str:
-    """mvn-6: data, axes [k]"""
+    """mvn-6: ReduceMean, Sub and Div over the axes of an input.
+
+    data, axes [k]
+    """
     mode = op.text("eps_mode", "inside_sqrt", among=("inside_sqrt", "outside_sqrt"))
     return _mvn(op, g, _axes(op, g, 1), is_inside=mode == "inside_sqrt")
 
@@ -104,7 +116,10 @@ def _mvn(op: Layer, g: Fragment, axes: str, *, is_inside: bool) -> str:
 
 @lowers("NormalizeL2")
 def normalize_l2(op: Layer, g: Fragment) -> str:
-    """normalize-l2-1: data, axes [k]; without axes every element is divided by itself, and 0 stays 0"""
+    """normalize-l2-1: ReduceSum of the squares, Sqrt and Div.
+
+    data, axes [k]; without axes every element is divided by itself, and 0 stays 0
+    """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
     if op.ints(1) == []:
@@ -118,7 +133,7 @@ def normalize_l2(op: Layer, g: Fragment) -> str:
 
 @lowers("GRN")
 def grn(op: Layer, g: Fragment) -> str:
-    """grn-1, of data [N, C, ...] over the channels"""
+    """grn-1: ReduceSum of the squares of data [N, C, ...] over the channels, Sqrt and Div."""
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
     squares = g.ReduceSum(g.Mul(x, x), g.i64(1), keepdims=1)
@@ -127,8 +142,12 @@ def grn(op: Layer, g: Fragment) -> str:
 
 @lowers("LRN")
 def lrn(op: Layer, g: Fragment) -> str:
-    """lrn-1: data, axes [k]: x / (bias + alpha * s / size^k)^beta, s the sum of the squares of those elements that are
-    at most (size - 1) / 2, rounded down, away along each axis. ONNX has it along axis 1, with one more of an even size.
+    """lrn-1: LRN for axis 1, an odd size and rank 4, else AveragePool of the squares.
+
+    data, axes [k]: x / (bias + alpha * s / size^k)^beta
+
+    s is the sum of the squares of the elements within (size - 1) / 2, rounded down, along each axis. ONNX's LRN takes
+    axis 1 alone, and one more element of an even size.
     """
     rank, size = op.rank(0), op.integer("size", least=1)
     axes = sorted(op.axes(1, rank))
@@ -146,7 +165,10 @@ def lrn(op: Layer, g: Fragment) -> str:
 
 
 def _window_mean(g: Fragment, x: str, rank: int, axes: list[int], width: int) -> str:
-    """The mean of `width` elements around each one along axes, zeros beyond the ends; they become axes of a pool."""
+    """The mean of `width` elements around each one along axes, with zeros beyond the ends.
+
+    The axes become spatial axes of an AveragePool.
+    """
     rest = [axis for axis in range(rank) if axis not in axes]
     order = rest + axes
     turned = g.transpose(x, order)

@@ -1,4 +1,4 @@
-"""Inputs that stand for numbers: axes, shapes, counts, in any integer type and as scalars or vectors."""
+"""Inputs that hold axes, shapes or counts, of any integer type, as scalars or vectors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.tensor import DType
 
 Length: TypeAlias = "int | str"
-"""A number, or what names a vector of one int64."""
+"""A number, or the name of a vector of one int64."""
 
 
 def as_int64(op: Layer, g: Fragment, index: int) -> str:
-    """An input in int64."""
+    """An input cast to int64."""
     return g.cast(op.x(index), op.dtype(index), DType.INT64)
 
 
 def vector(op: Layer, g: Fragment, index: int) -> str:
-    """An input of integers as a vector of int64; a constant when its elements are known."""
+    """An integer input as a vector of int64; a constant when its elements are known."""
     known = op.ints(index)
     if known is not None:
         return g.i64(*known)
@@ -28,7 +28,7 @@ def vector(op: Layer, g: Fragment, index: int) -> str:
 
 
 def scalar(op: Layer, g: Fragment, index: int) -> str:
-    """An input of one integer as a scalar of int64."""
+    """A single integer input as a scalar of int64."""
     known = op.ints(index)
     if known is not None and len(known) == 1:
         return g.scalar(known[0], DType.INT64)
@@ -43,16 +43,16 @@ def single(op: Layer, g: Fragment, index: int) -> str:
 
 
 def known_axis(op: Layer, index: int) -> int:
-    """The axis of the first input that another one says, counted from the front where the rank is known.
+    """The axis of the first input that another input gives, normalized to >= 0 where the rank is known.
 
-    Raises LoweringRefused when it is not known, and SpecViolation out of range.
+    Raises LoweringRefused when it is unknown, and SpecViolation out of range.
     """
     (axis,) = op.known_ints(index, count=1)
     return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
 def counted(g: Fragment, length: str) -> str:
-    """0, 1, ..., length - 1 as int64.
+    """Iota: 0, 1, ..., length - 1 as int64.
 
     length   a vector of one int64
     """
@@ -60,7 +60,7 @@ def counted(g: Fragment, length: str) -> str:
 
 
 def lengths(op: Layer, g: Fragment, index: int, count: int) -> list[Length]:
-    """The elements of an input that is a vector of `count` integers, each on its own. Raises SpecViolation."""
+    """The elements of an input that is a vector of `count` integers, one by one. Raises SpecViolation."""
     known = op.ints(index, count=count)
     if known is not None:
         return list(known)
@@ -77,7 +77,7 @@ def times(g: Fragment, a: Length, b: Length) -> Length:
 
 
 def over(g: Fragment, a: Length, b: Length) -> Length:
-    """a / b, where b divides a or both are from 0 on: rounded down."""
+    """a / b, where b divides a or both are non-negative: rounded down."""
     return a if b == 1 else _made(g, int.__floordiv__, g.Div, a, b)
 
 

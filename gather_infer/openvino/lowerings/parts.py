@@ -1,4 +1,4 @@
-"""Idioms of fragments that work on rows and columns of tables: boxes, detections, regions."""
+"""Tensor idioms for lowerings that work on tables of boxes, detections and regions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.tensor import DType
 
 END = (1 << 63) - 1
-"""Past the end of every axis, for `part`."""
+"""Slice end past every axis, for `axis_slice`."""
 
 
 def part(g: Fragment, x: str, start: int, end: int, axis: int) -> str:
@@ -19,46 +19,46 @@ def part(g: Fragment, x: str, start: int, end: int, axis: int) -> str:
 
 
 def at(g: Fragment, x: str, index: int, axis: int) -> str:
-    """x[index] along an axis, which is gone in the result."""
+    """x[index] along an axis, which the result drops."""
     return g.Gather(x, g.scalar(index, DType.INT64), axis=axis)
 
 
 def count(g: Fragment, size: str) -> str:
-    """0, 1, ..., size - 1, of a vector that holds the size, int64."""
+    """Iota: 0, 1, ..., size - 1 as int64, of a vector that holds the size."""
     zero, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)
     return g.Range(zero, g.as_scalar(size), one)
 
 
 def sizes(g: Fragment, *parts: str | int) -> str:
-    """A shape: vectors that hold dims and numbers, in order."""
+    """A shape vector from dims, given as numbers or as vectors, in order."""
     return g.concat(*(one if isinstance(one, str) else g.i64(one) for one in parts))
 
 
 def dims(op: Layer, g: Fragment, index: int, *axes: int) -> list[str | int]:
-    """Dims of an input, as numbers where they are known."""
+    """Dims of an input, as numbers where known."""
     known = [op.size(index, axis) for axis in axes]
     return [g.dim(op.x(index), axis) if size is None else size for axis, size in zip(axes, known, strict=True)]
 
 
 def reshape(g: Fragment, x: str, *parts: str | int) -> str:
-    """`x` with the dims that `sizes` lists, each of them may be 0; without any a scalar."""
+    """`x` with the dims that `shape_vector` takes, each of which may be 0; without dims a scalar."""
     if any(one == -1 for one in parts):
         return g.Reshape(x, sizes(g, *parts))
     return g.Reshape(x, sizes(g, *parts), allowzero=1) if parts else g.as_scalar(x)
 
 
 def as_int64(op: Layer, g: Fragment, index: int) -> str:
-    """An integer input as int64."""
+    """An integer input cast to int64."""
     return g.cast(op.x(index), op.dtype(index), DType.INT64)
 
 
 def as_float(op: Layer, g: Fragment, index: int) -> str:
-    """An input as float32, which detection is computed in."""
+    """An input cast to float32, the type that detection operators compute in."""
     return g.cast(op.x(index), op.dtype(index), DType.FLOAT32)
 
 
 def order(g: Fragment, key: str, *, descending: bool = True, axis: int = 0) -> str:
-    """The indices that sort `key` along an axis; elements that are equal keep their order."""
+    """Argsort along an axis, as TopK; equal elements keep their order."""
     return g.node("TopK", (key, g.dim(key, axis)), 2, axis=axis, largest=int(descending))[1]
 
 
@@ -69,11 +69,11 @@ def repeat(
     step: Callable[[Fragment, str, tuple[str, ...]], tuple[list[str], str | None, list[tuple[str, DType]]]],
     results: int = 0,
 ) -> tuple[str, ...]:
-    """A Loop: the carried values at the end, then what each step gives, stacked along a new first axis.
+    """A Loop: the final loop-carried values, then the values of each step, stacked along a new first axis.
 
-    times    how often at most, int64 scalar
-    carried  value, element type and rank of each
-    step     given the number of the step and the carried values: these after it, whether to go on (None: yes), results
+    times    maximum trip count, int64 scalar
+    state    initial value, element type and rank of each loop-carried value
+    step     from the step number and the carried values: the next ones, a continue condition (None: true), scan outputs
     """
 
     def write(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:

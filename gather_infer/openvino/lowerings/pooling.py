@@ -1,10 +1,10 @@
-"""Maxima and means of windows.
+"""Maxima and means of sliding windows: MaxPool and AveragePool.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-What a layer calls `ceil_torch` is ONNX's ceil_mode: a window that begins behind the data and the pads before them is
-left out; `ceil` keeps it. Where the two may differ the data are padded so far that no window is cut. The same is done
-where pads count: OpenVINO divides by the size of the whole window, ONNX by what of it lies in data and pads.
+`ceil_torch` is ONNX's ceil_mode, which drops a window that begins after the data and the pads before them; `ceil` keeps
+it. Where the two may differ, a Pad extends the data so that no window is cut. The same applies where pads count:
+OpenVINO divides by the size of the whole window, ONNX by the part of it inside data and pads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXACT: Final = {
     DType.UINT16: DType.FLOAT32, DType.INT32: DType.FLOAT64, DType.UINT32: DType.FLOAT64,
     DType.INT64: DType.FLOAT64, DType.UINT64: DType.FLOAT64,
 }  # fmt: skip
-"""What onnxruntime has maxima of, for what it has none of; of 64 bits those up to 2^53."""
+"""Computation types for MaxPool, for types without a kernel in onnxruntime; exact for 64-bit integers up to 2^53."""
 _ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
 
 
@@ -40,9 +40,9 @@ def _kernel(op: Layer) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Framed:
-    """Data and windows in which the rounding is settled, or left to ONNX's ceil_mode.
+    """Data and windows that need no rounding, or leave it to ONNX's ceil_mode.
 
-    begin   how many elements were put before each spatial axis, None where the data are those of the layer
+    begin   number of elements added before each spatial axis, None for the unpadded data of the layer
     """
 
     data: str
@@ -54,7 +54,7 @@ class _Framed:
 def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None = None, is_whole: bool) -> _Framed:
     """The windows of a layer over `x`.
 
-    fill       what is written around data that have to be padded by a node
+    fill       value that a Pad writes around the data
     is_whole   no window may be cut at the end
     """
     kernel = _kernel(op)
@@ -70,12 +70,12 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
         reach = slide.reach(kernel)
         is_cut = any(e + s > r for e, s, r in zip(slide.end, slide.strides, reach, strict=True))
         end = _whole_end(spatial_of(op, len(kernel)), slide, reach, rounding) if is_whole or is_cut else None
-        if end is not None:  # of ceil_mode, too, onnx infers one window too many below opset 22
+        if end is not None:  # avoid ceil_mode: below opset 22, onnx infers one window too many for it
             slide, ceil = replace(slide, end=end), False
         elif is_whole or (rounding == "ceil" and is_cut):
             return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
-        return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # more pads than onnxruntime takes
+        return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
     return _Framed(x, slide, ceil)
 
 
@@ -84,7 +84,7 @@ def _of(padded: Padded) -> _Framed:
 
 
 def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: str) -> tuple[int, ...] | None:
-    """The pads at the end with which no window is cut; None where a dim is not known."""
+    """The pads at the end with which no window is cut; None where a dim is unknown."""
     ends = []
     for size, stride, width, begin, end in zip(spatial, slide.strides, reach, slide.begin, slide.end, strict=True):
         if not isinstance(size, int):
@@ -97,7 +97,7 @@ def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: s
 
 
 def _end(g: Fragment, size: str, slide: Windows, reach: Sequence[int], rounding: str) -> str:
-    """As `_whole_end`, at run time."""
+    """As `_whole_end`, computed at run time."""
     stride, width, begin = g.i64(*slide.strides), g.i64(*reach), g.i64(*slide.begin)
     less = (b + e - w + s - 1 for b, e, w, s in zip(slide.begin, slide.end, reach, slide.strides, strict=True))
     before = g.Add(size, begin)
@@ -109,15 +109,15 @@ def _end(g: Fragment, size: str, slide: Windows, reach: Sequence[int], rounding:
 
 @lowers("MaxPool")
 def max_pool_1(op: Layer, g: Fragment) -> str:
-    """max-pool-1, of data [N, C, d1, ..., dk]"""
+    """max-pool-1: MaxPool of data [N, C, d1, ..., dk]."""
     return _max_pool(op, g, (1,) * len(_kernel(op)), 1)[0]
 
 
 @lowers("MaxPool", since=8)
 def max_pool_8(op: Layer, g: Fragment) -> tuple[str, ...]:
-    """max-pool-8, max-pool-14, of data [N, C, d1, ..., dk]
+    """max-pool-8, max-pool-14: MaxPool of data [N, C, d1, ..., dk].
 
-    The second output are positions of the maxima in the dims from `axis` on; ONNX has them in all dims.
+    The second output holds positions of the maxima in the flattened dims from `axis` on; in ONNX, in all dims.
     """
     if not op.is_read(1):
         return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, least=1), 1), "")
@@ -152,9 +152,9 @@ def _attributes(op: Layer, frame: _Framed) -> dict[str, Any]:
 
 
 def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begin: str) -> str:
-    """Positions in the rows of the data, of positions in those of padded data; one in the pads is that of the first.
+    """Positions in the flattened data, for positions in the flattened padded data; one in the pads becomes the first.
 
-    padded, begin   the dims of the padded spatial axes, and how many elements were put before each
+    padded, begin   dims of the padded spatial axes, and the number of elements added before each
     """
     rank = len(_kernel(op))
     position, step = g.i64(0), g.i64(1)
@@ -171,14 +171,17 @@ def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begi
 
 
 def _lowest(g: Fragment, dtype: DType) -> str:
-    """The least number of an element type, a scalar."""
+    """The smallest number of an element type, a scalar."""
     kind = np.dtype(numpy_of(dtype))
     return g.const(np.array(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min, kind))
 
 
 @lowers("AvgPool")
 def average_pool(op: Layer, g: Fragment) -> str:
-    """avg-pool-1, avg-pool-14, avg-pool-16, of data [N, C, d1, ..., dk]; means of integers are rounded"""
+    """avg-pool-1, avg-pool-14, avg-pool-16: AveragePool of data [N, C, d1, ..., dk]; integer means are rounded.
+
+    With padded data, where pads do not count, a second AveragePool of ones gives the fraction of counted elements.
+    """
     dtype = op.dtype(0)
     wide = AS_FLOAT.get(dtype, dtype)
     data = g.cast(op.x(0), dtype, wide)

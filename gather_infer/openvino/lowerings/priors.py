@@ -1,4 +1,4 @@
-"""Boxes on a grid, which detections are told relative to.
+"""Prior boxes on a grid, relative to which detections are encoded.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -22,15 +22,15 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 
 LEAST_RATIO: Final = 1e-9
-"""Of the sides of a box."""
+"""Smallest ratio of the sides of a box."""
 _MAX_DENSITY: Final = 64
-"""Boxes of a fixed size along a side of a cell."""
+"""Maximum number of boxes of a fixed size along a side of a cell."""
 _FLOAT = DType.FLOAT32
 
 
 @dataclass(slots=True)
 class _Shapes:
-    """The boxes of a cell, relative to its centre: offsets of their corners, and whether they are cut to the image."""
+    """Boxes of a cell relative to its centre: offsets of their corners, and whether they are clipped to the image."""
 
     corners: list[tuple[float, float, float, float]] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
@@ -43,14 +43,14 @@ class _Shapes:
 @lowers("PriorBox", since=1)
 @lowers("PriorBox", since=8)
 def prior_box(op: Layer, g: Fragment) -> str:
-    """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order).
+    """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order): constant boxes shifted over a grid.
 
     output_size  [2], height and width of the grid; image_size [2]
     result       [2, 4 * height * width * priors], the boxes, x0 y0 x1 y1, and the variances
     """
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step, relative = op.number("step", 0), not op.flag("scale_all_sizes", True)
-    height = part(g, image, 0, 1, 0)  # of the image; sizes and steps are told in it where not all sizes are scaled
+    height = part(g, image, 0, 1, 0)  # of the image; the unit of sizes and steps where not all sizes are scaled
     across = g.Div(image, g.Cast(grid, to=int(_FLOAT)))
     if relative and step == -1:
         steps = part(g, across, 0, 1, 0)
@@ -73,7 +73,7 @@ def prior_box(op: Layer, g: Fragment) -> str:
 
 
 def _shapes(op: Layer, *, folded: bool) -> _Shapes:
-    """The boxes of a cell of PriorBox, in the order of the reference."""
+    """The boxes of a cell of PriorBox, in the order of OpenVINO's reference implementation."""
     shapes, ratios = _Shapes(), _ratios(op)
     fixed = op.numbers("fixed_size", [], least=0)
     smallest, largest = op.numbers("min_size", [], least=0), op.numbers("max_size", [], least=0)
@@ -81,7 +81,7 @@ def _shapes(op: Layer, *, folded: bool) -> _Shapes:
     for k, size in enumerate(fixed):
         whole = int(size)
         shift = int(size / densities[k])
-        # of sizes that are known OpenVINO halves in integers, of those that it is given at run time it does not
+        # OpenVINO folds a layer of constant inputs with integer halves, and computes real halves at run time
         back = whole // 2 if folded else whole / 2
         for ratio in fixed_ratios or [1.0, *ratios]:
             is_square = not fixed_ratios and ratio == 1.0
@@ -104,12 +104,12 @@ def _shapes(op: Layer, *, folded: bool) -> _Shapes:
             shapes.add(half, half)
     declared = _number(op, len(ratios) + 1)
     if len(shapes.corners) != declared:
-        raise LoweringRefused(f"its attributes ask for {len(shapes.corners)} boxes a cell, its shape is of {declared}")
+        raise LoweringRefused(f"its attributes define {len(shapes.corners)} boxes per cell, its shape has {declared}")
     return shapes
 
 
 def _number(op: Layer, ratios: int) -> int:
-    """How many boxes of a cell OpenVINO has room for."""
+    """Number of boxes of a cell in the shape that OpenVINO infers."""
     smallest, fixed = len(op.numbers("min_size", [])), len(op.numbers("fixed_size", []))
     if not op.flag("scale_all_sizes", True):
         return ratios + smallest - 1
@@ -120,7 +120,7 @@ def _number(op: Layer, ratios: int) -> int:
 
 
 def _densities(op: Layer, fixed: int) -> list[int]:
-    """How many boxes of a fixed size there are along a side of a cell; each size has a number."""
+    """Number of boxes of each fixed size along a side of a cell."""
     found = [int(one) for one in op.numbers("density", [], count=fixed or None, least=1)]
     if max(found, default=1) > _MAX_DENSITY:
         raise LoweringRefused(f"density = {found}, more than {_MAX_DENSITY} boxes along a side are not converted")
@@ -128,7 +128,7 @@ def _densities(op: Layer, fixed: int) -> list[int]:
 
 
 def _ratios(op: Layer) -> list[float]:
-    """The aspect ratios other than 1, each once, its inverse behind it with `flip`."""
+    """The distinct aspect ratios other than 1, each followed by its inverse with `flip`."""
     found = [1.0]
     for ratio in op.numbers("aspect_ratio", [], least=LEAST_RATIO):
         if all(abs(ratio - one) >= 1e-6 for one in found):
@@ -138,7 +138,7 @@ def _ratios(op: Layer) -> list[float]:
 
 @lowers("PriorBoxClustered")
 def prior_box_clustered(op: Layer, g: Fragment) -> str:
-    """detection/prior-box-clustered-1; shapes as those of PriorBox."""
+    """detection/prior-box-clustered-1: as PriorBox, with given widths and heights."""
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step = op.number("step", 0)
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step
@@ -165,12 +165,12 @@ def _centres(g: Fragment, grid: str, steps: str, offset: float) -> str:
 
 
 def _twice(g: Fragment, pair: str) -> str:
-    """Of rows and columns, [2], what belongs to x0 y0 x1 y1, [4]."""
+    """Values for x0 y0 x1 y1, [4], from those for rows and columns, [2]."""
     return g.Gather(pair, g.i64(1, 0, 1, 0), axis=0)
 
 
 def _with_variances(op: Layer, g: Fragment, boxes: str) -> str:
-    """Boxes [height, width, priors, 4] in a row and the variances in another."""
+    """A row of boxes [height, width, priors, 4], flattened, and a row of their variances."""
     if op.flag("clip", False):
         boxes = g.Clip(boxes, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
     variance = op.numbers("variance", []) or [0.1]
@@ -180,11 +180,11 @@ def _with_variances(op: Layer, g: Fragment, boxes: str) -> str:
 
 @lowers("ExperimentalDetectronPriorGridGenerator", since=6)
 def prior_grid(op: Layer, g: Fragment) -> str:
-    """detection/experimental-detectron-prior-grid-generator-6.
+    """detection/experimental-detectron-prior-grid-generator-6: the priors shifted to the centre of each cell by Add.
 
     priors  [p, 4], x0 y0 x1 y1
-    feature_map [1, c, fh, fw], im_data [1, c, ih, iw]: only their sizes count
-    result  [h * w * p, 4], or [h, w, p, 4] with `flatten` false: the priors moved to the centre of each cell
+    feature_map [1, c, fh, fw], im_data [1, c, ih, iw]: only their sizes matter
+    result  [h * w * p, 4], or [h, w, p, 4] with `flatten` false
     """
     kind = op.dtype(0)
     grid = [op.integer(name, 0) or dim for name, dim in zip("hw", dims(op, g, 1, 2, 3), strict=True)]
@@ -207,7 +207,7 @@ def prior_grid(op: Layer, g: Fragment) -> str:
 
 @lowers("ExperimentalDetectronTopKROIs", since=6)
 def top_rois(op: Layer, g: Fragment) -> str:
-    """sort/experimental-detectron-top-krois-6.
+    """sort/experimental-detectron-top-krois-6: TopK of the probabilities and Gather.
 
     input_rois   [n, 4], rois_probs [n]
     result       [max_rois, 4], those of the highest probability; zeros where there are fewer

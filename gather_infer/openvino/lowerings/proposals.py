@@ -1,4 +1,4 @@
-"""Proposals of boxes: anchors moved by deltas, the best of them, without those that they cover.
+"""Box proposals: anchors shifted and scaled by deltas, then non-maximum suppression.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -24,22 +24,22 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
 _LONGEST: Final = log(1000 / 16)
-"""The logarithm that a side may grow by."""
+"""Maximum logarithm of the growth of a side."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The boxes that are left of each image, [n, k, 4], and which of them are taken."""
+    """The candidate boxes of each image, [n, k, 4], and the selection among them."""
 
     boxes: str
     taken: Taken
 
 
 def _moved(g: Fragment, boxes: str, deltas: str, *, offset: float, longest: float | None, inclusive: bool) -> str:
-    """Boxes [..., 4] moved by deltas [..., 4]: of the centre in sides, of the sides as logarithms.
+    """Boxes [..., 4] shifted by deltas [..., 4], in units of the sides, with sides scaled by their exponentials.
 
-    offset     1 where the corners are the numbers of pixels that belong to the box
-    inclusive  the last corner is told so as well
+    offset     1 where corners are inclusive pixel indices
+    inclusive  the result has an inclusive end corner as well
     """
     first, last = part(g, boxes, 0, 2, -1), part(g, boxes, 2, 4, -1)
     sides = g.Add(g.Sub(last, first), g.scalar(offset, _FLOAT))
@@ -56,12 +56,12 @@ def _moved(g: Fragment, boxes: str, deltas: str, *, offset: float, longest: floa
 
 
 def _cut(g: Fragment, boxes: str, extent: str) -> str:
-    """Boxes cut to [0, extent], of x y x y."""
+    """Boxes clipped to [0, extent], of x y x y."""
     return g.Max(g.Min(boxes, extent), g.scalar(0, _FLOAT))
 
 
 def _large(g: Fragment, boxes: str, least: str, *, offset: float) -> str:
-    """Which boxes [..., 4] have sides, width and height, of at least that: [...]."""
+    """Flags of the boxes [..., 4] whose width and height are at least `lower`: [...]."""
     sides = g.Add(g.Sub(part(g, boxes, 2, 4, -1), part(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
     fits = g.GreaterOrEqual(sides, least)
     return g.And(at(g, fits, 0, -1), at(g, fits, 1, -1))
@@ -70,9 +70,9 @@ def _large(g: Fragment, boxes: str, least: str, *, offset: float) -> str:
 def _chosen(
     g: Fragment, boxes: str, scores: str, left: str | None, counts: tuple[int, int], limit: float, offset: float
 ) -> _Chosen:
-    """The best of boxes [n, p, 4] that are left, without those that they cover.
+    """Greedy suppression among the best candidates of boxes [n, p, 4].
 
-    counts  how many go into the suppression, and come out of it
+    counts  maximum number of boxes before and after the suppression
     """
     number = g.Min(g.dim(scores, 1), g.i64(counts[0]))
     best, ranked = g.node("TopK", (scores, number), 2, axis=1)
@@ -86,7 +86,7 @@ def _chosen(
 
 
 def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, str]:
-    """Boxes [n, total, 4] and scores [n, total], zeros behind those taken; which these are, and which comes next."""
+    """Selected boxes [n, total, 4] and scores [n, total], padded with zeros; flags of these, and of the row behind."""
     taken, places = chosen.taken, count(g, g.i64(total))
     number = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=1)
     is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
@@ -100,11 +100,11 @@ def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, st
 @lowers("Proposal", since=1)
 @lowers("Proposal", since=4)
 def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
-    """detection/proposal-1, proposal-4 (which adds the second output).
+    """detection/proposal-1, proposal-4 (which adds the second output): anchors, TopK and a suppression Loop.
 
-    class_probs  [n, 2 * anchors, h, w], the second half is of the foreground; bbox_deltas [n, 4 * anchors, h, w]
+    class_probs  [n, 2 * anchors, h, w], the second half for the foreground; bbox_deltas [n, 4 * anchors, h, w]
     image_shape  height, width and one or two scales
-    result       [n * post_nms_topn, 5], image, x0 y0 x1 y1, -1 for the image behind the last; [n * post_nms_topn]
+    result       [n * post_nms_topn, 5], image, x0 y0 x1 y1, -1 as the image after the last row; [n * post_nms_topn]
     """
     is_tensorflow = op.text("framework", "") == "tensorflow"
     offset = 0.0 if is_tensorflow else 1.0
@@ -143,7 +143,7 @@ def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
 
 
 def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
-    """The boxes of a cell, [ratios * scales, 4]."""
+    """The anchors of a cell, [ratios * scales, 4]."""
     size, found = op.integer("base_size"), []
     offset = 0 if is_tensorflow else 1
     centre = 0.0 if is_tensorflow else 0.5 * (size - offset)
@@ -161,7 +161,7 @@ def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
 def _shifted(
     op: Layer, g: Fragment, base: npt.NDArray[np.float32], rows: str | int, columns: str | int, *, is_tensorflow: bool
 ) -> str:
-    """The boxes of every cell, [1, rows * columns * anchors, 4]."""
+    """The anchors of every cell, [1, rows * columns * anchors, 4]."""
     stride = g.scalar(op.integer("feat_stride"), _FLOAT)
     down, across = (g.Mul(g.Cast(count(g, sizes(g, n)), to=int(_FLOAT)), stride) for n in (rows, columns))
     shape = sizes(g, rows, columns, 1, 1)
@@ -181,11 +181,11 @@ def _by_place(
 
 @lowers("GenerateProposals", since=9)
 def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """detection/generate-proposals-9.
+    """detection/generate-proposals-9: anchors of an input, moved by deltas, then TopK and a suppression Loop.
 
     im_info  [n, 3 or 4], height, width and scales; anchors [h, w, a, 4], x0 y0 x1 y1
     boxesdeltas [n, 4 * a, h, w], scores [n, a, h, w]
-    result   rois [k, 4] and their scores [k], image after image, and how many each has, [n]
+    result   rois [k, 4] and their scores [k], image by image, and their number in each image, [n]
     """
     info, offset = as_float(op, g, 0), 0.0 if op.flag("normalized", True) else 1.0
     images, anchors, rows, columns = dims(op, g, 3, 0, 1, 2, 3)
@@ -216,10 +216,10 @@ def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
 @lowers("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
 def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
-    """detection/experimental-detectron-generate-proposals-single-image-6.
+    """detection/experimental-detectron-generate-proposals-single-image-6: as GenerateProposals, for one image.
 
     im_info  [3], height, width, scale; anchors [h * w * a, 4], x0 y0 x1 y1; deltas [4 * a, h, w], scores [a, h, w]
-    result   [post_nms_count, 4] and [post_nms_count], zeros behind the last
+    result   [post_nms_count, 4] and [post_nms_count], padded with zeros
     """
     info = as_float(op, g, 0)
     anchors, rows, columns = dims(op, g, 3, 0, 1, 2)
@@ -242,12 +242,12 @@ def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
 
 @lowers("ExperimentalDetectronDetectionOutput", since=6)
 def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """detection/experimental-detectron-detection-output-6.
+    """detection/experimental-detectron-detection-output-6: a suppression Loop over all classes.
 
     rois    [r, 4], x0 y0 x1 y1; deltas [r, 4 * classes], scores [r, classes], im_info [1, 3]; class 0 is background
-    result  of max_detections_per_image rows each: boxes, their classes and scores, zeros behind the last
+    result  of max_detections_per_image rows each: boxes, their classes and scores, padded with zeros
 
-    They stand class by class, unless there are too many: then by score.
+    Rows are ordered by class, or by score where there are more detections than rows.
     """
     classes, total = op.integer("num_classes"), op.integer("max_detections_per_image")
     boxes, scores = _per_class(op, g, classes)
@@ -280,7 +280,7 @@ def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
 
 
 def _per_class(op: Layer, g: Fragment, classes: int) -> tuple[str, str]:
-    """Boxes [classes, r, 4] and scores [classes, r]; a box without sides has zeros. There is one in any case."""
+    """Boxes [classes, r, 4] and scores [classes, r], with zeros for a box without sides; at least one box."""
     rois, scores = as_float(op, g, 0), g.Transpose(as_float(op, g, 2), perm=[1, 0])
     (number,) = dims(op, g, 0, 0)
     deltas = g.Transpose(reshape(g, as_float(op, g, 1), number, classes, 4), perm=[1, 0, 2])

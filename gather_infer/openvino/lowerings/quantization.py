@@ -1,4 +1,4 @@
-"""Numbers rounded to the values that a narrower type has.
+"""Quantization and dequantization in one step: FakeQuantize and FakeConvert.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/quantization/
 """
@@ -22,9 +22,11 @@ _LARGEST: Final = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 
 @lowers("FakeQuantize")
 def fake_quantize(op: Layer, g: Fragment) -> str:
-    """fake-quantize-1: data, input_low, input_high, output_low, output_high, which broadcast to it
+    """fake-quantize-1: clamp to the input range, Round to one of `levels` steps, scale to the output range.
 
-    One of `levels` numbers from output_low to output_high: that where data are between input_low and input_high.
+    data, input_low, input_high, output_low, output_high, which broadcast to it
+
+    Min and Max clamp, because the bounds of ONNX's Clip are scalars.
     """
     dtype = op.dtype(0)
     wide = WIDE_FLOATS.get(dtype, dtype)
@@ -38,7 +40,10 @@ def fake_quantize(op: Layer, g: Fragment) -> str:
 
 @lowers("FakeConvert", since=13, opset=19)
 def fake_convert(op: Layer, g: Fragment) -> str:
-    """fake-convert-13: data, scale, shift (optional): data * scale - shift as a float of 8 bits, and back"""
+    """fake-convert-13: data * scale - shift, cast to an 8-bit float and back by two Casts.
+
+    data, scale, shift (optional)
+    """
     dtype = op.dtype(0)
     x, scale = g.cast(op.x(0), dtype, DType.FLOAT32), g.cast(op.x(1), op.dtype(1), DType.FLOAT32)
     shift = g.cast(op.x(2), op.dtype(2), DType.FLOAT32) if op.has(2) else None

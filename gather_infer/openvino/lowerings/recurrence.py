@@ -1,8 +1,8 @@
-"""Recurrent cells, and sequences of their steps.
+"""Recurrent cells and sequences: LSTM, GRU, RNN.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/
 
-OpenVINO has the batch first, gates in another order than ONNX, and one bias where ONNX has two.
+OpenVINO has the batch axis first, another order of gates than ONNX, and one bias where ONNX has two.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ACTIVATIONS: Final = {
 class Kind:
     """A kind of cell.
 
-    activations   those of a cell that names none
+    activations   the default ones
     """
 
     onnx: str
@@ -52,16 +52,16 @@ RNN: Final = Kind("RNN", ("tanh",))
 KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 
 _GATES: Final = (1, 3, 0, 2)
-"""Where the weights f, i, c, o of an LSTM have i, o, f, c. OpenVINO writes a `weights_format` and does not read it."""
+"""Positions of the gates i, o, f, c in OpenVINO's f, i, c, o. OpenVINO writes a `weights_format`, but ignores it."""
 
 _LENGTHS: Final = Defined(0, size=(0, 1))
-"""Of sequences in X [batch, length, input]."""
+"""Precondition on lengths of sequences in X [batch, length, input]."""
 
 
 @lowers("LSTMSequence", defined={3: _LENGTHS})
 @lowers("GRUSequence", "RNNSequence", defined={2: _LENGTHS})
 def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
-    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5; of d directions and G gates
+    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: LSTM, GRU, RNN, for d directions and G gates.
 
     X [batch, length, input], states [batch, d, hidden] each, sequence_lengths [batch]
     W [d, G*hidden, input], R [d, G*hidden, hidden], B [d, G*hidden]
@@ -82,7 +82,7 @@ def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
 
 @lowers("LSTMCell", "GRUCell", "RNNCell")
 def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
-    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step; G gates
+    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of LSTM, GRU, RNN; G gates.
 
     X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
     results   states [batch, hidden] each
@@ -91,7 +91,7 @@ def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
     dtype, first = op.dtype(0), 1 + kind.states
     wide = AS_FLOAT.get(dtype, dtype)
     if op.has(first + 3) and np.any(op.known(first + 3)):
-        raise LoweringRefused("it has weights from the cell to the gates")
+        raise LoweringRefused("it has peephole weights, from the cell to the gates")
     x, *states = (g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first))
     weights = [g.unsqueeze(g.cast(op.x(i), op.dtype(i), wide), 0) for i in range(first, first + 2)]
     if op.has(first + 2):
@@ -105,7 +105,7 @@ def _batch_second(g: Fragment, x: str) -> str:
 
 
 def _weights(op: Layer, g: Fragment, kind: Kind, given: Sequence[str]) -> list[str]:
-    """W, R and, if it is given, B, as ONNX has them."""
+    """W, R and, where given, B, in ONNX's layout."""
     w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
     if not biases:
         return [w, r, ""]
@@ -123,7 +123,7 @@ def _reordered(g: Fragment, x: str, order: Sequence[int]) -> str:
 
 
 def _is_linear(op: Layer, kind: Kind) -> bool:
-    """Whether the bias has a part of its own for the hidden state, which the reset gate is applied to."""
+    """Whether the bias has a separate part for the hidden state, to which the reset gate is applied."""
     return kind is GRU and op.flag("linear_before_reset", False)
 
 
@@ -137,7 +137,7 @@ def _run(
     weights: Sequence[str],
     direction: str,
 ) -> tuple[str, ...]:
-    """ONNX's operator of all steps: Y [length, d, batch, hidden], and the states [d, batch, hidden] after them."""
+    """ONNX's operator over all steps: Y [length, d, batch, hidden], and the final states [d, batch, hidden]."""
     attributes = _attributes(op, kind, 2 if direction == "bidirectional" else 1)
     if kind is GRU:
         attributes["linear_before_reset"] = int(_is_linear(op, kind))

@@ -1,4 +1,4 @@
-"""Reductions and running sums.
+"""Reductions and cumulative sums.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/reduction/
 """
@@ -24,7 +24,10 @@ _EXTREMES: Final = ("ReduceMax", "ReduceMin")
 
 @lowers(*_SUMS, *_EXTREMES, alike=True)
 def reduced(op: Layer, g: Fragment) -> str:
-    """reduce-{sum,prod,mean,max,min}-1: over no axes at all nothing is reduced. An axis may be listed twice."""
+    """reduce-{sum,prod,mean,max,min}-1: ReduceSum and so on; an empty list of axes means no reduction.
+
+    An axis may be listed twice in OpenVINO, not in ONNX.
+    """
     dtype = op.dtype(0)
     by = SIGNED if op.type in _SUMS else ORDERED
     if op.type == "ReduceMean" and not dtype.is_float:
@@ -34,7 +37,7 @@ def reduced(op: Layer, g: Fragment) -> str:
 
 @lowers(*_NORMS, since=4, alike=True)
 def norm(op: Layer, g: Fragment) -> str:
-    """reduce-l1-4, reduce-l2-4: over no axes at all the magnitude of each element."""
+    """reduce-l1-4, reduce-l2-4: ReduceL1, ReduceL2; for an empty list of axes Abs."""
 
     def of(x: str) -> str:
         return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.type, x)
@@ -44,9 +47,9 @@ def norm(op: Layer, g: Fragment) -> str:
 
 @lowers("ReduceLogicalAnd", "ReduceLogicalOr", alike=True)
 def logical(op: Layer, g: Fragment) -> str:
-    """reduce-logical-and-1, reduce-logical-or-1: the least and the largest of booleans."""
+    """reduce-logical-and-1, reduce-logical-or-1: ReduceMin, ReduceMax of booleans as bytes."""
     kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
-    # onnxruntime has no ReduceMin of no booleans; of no bytes it is 255
+    # onnxruntime has no ReduceMin of booleans without elements; of bytes it is 255
     byte = g.cast(g.cast(op.x(0), op.dtype(0), DType.BOOL), DType.BOOL, DType.UINT8)
     return g.cast(_over_axes(op, g, kind, byte), DType.UINT8, DType.BOOL)
 
@@ -65,7 +68,7 @@ def _over_axes(op: Layer, g: Fragment, kind: str, x: str) -> str:
 
 @lowers("CumSum", since=3)
 def cum_sum(op: Layer, g: Fragment) -> str:
-    """arithmetic/cumsum-3: along the first axis when none is given."""
+    """arithmetic/cumsum-3: CumSum, along the first axis by default."""
     axis = scalar(op, g, 1) if op.has(1) else g.scalar(0, DType.INT64)
 
     def running(x: str) -> str:

@@ -1,9 +1,9 @@
-"""Pooling of regions of interest.
+"""RoI pooling: ROIPooling, PSROIPooling, DeformablePSROIPooling.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/detection/
 
-A region is a row of batch, x1, y1, x2, y2. What a region takes of each row and column of the data are weights, and the
-pools are products of them.
+A region is a row of batch, x1, y1, x2, y2. Bilinear samples and means of bins are separable: an Einsum multiplies the
+data by weights of the rows and weights of the columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 
 _MAX_BINS: Final = 256
-"""Bins of a region along a side, samples in one, and classes: a constant has a number for each combination."""
+"""Maximum number of bins of a region along a side, of samples in one, and of classes.
+
+The constants have an element for each combination.
+"""
 
 _FLOAT, _INT64 = DType.FLOAT32, DType.INT64
 _ROWS, _COLUMNS = 2, 3
@@ -36,7 +39,7 @@ def _column(op: Layer, g: Fragment, index: int) -> str:
 
 
 def _batch(op: Layer, g: Fragment, data: str) -> str:
-    """The data of the image that each region is of: [regions, ...]."""
+    """The image data of each region: [regions, ...]."""
     return g.Gather(data, g.Cast(g.squeeze(_column(op, g, 0), 1), to=_INT64), axis=0)
 
 
@@ -45,18 +48,18 @@ def _number(g: Fragment, value: float) -> str:
 
 
 def _size(op: Layer, g: Fragment, axis: int) -> str:
-    """A dim of the data, a float."""
+    """A dim of the data, as a float."""
     return g.Cast(g.squeeze(g.dim(op.x(0), axis), 0), to=_FLOAT)
 
 
 def _elements(op: Layer, g: Fragment, axis: int) -> str:
-    """0, 1, ... along an axis of the data, floats."""
+    """Iota along an axis of the data, as floats."""
     stop = g.squeeze(g.dim(op.x(0), axis), 0)
     return g.Cast(g.Range(g.scalar(0, _INT64), stop, g.scalar(1, _INT64)), to=_FLOAT)
 
 
 def _bilinear(op: Layer, g: Fragment, place: str, axis: int) -> str:
-    """The weights [..., d] of the elements of an axis for places [...] in it; outside there are none."""
+    """Weights [..., d] of the elements of an axis for bilinear samples at positions [...]; zeros outside."""
     last = g.Sub(_size(op, g, axis), _number(g, 1))
     distance = g.Abs(g.Sub(g.unsqueeze(place, -1), _elements(op, g, axis)))
     inside = g.And(g.GreaterOrEqual(place, _number(g, 0)), g.LessOrEqual(place, last))
@@ -66,9 +69,11 @@ def _bilinear(op: Layer, g: Fragment, place: str, axis: int) -> str:
 
 @lowers("ROIPooling")
 def roi_pooling(op: Layer, g: Fragment) -> str:
-    """roi-pooling-1: data [N, C, H, W], regions [R, 5]; the largest elements, or samples between elements
+    """roi-pooling-1: MaxRoiPool, or bilinear samples by Einsum.
 
-    The corners are elements times spatial_scale for max; for bilinear they are parts of the height and width.
+    data [N, C, H, W], regions [R, 5]
+
+    For max, corners are scaled by spatial_scale; for bilinear they are fractions of the height and width.
     """
     if op.integers("output_size", ()):
         pooled = op.integers("output_size", count=2, least=1)
@@ -88,7 +93,7 @@ def roi_pooling(op: Layer, g: Fragment) -> str:
 
 
 def _spread(op: Layer, g: Fragment, first: int, last: int, count: int, axis: int) -> str:
-    """The places [R, count] from one corner to the other; one is in the middle."""
+    """Evenly spaced positions [R, count] from one corner to the other; a single one is in the middle."""
     start, stop = _column(op, g, first), _column(op, g, last)
     reach = g.Sub(_size(op, g, axis), _number(g, 1))
     if count == 1:
@@ -99,10 +104,12 @@ def _spread(op: Layer, g: Fragment, first: int, last: int, count: int, axis: int
 
 @lowers("PSROIPooling")
 def psroi_pooling(op: Layer, g: Fragment) -> str:
-    """psroi-pooling-1: data [N, C, H, W], regions [R, 5]; each bin has channels of its own
+    """psroi-pooling-1: position-sensitive pooling by Einsum, where each bin has its own channels.
+
+    data [N, C, H, W], regions [R, 5]
 
     average    C is output_dim * group_size^2: the mean of the elements of a bin
-    bilinear   C is spatial_bins_y * spatial_bins_x * output_dim: a sample of each part of the region, and their mean
+    bilinear   C is spatial_bins_y * spatial_bins_x * output_dim: the mean of a sample from each part of the region
     """
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)
     is_mean = op.text("mode", "average", among=("average", "bilinear")) == "average"
@@ -122,7 +129,7 @@ def _bins_mean(op: Layer, g: Fragment, x: str) -> str:
 
 
 def _members(op: Layer, g: Fragment, first: int, last: int, axis: int) -> str:
-    """1 for each element [R, bins, d] of an axis that is in a bin, 0 for others."""
+    """1 for each element [R, bins, d] of an axis that belongs to a bin, else 0."""
     bins, scale, one = _bins(op), op.number("spatial_scale"), _number(g, 1)
     start = g.Mul(_rounded(g, _column(op, g, first)), _number(g, scale))
     stop = g.Mul(g.Add(_rounded(g, _column(op, g, last)), one), _number(g, scale))
@@ -152,7 +159,7 @@ def _bins_bilinear(op: Layer, g: Fragment, x: str) -> str:
 
 
 def _samples(op: Layer, g: Fragment, first: int, last: int, parts: int, axis: int) -> str:
-    """Places [R, parts, group_size] in each part of a region."""
+    """Positions [R, parts, group_size] of the samples in each part of a region."""
     count, scale = _bins(op), op.number("spatial_scale")
     start = g.Mul(_column(op, g, first), _number(g, scale))
     size = g.Div(g.Sub(g.Mul(_column(op, g, last), _number(g, scale)), start), _number(g, parts))
@@ -167,10 +174,12 @@ def _samples(op: Layer, g: Fragment, first: int, last: int, parts: int, axis: in
 
 @lowers("DeformablePSROIPooling")
 def deformable_psroi_pooling(op: Layer, g: Fragment) -> str:
-    """deformable-psroi-pooling-1: data [N, D*G*G, H, W], regions [R, 5], offsets [R, 2*K, P, P] (optional)
+    """deformable-psroi-pooling-1: the mean of samples in G*G bins shifted by offsets, by Einsum.
 
-    The mean of spatial_bins_y * spatial_bins_x samples in each of G*G bins, which are moved by the offsets of one of K
-    classes; samples further outside of the data than half an element do not count. A region of a negative image is 0.
+    data [N, D*G*G, H, W], regions [R, 5], offsets [R, 2*K, P, P] (optional)
+
+    Each bin has spatial_bins_y * spatial_bins_x samples, shifted by the offsets of one of K classes. Samples more than
+    half an element outside of the data do not count. A region with a negative image is 0.
     """
     bins, depth = _bins(op, 1), op.integer("output_dim", least=1)
     classes = _classes(op)
@@ -201,12 +210,12 @@ def _classes(op: Layer) -> int:
 
 
 def _bins(op: Layer, default: int | None = None) -> int:
-    """How many bins a region has along a side."""
+    """Number of bins of a region along a side."""
     return op.integer("group_size", default, least=1, most=_MAX_BINS)
 
 
 def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
-    """Of columns (part 0) or rows (1): the weights [R, K, G, G, d] of their elements, and how many samples count."""
+    """Weights [R, K, G, G, d] of the elements of columns (part 0) or rows (1), and the number of valid samples."""
     bins, scale = _bins(op, 1), _number(g, op.number("spatial_scale"))
     samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1, least=1, most=_MAX_BINS)
     half, one = _number(g, 0.5), _number(g, 1)
@@ -229,7 +238,7 @@ def _moved(op: Layer, g: Fragment, part: int, classes: int) -> tuple[str, str]:
 
 
 def _offsets(op: Layer, g: Fragment, part: int, classes: int) -> str:
-    """By how much of its region each bin is moved: [R, K, G, G, 1]."""
+    """Shift of each bin, as a fraction of its region: [R, K, G, G, 1]."""
     bins, parts = _bins(op, 1), op.integer("part_size", 1, least=1)
     offsets = g.Mul(g.cast(op.x(2), op.dtype(2), _FLOAT), _number(g, op.number("trans_std", 1.0)))
     split = g.concat(g.dim(offsets, 0), g.i64(classes, 2), g.dims(offsets, 2))

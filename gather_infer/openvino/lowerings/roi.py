@@ -1,4 +1,4 @@
-"""Regions of interest, pooled to one size.
+"""RoI align: ROIAlign, ROIAlignRotated, ExperimentalDetectronROIFeatureExtractor.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -22,18 +22,19 @@ lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
 _IMAGES: Final = {2: Defined(0, size=(0, 0), under=1)}
-"""Which image of a batch each region is of."""
+"""Precondition on the image index of each region."""
 
 
 @lowers("ROIAlign", since=3, defined=_IMAGES)
 @lowers("ROIAlign", since=9, defined=_IMAGES)
 def roi_align(op: Layer, g: Fragment) -> str:
-    """detection/roi-align-3, roi-align-9 (which adds aligned_mode).
+    """detection/roi-align-3, roi-align-9 (which adds aligned_mode): RoiAlign, then MaxPool for the maximum.
 
     data    [n, c, h, w], rois [r, 4], x0 y0 x1 y1, batch_indices [r]
     result  [r, c, pooled_h, pooled_w]
 
-    The maximum is that of the samples and 0, where ONNX takes it of their weighted corners.
+    The maximum is that of the samples and 0, where ONNX takes it of their weighted corners. RoiAlign with bins of one
+    sample each therefore computes the samples, and MaxPool their maximum.
     """
     rois = as_float(op, g, 1)
     aligned = op.text("aligned_mode", "asymmetric", among=("asymmetric", "half_pixel_for_nn", "half_pixel"))
@@ -47,7 +48,7 @@ def roi_align(op: Layer, g: Fragment) -> str:
         made = _means(g, features, batch, rois, pooled, samples, scale, shifted=shifted)
     elif samples <= 0:
         made = _pooled(g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=True)
-    else:  # of bins with one sample each
+    else:  # bins with one sample each
         fine = pooled[0] * samples, pooled[1] * samples
         each = _means(g, features, batch, rois, fine, 1, scale, shifted=shifted)
         most = g.MaxPool(each, kernel_shape=[samples, samples], strides=[samples, samples])
@@ -66,7 +67,7 @@ def _means(
     *,
     shifted: bool,
 ) -> str:
-    """Means of samples in the bins of boxes [r, 4], that are shifted by half an element or are one element at least."""
+    """Means of samples in the bins of boxes [r, 4]; `shifted` by half an element, else with sides of at least 1."""
     if g.opset >= 22:  # onnxruntime has no kernel of RoiAlign-22
         return _pooled(
             g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=False
@@ -85,7 +86,7 @@ def _means(
 
 
 def _scaled(g: Fragment, rois: str, scale: float, *, shifted: bool) -> list[str]:
-    """Of boxes [r, 4], x0 y0 x1 y1: first x and y, width and height in the feature map, each [r, 1]."""
+    """For boxes [r, 4], x0 y0 x1 y1: first x and y, width and height in the feature map, each [r, 1]."""
     box = g.Mul(rois, g.scalar(scale, _FLOAT))
     if shifted:
         box = g.Sub(box, g.scalar(0.5, _FLOAT))
@@ -98,10 +99,10 @@ def _scaled(g: Fragment, rois: str, scale: float, *, shifted: bool) -> list[str]
 
 @lowers("ROIAlignRotated", since=15, defined=_IMAGES)
 def roi_align_rotated(op: Layer, g: Fragment) -> str:
-    """detection/roi-align-rotated-15.
+    """detection/roi-align-rotated-15: bilinear samples at rotated positions, by GatherND.
 
     data    [n, c, h, w], rois [r, 5], x and y of the centre, width, height, angle in radians; batch_indices [r]
-    result  [r, c, pooled_h, pooled_w], means of samples in bins of the turned box
+    result  [r, c, pooled_h, pooled_w], means of samples in bins of the rotated box
     """
     rois = as_float(op, g, 1)
     x, y, width, height, angle = (part(g, rois, k, k + 1, 1) for k in range(5))
@@ -129,11 +130,11 @@ def _pooled(
     *,
     is_max: bool,
 ) -> str:
-    """Means, or the maximum of samples and 0, in the bins of boxes: [r, c, pooled_h, pooled_w].
+    """Means of samples, or the maximum of samples and 0, in the bins of boxes: [r, c, pooled_h, pooled_w].
 
     box      first x and y, width and height, each [r, 1]
-    samples  of a bin along each axis; with 0 as many as the bin is long
-    turn     x and y of the centre, cosine and sine, each [r, 1], for boxes that are told relative to it
+    samples  of a bin along each axis; 0 for the length of the bin, rounded up
+    turn     x and y of the centre, cosine and sine, each [r, 1], for boxes relative to their rotated centre
     """
     xs, columns = _along(g, box[0], box[2], pooled[1], samples)
     ys, rows = _along(g, box[1], box[3], pooled[0], samples)
@@ -158,7 +159,7 @@ def _pooled(
 
 
 def _along(g: Fragment, start: str, extent: str, bins: int, samples: int) -> tuple[str, str]:
-    """Where samples are along an axis, [r, bins, samples], and how many a bin has, [r, 1]; all float."""
+    """Positions of samples along an axis, [r, bins, samples], and their number in a bin, [r, 1]; all float."""
     length = g.Div(extent, g.scalar(bins, _FLOAT))
     if samples > 0:
         number = g.scalar(samples, _FLOAT)
@@ -175,16 +176,16 @@ def _along(g: Fragment, start: str, extent: str, bins: int, samples: int) -> tup
 
 
 def _first(g: Fragment, number: str) -> str:
-    """Which of the samples of `_along` count, [r, samples], of numbers [r, 1] that differ."""
+    """Flags of the valid samples of `_along`, [r, samples], for numbers [r, 1] that differ between boxes."""
     most = g.ReduceMax(g.Concat(g.const([[1.0]], "f4"), number, axis=0), keepdims=0)
     places = count(g, g.unsqueeze(g.Cast(most, to=int(DType.INT64)), 0))
     return g.Less(g.Cast(places, to=int(_FLOAT)), number)
 
 
 def _sampled(g: Fragment, features: str, batch: str, x: str, y: str) -> str:
-    """Features [n, c, h, w] between their elements, at x and y [r, p, q, s, t]: [r, p, q, s, t, c].
+    """Bilinear samples of features [n, c, h, w] at x and y [r, p, q, s, t]: [r, p, q, s, t, c].
 
-    What is more than 1 outside is 0.
+    A sample more than 1 outside is 0.
     """
     sides = [g.Cast(g.as_scalar(g.dim(features, axis)), to=int(_FLOAT)) for axis in (3, 2)]
     zero, one = g.scalar(0, _FLOAT), g.scalar(1, _FLOAT)
@@ -210,12 +211,12 @@ def _sampled(g: Fragment, features: str, batch: str, x: str, y: str) -> str:
 
 @lowers("ExperimentalDetectronROIFeatureExtractor", since=6)
 def roi_features(op: Layer, g: Fragment) -> tuple[str, str]:
-    """detection/experimental-detectron-roi-feature-extractor-6.
+    """detection/experimental-detectron-roi-feature-extractor-6: RoiAlign per pyramid level, written by ScatterND.
 
     rois    [r, 4], x0 y0 x1 y1; then the levels of a pyramid, each [1, c, h, w]
-    result  [r, c, output_size, output_size], each box from the level that its area belongs to, and the rois
+    result  [r, c, output_size, output_size], each box from the level that its area selects, and the rois
 
-    A box without area belongs to none and gives zeros.
+    A box without area selects no level and gives zeros.
     """
     rois, size, levels = as_float(op, g, 0), op.integer("output_size"), op.inputs - 1
     one = g.scalar(1, _FLOAT)
@@ -235,7 +236,7 @@ def roi_features(op: Layer, g: Fragment) -> tuple[str, str]:
         chosen = g.And(has_area, g.Equal(level, g.scalar(k, _FLOAT)))
         where = g.Transpose(g.NonZero(chosen), perm=[1, 0])
         boxes = g.GatherND(rois, where)
-        starts = part(g, boxes, 0, 2, 1)  # a box is one element of the feature map at least
+        starts = part(g, boxes, 0, 2, 1)  # a box is at least one element of the feature map large
         ends = g.Max(part(g, boxes, 2, 4, 1), g.Add(starts, g.scalar(scale, _FLOAT)))
         boxes, first = g.Concat(starts, ends, axis=1), g.Expand(g.i64(0), g.dim(boxes, 0))
         features, samples = as_float(op, g, k + 1), op.integer("sampling_ratio")

@@ -1,7 +1,7 @@
-"""How much turned rectangles overlap.
+"""Intersection over union of rotated rectangles.
 
-The area of what two convex shapes have in common is half the sum, over the parts of the edges of each within the other,
-of the cross products of their ends (Green's theorem). An edge within a rectangle is told in the frame of that.
+Take the parts of the edges of each shape inside the other: half the sum of the cross products of their ends is the area
+of the intersection (Green's theorem). Clipping an edge is simple in the frame of the other rectangle.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gather_infer.tensor import DType
 
 _FLOAT = DType.FLOAT32
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
-"""Of a rectangle, in the order that its edges are walked."""
+"""Corners of a rectangle, in the order in which its edges are traversed."""
 _SLACK = 1e-6
-"""How much larger a rectangle is for the edges of the first, and smaller for those of the second, in sizes of both.
+"""Relative enlargement of a rectangle when it clips edges of the first one, and reduction for edges of the second.
 
-Edges that lie in one another count once so.
+It makes coinciding edges count once.
 """
 
 
@@ -36,7 +36,7 @@ class Rotated:
     sine: str
 
     def at(self, g: Fragment, pick: str) -> Rotated:
-        """One of each row, [rows, 1]."""
+        """One rectangle of each row, [rows, 1]."""
         return Rotated(*(g.GatherElements(getattr(self, one.name), pick, axis=1) for one in fields(self)))
 
 
@@ -74,17 +74,17 @@ def rotated_overlap(g: Fragment, a: Rotated, b: Rotated) -> str:
 
 
 Edges = tuple[str, str, str, str]
-"""Where edges begin, x and y, and where they lead to from there, each [rows, candidates, 4]."""
+"""Begin of edges, x and y, and their direction vectors, each [rows, candidates, 4]."""
 
 
 def _turned(g: Fragment, point: tuple[str, ...], angle: tuple[str, str]) -> tuple[str, str]:
-    """A point turned by an angle, of which cosine and sine are given."""
+    """A point rotated by an angle, given as cosine and sine."""
     (x, y), (cosine, sine) = point, angle
     return g.Sub(g.Mul(x, cosine), g.Mul(y, sine)), g.Add(g.Mul(x, sine), g.Mul(y, cosine))
 
 
 def _walk(g: Fragment, box: Rotated, centre: tuple[str, ...], turn: tuple[str, str] | None) -> Edges:
-    """The edges of a rectangle in a frame where its centre is there, and that it is turned in."""
+    """The edges of a rectangle in a frame with a given centre and rotation."""
     corners = np.array(_CORNERS, "f4")
     points = [g.Mul(g.unsqueeze(s, 2), g.const(corners[:, k])) for k, s in enumerate((box.width, box.height))]
     ways = np.roll(corners, -1, axis=0) - corners
@@ -97,7 +97,7 @@ def _walk(g: Fragment, box: Rotated, centre: tuple[str, ...], turn: tuple[str, s
 
 
 def _within(g: Fragment, edges: Edges, box: Rotated, slack: str) -> str:
-    """Which share of each edge is within a rectangle of the same frame, that is so much larger on each side."""
+    """The fraction of each edge inside a rectangle of the same frame, enlarged by `slack` on each side."""
     tiny, zero = g.scalar(1e-12, _FLOAT), g.scalar(0, _FLOAT)
     starts, ends = [zero], [g.scalar(1, _FLOAT)]
     for begin, way, half in ((edges[0], edges[2], box.width), (edges[1], edges[3], box.height)):
@@ -110,6 +110,6 @@ def _within(g: Fragment, edges: Edges, box: Rotated, slack: str) -> str:
 
 
 def _swept(g: Fragment, edges: Edges, shares: str) -> str:
-    """The sum of the cross products of the ends of parts of edges, [rows, candidates]."""
+    """Sum of the cross products of the ends of clipped edges, [rows, candidates]: twice the area they contribute."""
     cross = g.Sub(g.Mul(edges[0], edges[3]), g.Mul(edges[1], edges[2]))
     return g.ReduceSum(g.Mul(cross, shares), g.i64(2), keepdims=0)

@@ -1,4 +1,4 @@
-"""Random numbers, by the generators of ONNX: of the same distribution, and others than OpenVINO draws.
+"""Random numbers by the generators of ONNX: the same distribution, other numbers than OpenVINO's.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/generation/
 """
@@ -21,19 +21,21 @@ RANDOM: Final = ("RandomUniform", "Multinomial")
 REASON: Final = "its random numbers come from OpenVINO's own generator; --random onnx draws others, from ONNX's"
 
 NEWEST: Final = 21
-"""Of ai.onnx: onnxruntime 1.32 has no kernel of the versions 22 of RandomUniform, RandomUniformLike and Multinomial."""
+"""Newest usable ai.onnx opset: onnxruntime 1.32 has no kernel for version 22 of RandomUniform, RandomUniformLike and
+Multinomial.
+"""
 _BELOW_ONE: Final = 1 - 2**-23
-"""The largest number that OpenVINO draws of 23 bits."""
+"""The largest of OpenVINO's numbers below 1, which have 23 bits."""
 _BITS: Final = {DType.FLOAT16: 10, DType.BFLOAT16: 7}
-"""As many are drawn of a narrow float, so that none is rounded up to `maxval`."""
+"""Bits drawn for a narrow float, so that none is rounded up to `maxval`."""
 _SEEDS: Final = 2**24
-"""Integers below this are floats exactly, which a seed is in ONNX."""
+"""Integers below this are exact as floats, the type of a seed in ONNX."""
 _SPREAD: Final = 1000003
 
 
 @lowers("RandomUniform", since=8)
 def random_uniform(op: Layer, g: Fragment) -> str:
-    """random-uniform-8: numbers in [minval, maxval) with the dims that the first input lists."""
+    """random-uniform-8: RandomUniformLike, scaled to [minval, maxval), with the dims in the first input."""
     _check_wanted(op, g)
     to = op.type_of("output_type")
     wide = DType.FLOAT32 if to in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32) else DType.FLOAT64
@@ -45,19 +47,19 @@ def random_uniform(op: Layer, g: Fragment) -> str:
     drawn = g.Add(g.Mul(part, g.Sub(high, low)), low)
     if to.is_float:
         return g.cast(drawn, wide, to)
-    last = g.Sub(high, g.scalar(1, wide))  # a product may be rounded up
+    last = g.Sub(high, g.scalar(1, wide))  # rounding of the product may reach `maxval`
     return g.cast(g.Min(g.Floor(drawn), last), wide, to)
 
 
 @lowers("Multinomial", since=13)
 def multinomial(op: Layer, g: Fragment) -> str:
-    """multinomial-13: indices of classes, of each row of the first input as many as the second one says.
+    """multinomial-13: class indices, drawn for each row of the first input; the second input is their number.
 
-    probs   [n, c]: of each class its probability, or the logarithm of it, up to a factor
+    probs   [n, c]: the probability of each class up to a factor, or its logarithm
     output  [n, samples]
 
-    ONNX draws again and again from all classes, a number of times that has to be known. Else each class of a row gets
-    the logarithm of its probability and noise of Gumbel's distribution: the largest ones are drawn, none twice.
+    ONNX's Multinomial draws with replacement, a constant number of times. Otherwise the Gumbel-max trick is used: TopK
+    (without replacement) or ArgMax of the log probabilities plus Gumbel noise.
     """
     _check_wanted(op, g)
     to, probabilities = op.type_of("convert_type"), g.cast(op.x(0), op.dtype(0), DType.FLOAT32)
@@ -76,7 +78,7 @@ def multinomial(op: Layer, g: Fragment) -> str:
 
 
 def _check_wanted(op: Layer, g: Fragment) -> None:
-    """Raises LoweringRefused where no other random numbers are asked for, or no runtime would draw them."""
+    """Raise LoweringRefused unless other random numbers are allowed and onnxruntime can draw them."""
     if not op.draws:
         raise LoweringRefused(REASON)
     if g.opset > NEWEST:
@@ -84,17 +86,17 @@ def _check_wanted(op: Layer, g: Fragment) -> None:
 
 
 def _uniform(op: Layer, g: Fragment, dims: str, dtype: DType, least: float = 0.0) -> str:
-    """Numbers in [least, 1) with dims that are a vector of int64."""
+    """Numbers in [lower, 1), with dims from a vector of int64."""
     shape = g.ConstantOfShape(dims)
     return g.RandomUniformLike(shape, dtype=int(dtype), low=least, high=_BELOW_ONE, seed=_seed(op))
 
 
 def _gumbel(op: Layer, g: Fragment, dims: str) -> str:
-    """-log(-log(u)) of numbers u between 0 and 1."""
+    """Gumbel noise: -log(-log(u)) of numbers u between 0 and 1."""
     return g.Neg(g.Log(g.Neg(g.Log(_uniform(op, g, dims, DType.FLOAT32, 1e-30)))))
 
 
 def _seed(op: Layer) -> float | None:
-    """One number of the two seeds; None where both are 0, which means another sequence each time."""
+    """One seed from the two of OpenVINO; None where both are 0, which means another sequence in each run."""
     first, second = op.integer("global_seed", 0), op.integer("op_seed", 0)
     return float((first * _SPREAD + second) % _SEEDS) if first or second else None

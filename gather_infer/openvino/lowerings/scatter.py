@@ -1,4 +1,4 @@
-"""Elements written to places that indices say.
+"""Scatter operators: updates written to indexed positions, by ScatterElements and ScatterND.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
 """
@@ -24,7 +24,7 @@ _REDUCED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
 _NOT_NEGATIVE: Final = {1: Defined(0)}
-"""Of indices; how large they may be the operators of ONNX demand."""
+"""Precondition on indices; ONNX's operators check their upper bound."""
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
@@ -34,7 +34,7 @@ def _places(op: Layer, g: Fragment, index: int) -> str:
 
 @lowers("ScatterElementsUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_elements(op: Layer, g: Fragment) -> str:
-    """scatter-elements-update-3."""
+    """scatter-elements-update-3: ScatterElements."""
     return _elements(op, g)
 
 
@@ -44,10 +44,10 @@ def _elements(op: Layer, g: Fragment) -> str:
 
 @lowers("ScatterElementsUpdate", since=12)
 def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
-    """scatter-elements-update-12: `reduction`, with or without the element that is there (`use_init_val`).
+    """scatter-elements-update-12: ScatterElements with `reduction`; `use_init_val` includes the initial element.
 
-    ONNX has no `mean`, which of integers is cut off, and always counts the element that is there: what does not count
-    is the neutral element first.
+    ONNX has no `mean`, so sums are divided by counts, truncated for integers. ONNX also always includes the initial
+    element: to exclude it, the neutral element of the reduction is written first.
     """
     reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
     if reduction == "none":
@@ -84,13 +84,13 @@ def _neutral(reduction: str, dtype: DType) -> float:
 
 @lowers("ScatterNDUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_nd(op: Layer, g: Fragment) -> str:
-    """scatter-nd-update-3."""
+    """scatter-nd-update-3: ScatterND."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
 @lowers("ScatterNDUpdate", since=15, defined=_NOT_NEGATIVE)
 def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
-    """scatter-nd-update-15: with `reduction`, of which ONNX has no `sub`."""
+    """scatter-nd-update-15: ScatterND with `reduction`; `sub`, which ONNX lacks, adds the negated updates."""
     reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
     if reduction == "none":
         return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
@@ -106,7 +106,7 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
 
 @lowers("ScatterUpdate", since=3, defined=_NOT_NEGATIVE)
 def scatter_update(op: Layer, g: Fragment) -> str:
-    """scatter-update-3: slices of an axis are replaced.
+    """scatter-update-3: ScatterND on data whose axis is moved to the front by Transpose.
 
     data     [d0, ..., dr-1]
     indices  [i0, ..., iq-1]
@@ -123,7 +123,7 @@ def scatter_update(op: Layer, g: Fragment) -> str:
 
 @lowers("SliceScatter", since=15)
 def slice_scatter(op: Layer, g: Fragment) -> str:
-    """slice-scatter-15: the elements of a slice are replaced; their places are the same slice of all places."""
+    """slice-scatter-15: ScatterElements on flattened data; the positions are the same Slice of an iota."""
     x = op.x(0)
     axes = vector(op, g, 5) if op.has(5) else ""
     if not axes and (count := op.size(2, 0)) is not None:
@@ -137,11 +137,11 @@ def slice_scatter(op: Layer, g: Fragment) -> str:
 
 @lowers("SegmentMax", since=16, defined={1: Defined(0, is_ascending=True)})
 def segment_max(op: Layer, g: Fragment) -> str:
-    """arithmetic/segment-max-16: the largest of the slices of each segment.
+    """arithmetic/segment-max-16: ScatterND with the reduction max.
 
     data         [n, d1, ...]
     segment_ids  [n], sorted
-    segments     how many there are, the last id + 1 when it is left out; ids from there on do not count
+    segments     their number, by default the last id + 1; larger ids are ignored
     output       [segments, d1, ...]; empty ones are 0 or the lowest number, by `fill_mode`
     """
     dtype = op.dtype(0)
@@ -150,7 +150,7 @@ def segment_max(op: Layer, g: Fragment) -> str:
         segments = g.Reshape(as_int64(op, g, 2), g.i64(1))
     else:
         segments = g.ReduceMax(g.Concat(g.Add(ids, g.scalar(1, DType.INT64)), g.i64(0), axis=0), g.i64(0), keepdims=1)
-    # ids that do not count go to one more segment, which is cut off
+    # ignored ids go to one more segment, which is cut off
     spare = g.Add(segments, g.i64(1))
     places = g.unsqueeze(g.Min(ids, segments), 1)
     behind = [g.dims(op.x(0), 1)] if op.rank(0) > 1 else []

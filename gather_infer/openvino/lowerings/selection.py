@@ -1,4 +1,4 @@
-"""Elements that are found: the largest, those that are not zero, those that differ, where one would stand.
+"""Selection and search: TopK, NonZero, OneHot, Unique, Bucketize, SearchSorted.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -25,15 +25,15 @@ _UNIQUE: Final[Carriers] = {
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
 _TESTED: Final = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UINT8)
-"""What NonZero has in onnxruntime."""
+"""Types for which onnxruntime has a kernel of NonZero."""
 
 
 @lowers("TopK")
 def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
-    """sort/top-k-1, -3 (`index_element_type`) and -11 (`stable`).
+    """sort/top-k-1, -3 (`index_element_type`) and -11 (`stable`): TopK.
 
-    Elements that are equal come in the order of their indices, as `stable` has it. `sort="index"` puts what was found
-    into the order of indices; "none" leaves the order open.
+    Equal elements keep the order of their indices, as with `stable`. `sort="index"` orders the result by index, which
+    a second TopK does; "none" leaves the order open.
     """
     dtype, axis = op.dtype(0), op.integer("axis")
     wide = ORDERED.get(dtype, dtype)
@@ -49,7 +49,7 @@ def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
 
 @lowers("NonZero", since=3)
 def non_zero(op: Layer, g: Fragment) -> str:
-    """condition/non-zero-3: [rank, count] in row-major order."""
+    """condition/non-zero-3: NonZero, [rank, count] in row-major order."""
     dtype = op.dtype(0)
     found = g.NonZero(op.x(0) if dtype in _TESTED else g.Cast(op.x(0), to=int(DType.BOOL)))
     return g.cast(found, DType.INT64, op.type_of("output_type", "i64"))
@@ -57,10 +57,12 @@ def non_zero(op: Layer, g: Fragment) -> str:
 
 @lowers("OneHot")
 def one_hot(op: Layer, g: Fragment) -> str:
-    """sequence/one-hot-1, and -16, where `negative_indices_mode="normalize"` counts from the end.
+    """sequence/one-hot-1, and -16, where `negative_indices_mode="normalize"` counts from the end: Equal and Where.
 
     indices  [d0, ...], depth, on_value, off_value one element each
-    output   a new dim of depth at `axis`; only off_value for an index that is none
+    output   a new dim of depth at `axis`; off_value alone for an index out of range
+
+    ONNX's OneHot counts every negative index from the end, so the indices are compared with an iota instead.
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
     axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
@@ -76,7 +78,7 @@ def one_hot(op: Layer, g: Fragment) -> str:
 
 @lowers("Unique", since=10)
 def unique(op: Layer, g: Fragment) -> Sequence[str]:
-    """movement/unique-10: of all elements, or slices along an axis; indices and counts in types that are asked for."""
+    """movement/unique-10: Unique of all elements, or of slices along an axis; indices and counts are cast."""
     dtype = op.dtype(0)
     wide = _UNIQUE.get(dtype, dtype)
     axis = known_axis(op, 1) if op.has(1) else None
@@ -92,7 +94,10 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
 
 @lowers("Bucketize", since=3, defined={1: Defined(is_ascending=True)})
 def bucketize(op: Layer, g: Fragment) -> str:
-    """condition/bucketize-3: how many ends of buckets are below each element, or equal without `with_right_bound`."""
+    """condition/bucketize-3: the number of boundaries below each element, or equal to it without `with_right_bound`.
+
+    A comparison with every boundary, then ReduceSum.
+    """
     wide = _comparable(op.dtype(0), op.dtype(1))
     data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
@@ -101,11 +106,11 @@ def bucketize(op: Layer, g: Fragment) -> str:
 
 @lowers("SearchSorted", since=15, defined={0: Defined(is_ascending=True)})
 def search_sorted(op: Layer, g: Fragment) -> str:
-    """sort/search-sorted-15.
+    """sort/search-sorted-15: a comparison with every sorted element, then ReduceSum.
 
     sorted   [..., n], or [n] for values of any shape
     values   [..., m]
-    output   [..., m], how many sorted elements are less, or also equal in `right_mode`
+    output   [..., m], the number of sorted elements that are less, or also equal in `right_mode`
     """
     wide = _comparable(op.dtype(0), op.dtype(1))
     ordered, values = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
@@ -115,25 +120,25 @@ def search_sorted(op: Layer, g: Fragment) -> str:
 
 
 def _comparable(first: DType, second: DType) -> DType:
-    """What two element types are compared in."""
+    """Type in which two element types are compared."""
     if first is second and first is not DType.BFLOAT16:
         return first
     return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
 
 
 def _counted_true(op: Layer, g: Fragment, flags: str, axis: int) -> str:
-    """How many are true along an axis."""
+    """Number of true flags along an axis."""
     count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 
 
 @lowers("SparseFillEmptyRows", since=16)
 def sparse_fill_empty_rows(op: Layer, g: Fragment) -> tuple[str, str, str]:
-    """sparse/sparse-fill-empty-rows-16.
+    """sparse/sparse-fill-empty-rows-16: NonZero of the empty rows, Concat, and a TopK that sorts by row.
 
     values   [n], of the elements at `indices` [n, 2] of a matrix of shape `dense` [2]
-    default  one element, which a row without any gets in its first column
-    outputs  indices [m, 2] and values [m] in the order of rows, and which rows were empty, [rows]
+    default  one element, for the first column of an empty row
+    outputs  indices [m, 2] and values [m] in the order of rows, and flags of the empty rows, [rows]
     """
     dense, indices = as_int64(op, g, 1), as_int64(op, g, 2)
     zero, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)
@@ -147,6 +152,7 @@ def sparse_fill_empty_rows(op: Layer, g: Fragment) -> tuple[str, str, str]:
     all_rows = g.squeeze(g.Slice(pairs, g.i64(0), g.i64(1), g.i64(1)), 1)
     default = g.Expand(single(op, g, 3), g.dim(added, 0))
     values = g.Concat(op.x(0), default, axis=0)
+    # a stable sort by row: TopK of all elements
     _, order = g.node("TopK", (all_rows, g.Shape(all_rows)), 2, axis=0, largest=False)
     chosen = g.cast(g.Gather(pairs, order, axis=0), DType.INT64, op.dtype(2))
     return chosen, g.Gather(values, order, axis=0), empty

@@ -1,4 +1,4 @@
-"""Shapes: reading them, giving them, broadcasting to them, filling them.
+"""Shape operators: ShapeOf, Reshape, Squeeze, Transpose, Broadcast, Tile, Range, Eye.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -26,16 +26,16 @@ _RANGED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.FLOAT32: DType.FLOAT32,
     DType.FLOAT64: DType.FLOAT64,
 }  # fmt: skip
-"""What Range computes an element type in; int64 for the rest.
+"""Computation types for Range; int64 for the rest.
 
-onnxruntime takes what it knows of Cast(Shape) for int64, whatever the Cast is to, and refuses to load a Range of int32
-up to it.
+onnxruntime assumes that Cast(Shape) is int64, whatever the target type, and refuses to load a Range of int32 with it as
+limit.
 """
 
 
 @lowers("ShapeOf", alike=True)
 def shape_of(op: Layer, g: Fragment) -> str:
-    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`. A constant where every dim is a number."""
+    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`: Shape; a constant where all dims are known."""
     to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
     sizes = op.sizes(0) if op.has_rank(0) else None
     if sizes is not None and to in NUMPY:
@@ -45,10 +45,10 @@ def shape_of(op: Layer, g: Fragment) -> str:
 
 @lowers("Reshape")
 def reshape(op: Layer, g: Fragment) -> str:
-    """shape/reshape-1.
+    """shape/reshape-1: Reshape.
 
-    pattern   a dim each; -1 for what the others leave. 0 with `special_zero` is the dim of the input at that place,
-              beside which -1 is found even if that dim is 0, as ONNX does not
+    pattern   a dim each; -1 for the remaining one. 0 with `special_zero` copies the dim of the input at that axis. Then
+              -1 is determined even where a copied dim is 0, unlike in ONNX
     """
     special, pattern = op.flag("special_zero"), op.ints(1)
     if pattern is None:
@@ -56,14 +56,14 @@ def reshape(op: Layer, g: Fragment) -> str:
     if pattern.count(-1) > 1 or any(size < -1 for size in pattern):
         raise SpecViolation(f"pattern = {pattern} has to be of dims from 0 on, and -1 at most once", "GI106")
     if not special:
-        # beside a dim of 0 there is nothing for -1 to count: OpenVINO has 1 there
+        # with a dim of 0, -1 is undetermined: OpenVINO uses 1 there
         sizes = [1 if size == -1 and 0 in pattern else size for size in pattern]
         return g.Reshape(op.x(0), g.i64(*sizes), allowzero=0 in sizes)
     return g.Reshape(op.x(0), g.i64(*pattern)) if not op.has_rank(0) else _copying(op, g, pattern)
 
 
 def _copying(op: Layer, g: Fragment, pattern: Sequence[int]) -> str:
-    """A Reshape by a pattern in which 0 is a dim of the input; -1 does without where that may be 0."""
+    """A Reshape by a pattern that copies dims with 0; -1 is resolved beforehand where a copied dim may be 0."""
     copied = [axis for axis, size in enumerate(pattern) if size == 0]
     if any(axis >= op.rank(0) for axis in copied):
         raise SpecViolation(
@@ -81,13 +81,13 @@ def _copying(op: Layer, g: Fragment, pattern: Sequence[int]) -> str:
 
 
 def _rest(op: Layer, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
-    """The dim for -1 in a pattern: what the dims that are not copied leave."""
+    """The dim for -1 in a pattern: the remaining elements after the dims that are not copied."""
     left = product(dim for axis, dim in enumerate(op.shape(0)) if axis not in copied)
     return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
 
 
 def _resolved(op: Layer, g: Fragment, pattern: Sequence[int], copied: Sequence[int]) -> str:
-    """The dims that a pattern with 0 and -1 says, computed."""
+    """The dims for a pattern with 0 and -1, computed at run time."""
     x = op.x(0)
     divisor = prod(size for size in pattern if size > 0)
     rest = _product(g, [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied])
@@ -107,9 +107,9 @@ def _product(g: Fragment, sizes: Sequence[str]) -> str:
 
 @lowers("Squeeze")
 def squeeze(op: Layer, g: Fragment) -> str:
-    """shape/squeeze-1: without axes, or with none, all dims of 1 go. An axis may be listed twice.
+    """shape/squeeze-1: Squeeze; without axes, or with an empty list, of all dims of 1. An axis may be listed twice.
 
-    A dim that is not 1 stays, as OpenVINO runs it; one that is not known is taken for 1.
+    A dim other than 1 is kept, as by OpenVINO at run time; an unknown dim is assumed to be 1.
     """
     if not op.has(1) or op.ints(1) == []:
         return g.Squeeze(op.x(0))
@@ -120,7 +120,7 @@ def squeeze(op: Layer, g: Fragment) -> str:
 
 @lowers("Squeeze", since=15)
 def squeeze_or_skip(op: Layer, g: Fragment) -> str:
-    """shape/squeeze-15: `allow_axis_skip` lets dims stay that are not 1; without it they are an error."""
+    """shape/squeeze-15: Squeeze; `allow_axis_skip` keeps dims other than 1, which otherwise are an error."""
     if not op.has(1) or op.ints(1) == []:
         return g.Squeeze(op.x(0))
     if not op.flag("allow_axis_skip", False):
@@ -141,13 +141,16 @@ def _listed(op: Layer) -> list[int]:
 
 @lowers("Unsqueeze", alike=True)
 def unsqueeze(op: Layer, g: Fragment) -> str:
-    """shape/unsqueeze-1."""
+    """shape/unsqueeze-1: Unsqueeze."""
     return g.Unsqueeze(op.x(0), vector(op, g, 1))
 
 
 @lowers("Transpose")
 def transpose(op: Layer, g: Fragment) -> str:
-    """movement/transpose-1: an empty order turns the axes around. An order that is computed makes a Gather."""
+    """movement/transpose-1: Transpose; an empty order reverses the axes.
+
+    An order that is not constant, which ONNX lacks, becomes a Gather of the flattened data.
+    """
     order = op.ints(1)
     if order is not None:
         return g.Transpose(op.x(0), perm=[op.axis(axis, len(order)) for axis in order] or None)
@@ -156,6 +159,7 @@ def transpose(op: Layer, g: Fragment) -> str:
     computed = vector(op, g, 1)
     computed = g.Slice(g.Concat(computed, backwards, axis=0), g.i64(0), g.i64(rank), g.i64(0))
     dims = g.Shape(x)
+    # strides of the axes in the flattened data
     strides = [_product(g, [g.dim(x, after) for after in range(axis + 1, rank)]) for axis in range(rank)]
     sizes = g.Gather(dims, computed, axis=0)
     steps = g.Gather(g.concat(*strides), computed, axis=0)
@@ -168,19 +172,19 @@ def transpose(op: Layer, g: Fragment) -> str:
 
 @lowers("Broadcast")
 def broadcast(op: Layer, g: Fragment) -> str:
-    """movement/broadcast-1 and -3.
+    """movement/broadcast-1 and -3: Expand.
 
     data    [d0, ..., dr-1]
     target  the dims of the result; with `bidirectional` dims to broadcast with, as in ONNX
-    axes    with `explicit`, where the dims of data are among those of the result
+    axes    with `explicit`, the axes of the result that the dims of data belong to
     """
     mode = op.text("mode", "numpy", among=("numpy", "explicit", "none", "pdpd", "bidirectional"))
-    mode = "explicit" if mode == "none" else mode  # broadcast-1 is written so
+    mode = "explicit" if mode == "none" else mode  # files write broadcast-1 so
     return carried(g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=HALF)
 
 
 def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
-    """The data with a dim of 1 where the result has one more."""
+    """The data with dims of 1 inserted for the missing axes of the result."""
     if mode not in ("explicit", "pdpd"):
         return x
     rank = op.size(1, 0)
@@ -196,7 +200,7 @@ def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
 
 @lowers("Tile")
 def tile(op: Layer, g: Fragment) -> str:
-    """movement/tile-1: the shorter one of the shape and the repeats gets ones in front."""
+    """movement/tile-1: Tile; the shorter one of shape and repeats is padded with ones in front."""
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
         raise LoweringRefused("the number of repeats is not known")
@@ -209,21 +213,21 @@ def tile(op: Layer, g: Fragment) -> str:
 
 @lowers("Range")
 def range_of_one_type(op: Layer, g: Fragment) -> str:
-    """generation/range-1: start, stop and step of the type of the result."""
+    """generation/range-1: Range; start, stop and step have the type of the result."""
     return _range(op, g, op.dtype(0))
 
 
 @lowers("Range", since=4)
 def range_to(op: Layer, g: Fragment) -> str:
-    """generation/range-4: start, stop and step of any types, converted to `output_type` first.
+    """generation/range-4: Range; start, stop and step of any types are converted to `output_type` first.
 
-    Integers of floats that a run computes are an exception: OpenVINO counts in float32 and rounds each element.
+    With integer output from floats that are not constant, OpenVINO counts in float32 and rounds each element.
     """
     to = op.type_of("output_type")
     is_known = all(op.value(i) is not None for i in range(3))
     step = op.known_number(2) if is_known and not to.is_float else None
     if step is not None and abs(step) < 1:
-        return g.cast(g.i64(), DType.INT64, to)  # what a step of 0 gives is not defined; OpenVINO gives no elements
+        return g.cast(g.i64(), DType.INT64, to)  # a step of 0 is undefined; OpenVINO returns no elements
     if to.is_float or is_known or not any(op.dtype(i).is_float for i in range(3)):
         return _range(op, g, to)
     counted_in_floats = g.Range(*(g.cast(single(op, g, i), op.dtype(i), DType.FLOAT32) for i in range(3)))
@@ -237,7 +241,7 @@ def _range(op: Layer, g: Fragment, to: DType) -> str:
 
 @lowers("Eye", since=9)
 def eye(op: Layer, g: Fragment) -> str:
-    """generation/eye-9: ones where column - row is the third input, in a batch of matrices by the fourth."""
+    """generation/eye-9: Equal of iotas: ones where column - row is the third input; the fourth is a batch shape."""
     to = op.type_of("output_type")
     rows, columns, offset = (g.Reshape(as_int64(op, g, i), g.i64(1)) for i in range(3))
     here = g.Equal(counted(g, columns), g.Add(g.unsqueeze(counted(g, rows), 1), offset))
@@ -250,14 +254,14 @@ def eye(op: Layer, g: Fragment) -> str:
 
 @lowers("ConvertPromoteTypes", since=14, alike=True)
 def promoted(op: Layer, g: Fragment) -> tuple[str, str]:
-    """type/convert-promote-types-14: both inputs in the type that they have in common."""
+    """type/convert-promote-types-14: Cast of both inputs to their common type."""
     first, second = op.dtype(0), op.dtype(1)
     to = _common(op, first, second)
     return g.cast(op.x(0), first, to), g.cast(op.x(1), second, to)
 
 
 def _common(op: Layer, first: DType, second: DType) -> DType:
-    """By the rules of the page: floats over integers over booleans, then the more bits."""
+    """Common type by the rules of the page: floats before integers before booleans, then by number of bits."""
     if first is second:
         return first
     if op.flag("pytorch_scalar_promotion", False) and (op.rank(0) == 0) != (op.rank(1) == 0):

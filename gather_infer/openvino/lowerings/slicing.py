@@ -1,4 +1,4 @@
-"""Slices, padding, and elements in another order.
+"""Slices, padding, and reordering of elements: Slice, StridedSlice, Reverse, Roll, Pad.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/
 """
@@ -27,7 +27,7 @@ _HIGHEST: Final = int(np.iinfo(np.int64).max)
 
 @lowers("Slice", since=8, alike=True)
 def slice_along(op: Layer, g: Fragment) -> str:
-    """slice-8: as in ONNX; without axes along the first ones."""
+    """slice-8: Slice; without axes along the first ones."""
     axes = vector(op, g, 4) if op.has(4) else ""
     return g.Slice(op.x(0), vector(op, g, 1), vector(op, g, 2), axes or _first_axes(op, g), vector(op, g, 3))
 
@@ -39,11 +39,11 @@ def _first_axes(op: Layer, g: Fragment) -> str | None:
 
 @lowers("StridedSlice")
 def strided_slice(op: Layer, g: Fragment) -> str:
-    """strided-slice-1.
+    """strided-slice-1: Slice, then Squeeze and Unsqueeze.
 
-    begin, end, strides   vectors, an entry each for an axis of the data, unless a mask says otherwise
-    masks                 1 at an entry: begin_mask and end_mask, it does not count; new_axis_mask, it makes a dim of 1;
-                          shrink_axis_mask, it takes one index, whose dim goes; ellipsis_mask, all axes between
+    begin, end, strides   vectors, one entry for each axis of the data, unless a mask changes that
+    masks                 1 at an entry: begin_mask and end_mask ignore it; new_axis_mask inserts a dim of 1;
+                          shrink_axis_mask takes one index and drops the dim; ellipsis_mask stands for all axes between
     """
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
@@ -60,7 +60,7 @@ def strided_slice(op: Layer, g: Fragment) -> str:
 
 @dataclass(slots=True)
 class _Plan:
-    """entries, and the axes of the data that they slice; axes of the data that go; axes of the result that are new"""
+    """Slicing plan: entries and the axes of the data that they slice, axes to drop, new axes of the result."""
 
     entries: list[int] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
@@ -95,7 +95,7 @@ def _mask(op: Layer, name: str, count: int) -> list[bool]:
 
 
 def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, str]:
-    """Begin, end and step of one of `whole` entries, vectors of one."""
+    """Begin, end and step of one of `total` entries, vectors of one element."""
     count = entry + 1
     begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, whole)
     if _mask(op, "shrink_axis", count)[entry]:
@@ -112,7 +112,7 @@ def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, s
 
 
 def _entry(op: Layer, g: Fragment, index: int, entry: int, whole: int) -> str:
-    """One of `whole` elements of an input, a vector of one."""
+    """One of `total` elements of an input, a vector of one element."""
     elements = op.ints(index, count=whole)
     if elements is not None:
         return g.i64(elements[entry])
@@ -120,7 +120,7 @@ def _entry(op: Layer, g: Fragment, index: int, entry: int, whole: int) -> str:
 
 
 def _after(op: Layer, g: Fragment, begin: str, entry: int) -> str:
-    """Where the one index ends that begins there; -1 is followed by the end."""
+    """End of a slice of one index; the one after index -1 is the end of the axis."""
     elements = [0] * (entry + 1) if _mask(op, "begin", entry + 1)[entry] else op.ints(1)
     if elements is not None:
         return g.i64(_HIGHEST if elements[entry] == -1 else elements[entry] + 1)
@@ -135,7 +135,7 @@ def _by_sign(g: Fragment, step: str, known: int | None, forwards: int, backwards
 
 @lowers("Reverse")
 def reverse(op: Layer, g: Fragment) -> str:
-    """reverse-1: axes as a list, or as a mask of all of them."""
+    """reverse-1: Slice with step -1; axes are a list, or a mask of all axes."""
     if op.text("mode", among=("index", "mask")) == "mask":
         axes = [axis for axis, flag in enumerate(op.known(1).reshape(-1)) if flag]
     else:
@@ -152,7 +152,7 @@ def _reversed(g: Fragment, x: str, axes: Sequence[int]) -> str:
 
 @lowers("ReverseSequence", defined={1: Defined(0, size=(0, "seq_axis"))})
 def reverse_sequence(op: Layer, g: Fragment) -> str:
-    """reverse-sequence-1: any two axes; ONNX has the first two alone."""
+    """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX takes the first two axes alone."""
     rank = op.rank(0)
     batch, time = op.axis(op.integer("batch_axis", 0), rank), op.axis(op.integer("seq_axis", 1), rank)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
@@ -167,7 +167,7 @@ def reverse_sequence(op: Layer, g: Fragment) -> str:
 
 @lowers("Roll", since=7)
 def roll(op: Layer, g: Fragment) -> str:
-    """roll-7: shifts of the same axis add up; what leaves at one end comes back at the other."""
+    """roll-7: a Concat of two Slices for each axis; shifts of the same axis add up."""
     x, rank = op.x(0), op.rank(0)
     shifts, axes = op.ints(1), op.ints(2)
     if axes is not None and shifts is not None:
@@ -188,7 +188,7 @@ def roll(op: Layer, g: Fragment) -> str:
 
 
 def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
-    """The elements from one on, then those before it, both counted modulo the length of the axis."""
+    """The elements from `first` on, then those before it, counted modulo the length of the axis."""
     at = g.Mod(first, g.Max(g.dim(x, axis), g.i64(1)))
     ends = g.Slice(x, at, g.i64(_HIGHEST), g.i64(axis)), g.Slice(x, g.i64(0), at, g.i64(axis))
     return g.Reshape(g.Concat(*ends, axis=axis), g.Shape(x), allowzero=1)
@@ -196,7 +196,10 @@ def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
 
 @lowers("Pad")
 def pad(op: Layer, g: Fragment) -> str:
-    """pad-1, and pad-12, where negative pads crop. ONNX has no `symmetric`, and crops before it reflects."""
+    """pad-1, and pad-12, where negative pads crop: Pad, or a Gather along each axis.
+
+    ONNX lacks `symmetric`, and it crops before it reflects; for both the Gather is used.
+    """
     mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
     count = op.rank(0) if op.has_rank(0) else None
     begins, ends = op.ints(1, count=count), op.ints(2, count=count)
@@ -216,7 +219,7 @@ def pad(op: Layer, g: Fragment) -> str:
 
 
 def _source(g: Fragment, mode: str, size: str, low: str, high: str) -> str:
-    """Where along an axis each element of the result comes from, `low` elements before the first one on."""
+    """Source index of each element along an axis, from `low` elements before the first one on."""
     one = g.i64(1)
     at = g.Sub(counted(g, g.Add(g.Add(size, low), high)), low)
     last = g.Sub(size, one)

@@ -1,6 +1,6 @@
-"""Greedy suppression of boxes: the best is taken, those that it covers are dropped, and so on.
+"""Greedy non-maximum suppression in a Loop: select the best box, drop the boxes that overlap it, repeat.
 
-A row is what is decided on its own, a class of an image. All rows go through one Loop together.
+A row is one independent problem, a class of an image. One Loop processes all rows at once.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gather_infer.tensor import DType
 
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
 LOWEST: Final = float(np.finfo(np.float32).min)
-"""Stands for the score of what is out."""
+"""Score of an excluded candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the Loop stands.
+    """Loop-carried state.
 
-    scores  [rows, candidates], as they are by now
-    left    [rows, candidates], those that may still be taken
-    more    what else a suppression carries
+    scores        [rows, candidates], current ones
+    is_candidate  [rows, candidates], those that can still be selected
+    extra         further values that a suppression carries
     """
 
     scores: str
@@ -35,14 +35,14 @@ class State:
 
 
 Suppress: TypeAlias = "Callable[[Fragment, str, str, State], State]"
-"""What is left when the candidate at [rows, 1] is taken, in the rows [rows, 1] where there was one."""
+"""The state after selecting the candidate at [rows, 1], in the rows where [rows, 1] marks a valid one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken, in that order, each [rows, turns].
+    """The selected candidates in order of selection, each [rows, turns].
 
-    index  of the candidate; score, and whether it is one: a row with fewer is filled up
+    index  of the candidate; score; and validity: rows with fewer candidates are filled up
     """
 
     index: str
@@ -51,11 +51,11 @@ class Taken:
 
 
 def take(g: Fragment, start: State, turns: str, suppress: Suppress, ranks: Sequence[int] = ()) -> Taken:
-    """Takes candidates by score, the first of those that are equal.
+    """Select candidates by score, the first one among equals.
 
-    start  has a candidate in each row at least
-    turns  of the Loop, an int64 scalar: so many are taken of a row at most, and one turn is made in any case
-    ranks  of what the state carries besides, all of it float32
+    start  has at least one candidate in each row
+    turns  int64 scalar: the maximum number of selections in a row; the Loop runs at least once
+    ranks  of the extra values of the state, all float32
     """
     places = count(g, g.dim(start.scores, 1))
     one = g.scalar(1, _INT)
@@ -74,6 +74,7 @@ def take(g: Fragment, start: State, turns: str, suppress: Suppress, ranks: Seque
     carried += [(value, _FLOAT, rank) for value, rank in zip(start.more, ranks, strict=True)]
     results = repeat(g, g.Max(turns, one), carried, step, 3)[-3:]
     index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
+    # drops the one selection that the Loop makes for turns == 0
     in_time = g.Less(count(g, g.dim(index, 1)), turns)
     return Taken(index, score, g.And(is_one, in_time))
 
@@ -86,20 +87,20 @@ class Boxes:
     areas: str
 
     def at(self, g: Fragment, pick: str) -> Boxes:
-        """One of each row, [rows, 1]."""
+        """One box of each row, [rows, 1]."""
         corners = tuple(g.GatherElements(one, pick, axis=1) for one in self.corners)
         return Boxes(corners, g.GatherElements(self.areas, pick, axis=1))
 
     def along(self, g: Fragment, axis: int) -> Boxes:
-        """With one more axis, to be paired with others."""
+        """The boxes with one more axis, to pair them with others by broadcasting."""
         return Boxes(tuple(g.unsqueeze(one, axis) for one in self.corners), g.unsqueeze(self.areas, axis))
 
 
 def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
     """Boxes [..., 4].
 
-    offset   1 where the corners are the numbers of pixels that belong to the box
-    ordered  a box whose corners are exchanged has no area
+    offset   1 where corners are inclusive pixel indices
+    ordered  a box with exchanged corners has area 0
     """
     x0, y0, x1, y1 = corners = tuple(g.squeeze(part(g, boxes, k, k + 1, -1), -1) for k in range(4))
     width, height = (g.Sub(end, start) for start, end in ((x0, x1), (y0, y1)))
@@ -120,8 +121,8 @@ def overlap(
     """Intersection over union.
 
     offset    as for `boxes_of`
-    touching  it is 0 for boxes that do not meet, offset or not
-    positive  it is 0 for boxes without a positive area
+    touching  0 for boxes that do not meet, whatever the offset
+    positive  0 for boxes without a positive area
     """
     zero = g.scalar(0, _FLOAT)
     sides = []
@@ -140,7 +141,7 @@ def overlap(
 
 
 def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kind: bool | float) -> Suppress:
-    """Drops what overlaps more than a limit; `at_limit`: or just as much. For `kind` see `overlap`."""
+    """Suppression that drops boxes above an overlap limit, with `at_limit` also at it; `kind` as in `overlap`."""
 
     def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
         share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # flags and one number, as `overlap` has them
@@ -151,15 +152,15 @@ def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kin
 
 
 def widest(g: Fragment, left: str) -> str:
-    """How many candidates the row has that has most of them, [1], of [..., candidates]; 1 at least.
+    """The largest number of candidates in a row, [1], from flags [..., candidates]; at least 1.
 
-    A Loop over those alone is shorter than one over all by what the threshold leaves out.
+    TopK cuts the rows to this length, which shortens the Loop by the candidates below the threshold.
     """
     number = g.ReduceSum(g.Cast(left, to=int(_INT)), g.i64(-1), keepdims=0)
     return g.ReduceMax(g.Concat(g.i64(1), g.as_vector(number), axis=0), keepdims=1)
 
 
 def padded(g: Fragment, x: str, value: float, axis: int) -> str:
-    """`x` with one more element along an axis, so that it has one at all."""
+    """`x` with one more element along an axis, so that the axis is not empty."""
     shape = [g.dims(x, 0, axis), g.i64(1), g.dims(x, axis + 1)]
     return g.Concat(x, g.Expand(g.scalar(value, _FLOAT), g.concat(*shape)), axis=axis)

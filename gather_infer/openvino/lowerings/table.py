@@ -1,4 +1,4 @@
-"""The table of lowerings: what is found for an operator at an opset of OpenVINO."""
+"""Lowering table: lookup of a lowering by operator and opset of OpenVINO."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 
 Lowering: TypeAlias = Callable[[Layer, Fragment], "str | Sequence[str]"]
-"""Writes what a layer computes into a fragment and gives the names of its outputs, "" for one that nobody reads.
+"""Builds a function for a layer and returns the names of its outputs, "" for an unread one.
 
-A pure function of the layer. Raises LoweringRefused for what it cannot do, by name.
+A pure function of the layer. Raises LoweringRefused, with the reason, for a layer that it cannot lower.
 """
 
 LOWEST_OPSET = 18
-"""The opset of ai.onnx that lowerings are written for, if they do not say otherwise."""
+"""The opset of ai.onnx that lowerings are written for by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A lowering and what holds of it.
+    """A lowering and its properties.
 
-    since     the opset of OpenVINO that has this version of the operator first
-    is_alike  the fragment fails where OpenVINO fails, and nowhere else; see `Body`
-    opset     the lowest opset of ai.onnx that it writes for
-    defined   elements for which alone OpenVINO defines a result, by position of an input
+    since               the first opset of OpenVINO with this version of the operator
+    preserves_failures  the function fails exactly where OpenVINO fails; see `LoweredBody`
+    opset               the lowest opset of ai.onnx that it writes for
+    preconditions       elements for which alone OpenVINO defines a result, by position of an input
     """
 
     since: int
@@ -38,7 +38,7 @@ class Entry:
 
 
 class Lowerings:
-    """Lowerings by the type of a layer, as IR files write it, the newest version first."""
+    """Lowerings by layer type, as spelled in IRs, the newest version first."""
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[Entry, ...]] = {}
@@ -51,9 +51,9 @@ class Lowerings:
         opset: int = LOWEST_OPSET,
         defined: Mapping[int, Defined] | None = None,
     ) -> Callable[[Lowering], Lowering]:
-        """Decorator: the function lowers layers of these types from an opset of OpenVINO on; for the rest see `Entry`.
+        """Decorator: register a lowering of layer types from an opset of OpenVINO on; see `LoweringEntry` for the rest.
 
-        Raises ValueError when there is one for the same type and opset.
+        Raises ValueError when the table has one for the same type and opset.
         """
 
         def add(function: Lowering) -> Lowering:
@@ -70,7 +70,7 @@ class Lowerings:
         self._entries[type_name] = tuple(sorted((*known, entry), key=lambda one: -one.since))
 
     def find(self, type_name: str, version: int) -> Entry | None:
-        """The lowering in force at an opset of OpenVINO, or None."""
+        """The lowering that applies at an opset of OpenVINO, or None."""
         return next((entry for entry in self._entries.get(type_name, ()) if entry.since <= version), None)
 
     @property
@@ -83,7 +83,7 @@ class Lowerings:
 
     @staticmethod
     def joined(tables: Iterable[Lowerings]) -> Lowerings:
-        """One table of several. Raises ValueError for what two of them have."""
+        """One table from several. Raises ValueError for a version that two of them have."""
         whole = Lowerings()
         for table in tables:
             for type_name, entries in table._entries.items():

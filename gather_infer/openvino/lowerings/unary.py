@@ -38,7 +38,7 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, alike=True)
 def function(op: Layer, g: Fragment) -> str:
-    """arithmetic/cos-1 and the like; of integers the result in floating point, rounded to the nearest one there is."""
+    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats and rounded to the nearest one."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
@@ -46,26 +46,26 @@ def function(op: Layer, g: Fragment) -> str:
     wide = DType.FLOAT64 if dtype in _WIDE and carriers is HALF else DType.FLOAT32
     (result,) = g.node(kind, (g.cast(x, dtype, wide),))
     nearest = g.Round(result)
-    if dtype in _NARROW:  # a Cast would wrap around
+    if dtype in _NARROW:  # saturate, where a Cast would wrap around
         nearest = g.Clip(nearest, *(g.scalar(end, wide) for end in INTEGER_RANGE[dtype]))
     return g.cast(nearest, wide, dtype)
 
 
 @lowers("Abs", alike=True)
 def absolute(op: Layer, g: Fragment) -> str:
-    """arithmetic/abs-1."""
+    """arithmetic/abs-1: Abs."""
     return carried(g, op.dtype(0), g.Abs, op.x(0), by=HALF)
 
 
 @lowers("Sign", alike=True)
 def sign(op: Layer, g: Fragment) -> str:
-    """arithmetic/sign-1."""
+    """arithmetic/sign-1: Sign."""
     return carried(g, op.dtype(0), g.Sign, op.x(0), by=HALF)
 
 
 @lowers("Negative", alike=True)
 def negative(op: Layer, g: Fragment) -> str:
-    """arithmetic/negative-1."""
+    """arithmetic/negative-1: Neg; 0 - x for unsigned integers."""
     dtype = op.dtype(0)
     if dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
         return g.Sub(g.scalar(0, dtype), op.x(0))
@@ -74,7 +74,7 @@ def negative(op: Layer, g: Fragment) -> str:
 
 @lowers("Ceiling", "Floor", alike=True)
 def rounded_away(op: Layer, g: Fragment) -> str:
-    """arithmetic/{ceiling,floor}-1; integers stay."""
+    """arithmetic/{ceiling,floor}-1: Ceil, Floor; integers are unchanged."""
     if not op.dtype(0).is_float:
         return op.x(0)
     return carried(g, op.dtype(0), g.Ceil if op.type == "Ceiling" else g.Floor, op.x(0), by=HALF)
@@ -82,7 +82,7 @@ def rounded_away(op: Layer, g: Fragment) -> str:
 
 @lowers("Round", since=5, alike=True)
 def rounded(op: Layer, g: Fragment) -> str:
-    """arithmetic/round-5: halves to the even neighbour, as in ONNX, or away from 0; integers stay."""
+    """arithmetic/round-5: Round for halves to even, Floor, Abs and Sign for halves away from 0; integers unchanged."""
     dtype = op.dtype(0)
     if not dtype.is_float:
         return op.x(0)
@@ -90,7 +90,7 @@ def rounded(op: Layer, g: Fragment) -> str:
         return carried(g, dtype, g.Round, op.x(0), by=HALF)
 
     def away(x: str) -> str:
-        # |x| + 0.5 would be rounded itself, up to the next integer just below a half
+        # not floor(|x| + 0.5): the sum itself rounds up for numbers just below a half
         magnitude = g.Abs(x)
         below = g.Floor(magnitude)
         half = g.scalar(0.5, HALF.get(dtype, dtype))
@@ -102,13 +102,13 @@ def rounded(op: Layer, g: Fragment) -> str:
 
 @lowers("IsNaN", since=10, alike=True)
 def is_nan(op: Layer, g: Fragment) -> str:
-    """comparison/isnan-10."""
+    """comparison/isnan-10: IsNaN."""
     return g.IsNaN(op.x(0))
 
 
 @lowers("IsInf", since=10, alike=True)
 def is_inf(op: Layer, g: Fragment) -> str:
-    """comparison/isinf-10."""
+    """comparison/isinf-10: IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.IsInf(
@@ -118,7 +118,7 @@ def is_inf(op: Layer, g: Fragment) -> str:
 
 @lowers("IsFinite", since=10, alike=True)
 def is_finite(op: Layer, g: Fragment) -> str:
-    """comparison/isfinite-10."""
+    """comparison/isfinite-10: neither IsNaN nor IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
@@ -126,16 +126,16 @@ def is_finite(op: Layer, g: Fragment) -> str:
 
 @lowers("Identity", since=16, alike=True)
 def identity(op: Layer, g: Fragment) -> str:
-    """util/identity-16."""
+    """util/identity-16: the input."""
     return op.x(0)
 
 
 @lowers("ErfInv", since=17, alike=True)
 def erf_inv(op: Layer, g: Fragment) -> str:
-    """arithmetic/erfinv-17: infinite at -1 and 1, NaN beyond them.
+    """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN beyond them.
 
-    By the polynomials of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one for
-    w < 5 and one for the rest.
+    The polynomials are those of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one
+    for w < 5 and one for the rest.
     """
 
     def inverse(x: str) -> str:
@@ -153,7 +153,7 @@ def erf_inv(op: Layer, g: Fragment) -> str:
 
 
 def _polynomial(g: Fragment, x: str, coefficients: tuple[float, ...]) -> str:
-    """By Horner's rule; the coefficient of the highest power first."""
+    """Polynomial by Horner's rule; the coefficient of the highest power comes first."""
     value = g.scalar(coefficients[0], DType.FLOAT32)
     for coefficient in coefficients[1:]:
         value = g.Add(g.Mul(value, x), g.scalar(coefficient, DType.FLOAT32))

@@ -1,4 +1,4 @@
-"""Operators that ONNX cannot stand in for."""
+"""Operators that ONNX cannot express."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ REASONS: Final = {"StringTensorUnpack": "ONNX has no operator that gives the byt
 
 @lowers(*REASONS)
 def unsupported(op: Layer, g: Fragment) -> NoReturn:
-    """Refuses with the reason."""
+    """Refused with the reason in REASONS."""
     raise LoweringRefused(REASONS[op.type])

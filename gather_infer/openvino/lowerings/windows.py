@@ -1,4 +1,4 @@
-"""Windows that slide over spatial axes: strides, dilations and pads as a layer has them."""
+"""Sliding windows over spatial axes: strides, dilations and pads of convolutions and pools."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PADS = (EXPLICIT, VALID, SAME_UPPER, SAME_LOWER, "notset")
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Of `k` spatial axes, a number each.
+    """Window parameters of `k` spatial axes, a number for each.
 
-    auto_pad      "explicit" and "valid" tell what `begin` and `end` are; else they are what ONNX has of the same name
+    auto_pad      with "explicit" and "valid", `begin` and `end` hold the pads; else ONNX's auto_pad of the same name
     """
 
     strides: tuple[int, ...]
@@ -33,7 +33,7 @@ class Windows:
 
     @property
     def pads(self) -> list[int] | None:
-        """ONNX's attribute; None where `auto_pad` says it."""
+        """ONNX's attribute; None where `auto_pad` determines the pads."""
         return [*self.begin, *self.end] if self.is_explicit else None
 
     @property
@@ -41,13 +41,13 @@ class Windows:
         return None if self.is_explicit else self.auto_pad.upper()
 
     def reach(self, kernel: Sequence[int]) -> list[int]:
-        """How many elements a window spans along each axis."""
+        """Elements that a window spans along each axis: dilation * (kernel - 1) + 1."""
         return [d * (k - 1) + 1 for d, k in zip(self.dilations, kernel, strict=True)]
 
     def explicit(self, spatial: Shape, kernel: Sequence[int]) -> Windows | None:
-        """With the pads in numbers; None where they follow from a dim that is not known.
+        """The windows with numeric pads; None where these depend on an unknown dim.
 
-        For same_upper and same_lower there are ceil(n / stride) windows, and no more pads than these need.
+        For same_upper and same_lower there are ceil(n / stride) windows, with the minimal pads.
         """
         if self.is_explicit:
             return self
@@ -67,7 +67,7 @@ class Windows:
     def padded(
         self, g: Fragment, x: str, kernel: Sequence[int], fill: str | None = None, end: str | None = None
     ) -> Padded:
-        """Data [N, C, d1, ..., dk] with the pads of these windows around them; `end` for other ones behind them."""
+        """Data [N, C, d1, ..., dk] with explicit pads, and windows without; `end` overrides the pads at the end."""
         rank = len(self.strides)
         bare = replace(self, begin=(0,) * rank, end=(0,) * rank, auto_pad=EXPLICIT)
         axes = g.i64(*range(2, 2 + rank))
@@ -88,7 +88,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Data with pads around them, windows that need none, and how many elements were put before each spatial axis."""
+    """Padded data, windows without pads, and the number of elements added before each spatial axis."""
 
     data: str
     slide: Windows
@@ -96,14 +96,14 @@ class Padded:
 
 
 def spatial_of(op: Layer, rank: int) -> Shape:
-    """The dims of data [N, C, d1, ..., dk]. Raises SpecViolation when k is another number."""
+    """The spatial dims of data [N, C, d1, ..., dk]. Raises SpecViolation for another rank."""
     if op.rank(0) != rank + 2:
         raise SpecViolation(f"data of rank {op.rank(0)} have not {rank} spatial axes", "GI305")
     return op.shape(0)[2:]
 
 
 def windows(op: Layer, rank: int) -> Windows:
-    """The attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
+    """The window attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
     if rank < 0:
         raise SpecViolation(f"there are {rank} spatial axes", "GI305")
     auto_pad = op.text("auto_pad", EXPLICIT, among=_PADS)
@@ -116,5 +116,5 @@ def windows(op: Layer, rank: int) -> Windows:
 
 
 def of_length(op: Layer, name: str, rank: int, default: int, *, least: int | None = None) -> tuple[int, ...]:
-    """A number for each spatial axis. Raises SpecViolation when there are not so many, or one is below the least."""
+    """A number for each spatial axis. Raises SpecViolation for another length, or a number below `lower`."""
     return tuple(op.integers(name, count=rank, least=least)) if op.integers(name, ()) else (default,) * rank

@@ -1,4 +1,4 @@
-"""The last layers of YOLO networks.
+"""The last layers of YOLO networks: RegionYolo and ReorgYolo.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -21,13 +21,13 @@ lowers = lowerings.lowers
 
 @lowers("RegionYolo")
 def region_yolo(op: Layer, g: Fragment) -> str:
-    """detection/region-yolo-1.
+    """detection/region-yolo-1: Sigmoid and Softmax of slices of the channels.
 
     data    [n, regions * (coords + 1 + classes), h, w]
-    result  the same with `do_softmax` false; else axes `axis` to `end_axis` are one
+    result  the same with `do_softmax` false; else axes `axis` to `end_axis` are merged
 
-    Of each region the first two coordinates and the confidence go through a sigmoid; the classes through one too, or
-    through a softmax.
+    In each region, a sigmoid applies to the first two coordinates and the confidence; a sigmoid or a softmax to the
+    classes.
     """
     classes, coords = op.integer("classes"), op.integer("coords")
     softmax = op.flag("do_softmax", True)
@@ -62,12 +62,12 @@ def _flat(op: Layer, g: Fragment) -> str:
 
 @lowers("ReorgYolo")
 def reorg_yolo(op: Layer, g: Fragment) -> str:
-    """detection/reorg-yolo-1: space to depth as Darknet does it.
+    """detection/reorg-yolo-1: space to depth as in Darknet, by Reshape and Transpose.
 
     data    [n, c, h, w], c divisible by stride^2, h and w by the stride
     result  [n, c * stride^2, h / stride, w / stride]
 
-    The elements of data are taken for [n, c / stride^2, h, stride, w, stride]; places in a block become the first axes.
+    The data is read as [n, c / stride^2, h, stride, w, stride]; the positions in a block become the first axes.
     """
     strides = op.integers("stride" if op.call.attr("stride", None) is not None else "strides", least=1)
     if not strides:

@@ -1,4 +1,4 @@
-"""Compressed weights: integers or small floats, a zero point and a scale, which a model multiplies out when it runs."""
+"""Compressed weights: integers or small floats with a zero point and a scale, dequantized by the model at run time."""
 
 from gather_infer.openvino.weights.reshaped import with_reshaped_constants
 from gather_infer.openvino.weights.rewritten import Compression, Form, with_weights

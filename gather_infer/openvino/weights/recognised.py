@@ -1,4 +1,4 @@
-"""Compressed weights as IR files have them: Const -> Convert -> (Subtract) -> Multiply -> (Reshape) -> (Convert)."""
+"""Matching of compressed weights in IRs: Const -> Convert -> (Subtract) -> Multiply -> (Reshape) -> (Convert)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FLOATS: Final = ("f16", "f32")
 class Table:
     """A constant of the file.
 
-    name      of the value
-    held      the initializer: its elements, or packed bytes where ONNX lacks the element type
-    element   the number of the element type in ONNX, 0 where it has none
+    name         of the value
+    initializer  its elements, or packed bytes where ONNX lacks the element type
+    element      the number of the element type in ONNX, 0 where it has none
     """
 
     name: str
@@ -40,10 +40,10 @@ class Weight:
     data, zero, scale   `(data - zero) * scale`, elementwise with broadcasting; zero is None where there is none
     converts            the Converts of data and of zero
     multiply            the node that multiplies
-    chain               all nodes that only this weight needs, in order, the last one gives `result`
+    chain               all nodes that only this weight needs, in order; the last one computes `result`
     shape               of the result
-    is_half             it is multiplied in f16 and converted to f32 at the end
-    path                the graph of the chain; its constants may be of a graph around that
+    is_half             multiplied in f16 and converted to f32 at the end
+    path                the graph of the chain; its constants may belong to an enclosing graph
     """
 
     data: Table
@@ -63,9 +63,9 @@ class Weight:
 
 
 class Recogniser:
-    """Finds the weights in one graph of a model in the dialect, the main one or a body.
+    """Finds the compressed weights in one graph of a model in the dialect, the main one or a body.
 
-    known   the graphs of the model, this one and those around it among them
+    graphs   of the model, this one and the enclosing ones among them
     """
 
     def __init__(self, known: Mapping[GraphPath, GraphProto], path: GraphPath, index: GraphIndex) -> None:
@@ -76,7 +76,7 @@ class Recogniser:
         self.made = {name: node for node in self.nodes for name in node.output}
 
     def weights(self) -> Iterator[Weight]:
-        """Every weight, in the order of the file."""
+        """Every compressed weight, in the order of the file."""
         for node in self.nodes:
             if self._is(node, "Multiply"):
                 for main, scale in ((0, 1), (1, 0)):
@@ -115,12 +115,12 @@ class Recogniser:
         shape = self._below(chain, shape)
         is_half = kind == "f16"
         if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
-            return None  # it is used in f16
+            return None  # its readers use it in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
         return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.path)
 
     def _below(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Adds the Reshape and the Convert that may follow; the shape behind them."""
+        """Append the Reshape and the Convert that may follow; returns the resulting shape."""
         after = self._only_reader(chain[-1])
         if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
             target = self._table(after.input[1])
@@ -150,7 +150,7 @@ class Recogniser:
         return None if packed is None else Table(name, packed, 0, sizes)
 
     def _held(self, name: str) -> TensorProto | None:
-        """The initializer that a name means here."""
+        """The initializer that a name refers to in this graph."""
         home = self.index.home(self.path, name)
         position = None if home is None else home.initializers.get(name)
         if home is None or position is None:
@@ -165,7 +165,7 @@ class Recogniser:
         return len(node.input) == _INPUTS[op_type] and len(node.output) == 1
 
     def _only_reader(self, node: NodeProto) -> NodeProto | None:
-        """The one node that reads the output of a node; None when there are several, or it is an output."""
+        """The one node that reads the output of a node; None when there are several, or when it is a graph output."""
         name = node.output[0]
         readers = list(self.index.readers(self.path, name))
         if len(readers) != 1 or self.index.is_output(self.path, name):

@@ -1,6 +1,6 @@
-"""Constants of narrow elements that a layer gives other dims: the bytes stay, so that the constant can have these dims.
+"""Constant folding of Reshape, Unsqueeze and Squeeze of narrow constants: the bytes stay, only the dims change.
 
-onnxruntime has no Reshape of 4 bits, and a weight is recognised by its constants.
+onnxruntime has no Reshape of 4-bit elements, and weights are matched by their constants.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Constant: TypeAlias = "TensorProto | NodeProto"
 
 
 def with_reshaped_constants(model: ModelFile) -> ModelFile:
-    """A model in the dialect without the layers that only give other dims to a constant of 8 bits or less."""
+    """A model in the dialect without the reshaping layers of constants with 8 bits or less an element."""
     if not any(_is_giving_dims(node) for _, graph in bodies(model.proto) for node in graph.node):
         return model
     proto = ModelProto()
@@ -35,7 +35,7 @@ def with_reshaped_constants(model: ModelFile) -> ModelFile:
     known: dict[str, _Constant] = {tensor.name: tensor for graph in graphs for tensor in graph.initializer}
     known |= {node.output[0]: node for graph in graphs for node in graph.node if _is_const(node)}
     found = [_reshaped(graph, known) for graph in graphs]
-    for graph, made in zip(reversed(graphs), reversed(found), strict=True):  # a body before the node that holds it
+    for graph, made in zip(reversed(graphs), reversed(found), strict=True):  # bodies before the nodes that hold them
         _replace(graph, made)
     return replace(model, proto=proto) if any(found) else model
 
@@ -49,7 +49,7 @@ def _is_const(node: NodeProto) -> bool:
 
 
 def _reshaped(graph: GraphProto, known: dict[str, _Constant]) -> dict[int, _Constant]:
-    """By the position of such a layer the constant that stands for it; nodes are in order. Adds these to `known`."""
+    """The folded constant of each reshaping layer, by position; nodes are in order. Adds the constants to `known`."""
     outputs = {value.name for value in graph.output}
     found: dict[int, _Constant] = {}
     for position, node in enumerate(graph.node):
@@ -64,7 +64,7 @@ def _reshaped(graph: GraphProto, known: dict[str, _Constant]) -> dict[int, _Cons
 
 
 def _replace(graph: GraphProto, made: dict[int, _Constant]) -> None:
-    """Put constants in the place of nodes."""
+    """Replace nodes by constants."""
     if not made:
         return
     graph.initializer.extend(one for one in made.values() if isinstance(one, TensorProto))
@@ -83,7 +83,7 @@ def _dims_of(constant: _Constant) -> tuple[int, ...] | None:
 
 
 def _with_dims(constant: _Constant, name: str, shape: Sequence[int]) -> _Constant:
-    """The same elements under another name and with other dims; an external tensor stays where it is."""
+    """The same elements under another name and with other dims; external data stays where it is."""
     if isinstance(constant, TensorProto):
         tensor = TensorProto()
         tensor.CopyFrom(constant)
@@ -101,7 +101,7 @@ def _with_dims(constant: _Constant, name: str, shape: Sequence[int]) -> _Constan
 
 
 def _shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Constant]) -> tuple[int, ...] | None:
-    """What a layer makes of the dims; None where that is not known, or is no shape of as many elements."""
+    """The dims that a layer produces; None where they are unknown, or do not fit the number of elements."""
     second = known.get(node.input[1]) if len(node.input) == 2 else None
     given = integers_of(second) if isinstance(second, TensorProto) else None if len(node.input) == 2 else []
     if given is None:
@@ -119,7 +119,7 @@ def _shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Constant]) 
 
 
 def _by_pattern(node: NodeProto, dims: tuple[int, ...], pattern: list[int]) -> tuple[int, ...] | None:
-    """A pattern with -1 for what the others leave, and 0 for the dim at that place with `special_zero`."""
+    """The shape for a pattern: -1 is the remaining dim, and 0 copies the dim at that axis with `special_zero`."""
     if str(attributes_of(node).get("special_zero", "false")).lower() in ("true", "1"):
         if any(size == 0 and axis >= len(dims) for axis, size in enumerate(pattern)):
             return None
@@ -132,7 +132,7 @@ def _by_pattern(node: NodeProto, dims: tuple[int, ...], pattern: list[int]) -> t
 
 
 def integers_of(tensor: TensorProto) -> list[int] | None:
-    """The elements of a small integer constant."""
+    """The elements of a small integer constant; None for another one."""
     if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32) or tensor.external_data:
         return None
     return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]

@@ -1,4 +1,4 @@
-"""Compressed weights in the form that is asked for, multiplied out in float32 as OpenVINO's CPU plugin does."""
+"""Lowering of compressed weights to the requested format, dequantized in float32 as by OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _QUANTIZED: Final = frozenset(
     {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
      TensorProto.FLOAT8E5M2}
 )  # fmt: skip
-"""What DequantizeLinear takes at opset 21 and onnxruntime has a kernel for."""
+"""Element types that DequantizeLinear takes at opset 21 and for which onnxruntime has a kernel."""
 _NBITS: Final = {"UINT4": 4, "INT4": 4, "UINT8": 8}
 _LEAST_BLOCK: Final = 16
-"""Of com.microsoft.MatMulNBits, whose blocks are powers of two."""
+"""Smallest block of com.microsoft.MatMulNBits, whose blocks are powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """What became of a compressed weight.
+    """The converted form of a compressed weight.
 
-    name    of the value that it stands for
-    element  as TensorProto has it, 0 for a type that ONNX lacks
-    form    "dequantize": a DequantizeLinear; "contrib": MatMulNBits; "float": converted and multiplied as in the file
+    name     of the value that it computes
+    element  as in TensorProto, 0 for a type that ONNX lacks
+    format   "dequantize": a DequantizeLinear; "contrib": MatMulNBits; "float": converted and multiplied as in the file
     """
 
     name: str
@@ -47,9 +47,9 @@ class Compression:
 
 
 def with_weights(model: ModelFile, form: Form, opset: int) -> tuple[ModelFile, tuple[Compression, ...]]:
-    """A model in the dialect with its compressed weights in a form, as far as they can have it.
+    """A model in the dialect with its compressed weights lowered to a format, where they have it.
 
-    What DequantizeLinear has no element type or layout for at an opset of ai.onnx is multiplied out by plain operators.
+    A weight whose element type or layout DequantizeLinear lacks at an opset of ai.onnx is computed by plain operators.
     Raises ModelReadError when the bytes of a weight cannot be read.
     """
     proto = ModelProto()
@@ -64,7 +64,7 @@ def with_weights(model: ModelFile, form: Form, opset: int) -> tuple[ModelFile, t
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """A weight as DequantizeLinear has it: data [N, K] with a scale for each `size` elements of `axis`.
+    """Layout of a weight for DequantizeLinear: data [N, K] with a scale for each `size` elements of `axis`.
 
     size   0 for one scale for each index of the axis; axis is None for a single scale
     """
@@ -82,7 +82,7 @@ class _Making:
         self.opset = opset
         self.index = GraphIndex(model.proto)
         self.graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
-        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the node that goes
+        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the removed node
         self.changed: set[str] = set()
         self.tables: list[Table] = []
 
@@ -108,7 +108,7 @@ class _Making:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Puts the new nodes into every graph, and takes out the constants that nobody reads any more."""
+        """Write the new nodes into every graph, and remove constants that are no longer read."""
         if not self.changed:
             return
         gone = {table.held.name for table in self.tables}
@@ -133,12 +133,12 @@ class _Making:
         return self.model.tensor(table.held).reshape(table.shape)
 
     def zero(self, weight: Weight) -> Array | None:
-        """The zero point in the element type of the data; None when it is no number of that type."""
+        """The zero point in the element type of the data; None when that type cannot hold it."""
         if weight.zero is None:
             return None
         dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
         found = self.array(weight.zero)
-        with np.errstate(invalid="ignore"):  # NaN is no number of it either
+        with np.errstate(invalid="ignore"):  # NaN does not fit either
             cast = found.astype(dtype)
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
@@ -150,7 +150,7 @@ class _Making:
     # the forms
 
     def in_float32(self, weight: Weight) -> None:
-        """Converts to float32 where the file converts to f16."""
+        """Dequantize in float32 where the file uses f16."""
         if not weight.is_half:
             return
         for convert in weight.converts:
@@ -173,7 +173,10 @@ class _Making:
         self.replaced[weight.path, first.output[0]] = [*before, first]
 
     def dequantized(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
-        """A DequantizeLinear; where only MatMuls read the weight transposed, of transposed data, which is not moved."""
+        """Write a DequantizeLinear for a weight.
+
+        Where only MatMuls with transpose_b read the weight, its data is stored transposed, and transpose_b is cleared.
+        """
         readers = self.transposing(weight)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
         zeros = None if zero is None else _layout(zero, weight, blocks)
@@ -201,7 +204,7 @@ class _Making:
         self.put(weight, [node])
 
     def as_nbits(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> bool:
-        """MatMulNBits for each MatMul that reads the weight transposed, if all who read it do; False where not."""
+        """Write a MatMulNBits for each reader, if all are MatMuls with transpose_b; False where it does not apply."""
         readers = self.transposing(weight)
         bits = _NBITS.get(TensorProto.DataType.Name(weight.data.element))
         size = blocks.size
@@ -211,7 +214,7 @@ class _Making:
         held = TensorProto()
         held.CopyFrom(weight.data.held)
         signed = weight.data.element == TensorProto.INT4
-        if signed:  # MatMulNBits counts from 8
+        if signed:  # the default zero point of MatMulNBits is 8: flip the sign bit of each nibble
             raw = np.frombuffer(self.packed(weight.data), np.uint8) ^ np.uint8(0x88)
             held = numpy_helper.from_array(raw.reshape(n, k // size, size * bits // 8))
         held.data_type = TensorProto.UINT8
@@ -243,7 +246,7 @@ class _Making:
         return bytes(table.held.raw_data) if region is None else region.read()
 
     def reshaped(self, weight: Weight) -> str:
-        """The data with the shape of the weight: the same bytes, so an external tensor stays where it is."""
+        """The data with the shape of the weight: the same bytes, so external data stays where it is."""
         if weight.data.shape == weight.shape:
             return weight.data.name
         held = TensorProto()
@@ -255,13 +258,13 @@ class _Making:
         return held.name
 
     def put(self, weight: Weight, nodes: list[NodeProto]) -> None:
-        """Nodes in the place of the chain."""
+        """Replace the chain of a weight by nodes."""
         for node in weight.chain:
             self.replaced[weight.path, node.output[0]] = []
         self.replaced[weight.path, weight.result] = nodes
 
     def transposing(self, weight: Weight) -> list[NodeProto]:
-        """The MatMuls that read the weight as `[N, K]` transposed; none when somebody else reads it too."""
+        """The MatMuls that read the weight as `[N, K]` transposed; none when it has another reader too."""
         if len(weight.shape) != 2 or self.index.is_output(weight.path, weight.result):
             return []
         found: list[NodeProto] = []
@@ -279,21 +282,21 @@ class _Making:
 
 
 def _since(element: int, blocks: _Blocks) -> int:
-    """The opset that has a DequantizeLinear of the element type and layout first."""
+    """The first opset whose DequantizeLinear has the element type and layout."""
     if blocks.size or element in (TensorProto.UINT4, TensorProto.INT4):
         return 21
     return 13 if element in (TensorProto.UINT8, TensorProto.INT8) else 19
 
 
 def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
-    """What scales and zero points broadcast to, with as many dims as the data. Raises ValueError when to nothing."""
+    """Broadcast shape of scales and zero points, with the rank of the data. Raises ValueError when there is none."""
     zero = () if weight.zero is None else weight.zero.shape
     shape = np.broadcast_shapes(weight.scale.shape, zero)
     return (1,) * (len(weight.data.shape) - len(shape)) + shape
 
 
 def _blocks_of(weight: Weight) -> _Blocks | None:
-    """How scales and zero points lie over the data; None for a layout that DequantizeLinear does not have."""
+    """Layout of scales and zero points over the data; None for a layout that DequantizeLinear does not have."""
     data = weight.data.shape
     try:
         scale = _shape_of_scales(weight)
@@ -314,7 +317,7 @@ def _blocks_of(weight: Weight) -> _Blocks | None:
 
 
 def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
-    """Scales or zero points as DequantizeLinear takes them: [N, K / size], a vector, or a scalar."""
+    """Scales or zero points in the shape that DequantizeLinear takes: [N, K / size], a vector, or a scalar."""
     whole = np.broadcast_to(array, _shape_of_scales(weight))
     if blocks.axis is None:
         return whole.reshape(())
@@ -322,7 +325,7 @@ def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
 
 
 def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    """Rows of numbers of some bits, each row in whole bytes, the first number in the low bits."""
+    """Rows of `bits`-wide numbers, each row padded to whole bytes, the first number in the low bits."""
     if bits == 8:
         return rows
     if rows.shape[1] % 2:
