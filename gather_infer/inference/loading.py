@@ -65,11 +65,14 @@ def unseen(path: GraphPath, name: str) -> Value | None:
     return None
 
 
-def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True) -> frozenset[Place]:
+def refused(
+    source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True, data_prop: bool = True
+) -> frozenset[Place]:
     """The nodes that onnx's shape inference refuses, including those in branches and bodies; none where it cannot run.
 
     source        holds the weights to which `proto` refers
     declarations  include nodes that only contradict a declaration, for which onnxruntime just warns
+    data_prop     propagate elements of small tensors; onnxruntime propagates fewer than onnx does
     """
     skeleton, places = _skeleton(source, proto)
     if skeleton is None:
@@ -80,7 +83,7 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
             skeleton = inline_local_functions(skeleton)
         fuse_targets(skeleton)
         _hand_down(skeleton.graph)
-        inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=True)
+        inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=data_prop)
     except _REFUSALS as error:
         found = {
             places[int(number)]
@@ -89,6 +92,15 @@ def refused(source: ModelFile, proto: ModelProto, facts: Facts, *, declarations:
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
     return frozenset(places[_number(node)] for node in mistaken_slices(inferred))
+
+
+def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[Place]:
+    """The nodes that onnx's shape inference refuses without added facts, with or without propagating elements.
+
+    A refused node has no result type, which hides refusals behind it. Without elements it may not be refused.
+    """
+    found = refused(source, proto, unseen)
+    return found | refused(source, proto, unseen, data_prop=False) if found else found
 
 
 def refused_as_it_is(source: ModelFile) -> frozenset[Place]:

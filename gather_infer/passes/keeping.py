@@ -15,7 +15,7 @@ from onnx import ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_broken
 from gather_infer.inference import Inference
-from gather_infer.inference.loading import Place, refused, unseen
+from gather_infer.inference.loading import Place, refused, refused_alone
 from gather_infer.inference.upstream import Upstream
 from gather_infer.model.paths import bodies
 from gather_infer.passes.draft import Draft
@@ -53,7 +53,7 @@ class Keeping:
             return False
         known = _facts_by_name(draft)
         found = refused(self._source, proto, lambda _, name: known.get(name))
-        plain = refused(self._source, proto, unseen)
+        plain = refused_alone(self._source, proto)
         if not found | plain:
             return False
         if self._upstream is None:
@@ -80,7 +80,7 @@ class Keeping:
     @cached_property
     def _old(self) -> frozenset[Place]:
         """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
-        return refused(self._source, self._source.proto, unseen)
+        return refused_alone(self._source, self._source.proto)
 
     @cached_property
     def _failing(self) -> frozenset[Place]:

@@ -92,6 +92,12 @@ MODELS = {
     "a size that is an output, in a target that onnxruntime's optimiser rewrites": """g (float[1,M,"2*M"] x, float[4,4] w) => (float[A,B] y, b) <int64[1] z = {0}, int64[1] o = {1}, int64[1] two = {2}> {
         u = Size(w) n = Unsqueeze(u, z) t = Concat<axis = 0>(z, n, o) v = Tile(x, t) s = Shape(v)
         h = Gather(s, z) d = Gather(s, o) e = Gather(s, two) b = Mul(d, e) c = Concat<axis = 0>(h, b) y = Reshape(v, c) }""",
+    "a rank that onnx loses where it propagates elements": """g (float[K,4,"2*S"] x, float[4,S,S] w, bool c) => (float[] y) <int64 trips = {0}, int64[1] o = {1}, int64[1] m = {-1}> {
+        h, p = Loop(trips, "", w) <body = b (int64 i, bool d, float[] q) => (bool e, float[] r, float[] u) {
+            e = Identity(d) r = Add(q, q) v = Neg(x) s = Shape(v) t = Reshape(v, s) k = Squeeze(t, o) u = Relu(k) }>
+        none = Constant<value = int64[0] {}>() n = Cast<to = 1>(none) f = ScatterElements<axis = 0>(p, none, n) l = Reshape(f, m)
+        j, y = If(c) <then_branch = t1 () => (int64[] a1, float[] b1) { a1 = Constant<value = int64 {3}>() b1 = Abs(w) },
+                      else_branch = e1 () => (int64[] a2, float[] b2) { z = Constant<value = int64 {0}>() g = Shape(l) a2 = Gather(g, z) b2 = Neg(w) }> }""",
     "what an If gives that turns out to be decided": """g (float[2,M,S] x, float[S,S,N,3] x1, float[S,"N + M","S + N"] w) => (float[A,B,C,D] y) <int64 k = {-2}, int64[1] o = {1}, int64 z = {0}, int64[1] m = {-1}, int64[1] n = {0}> {
         t = Constant<value = int64[1] {2}>() f = Constant<value = int64[1] {1}>() s = Shape(w) p = Concat<axis = -1>(n, m) d = Gather<axis = 0>(s, k)
         q = Concat<axis = 0>(t, o) h = l.F<axis = 0>(w, x, o) c = Greater(d, z)

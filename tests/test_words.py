@@ -1,0 +1,115 @@
+"""The vocabulary of the code: names and docstrings use the terms of the field, not words of our own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import gather_infer_cli
+import pytest
+
+import gather_infer
+
+REPO = Path(__file__).parents[1]
+PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
+CLI = Path(gather_infer_cli.__file__).parent
+FOLDERS = {
+    "gather_infer": PACKAGE,
+    "cli": CLI,
+    **{name: REPO / name for name in ("tests", "benchmarks", "fixtures", "docs", "tools") if (REPO / name).is_dir()},
+}
+
+PRIVATE = {
+    "astray", "beside", "front", "keeps", "said", "settle", "stated", "supposed", "told", "tried", "twins", "wake", "walked",
+}  # fmt: skip
+"""Words that name no concept of compilers or shape inference; CHANGELOG lists what replaced them."""
+PRIVATE_MODULES = {"nothing", "own"}
+TERMS_OF_THE_FIELD = {"ParetoFront"}
+"""Names that hold one of the words above because the field's term does."""
+
+CONCEPTS = [
+    # (module, the term that its docstring uses)
+    ("inference/__init__.py", "abstract interpretation"),
+    ("inference/__init__.py", "dataflow analysis"),
+    ("inference/interpreter.py", "abstract interpret"),
+    ("inference/fixed_point.py", "fixed point"),
+    ("inference/inference_driver.py", "fixed point"),
+    ("inference/provenance/__init__.py", "provenance"),
+    ("inference/provenance/transfer.py", "transfer function"),
+    ("inference/provenance/monotonicity.py", "monoton"),
+    ("value_ranges.py", "value range"),
+    ("passes/worklist.py", "worklist"),
+    ("passes/greedy_driver.py", "greedy"),
+    ("passes/dead_code.py", "dead code elimination"),
+    ("passes/duplicates.py", "common subexpression elimination"),
+    ("passes/rewrites/common_subexpressions.py", "common subexpression elimination"),
+    ("passes/rewrites/shape_computations.py", "canonicalize"),
+    ("passes/profitability.py", "profitab"),
+    ("symbolic/__init__.py", "polynomial normal form"),
+    ("symbolic/__init__.py", "interval arithmetic"),
+    ("symbolic/__init__.py", "Fourier-Motzkin"),
+    ("symbolic/__init__.py", "case split"),
+    ("symbolic/__init__.py", "budget"),
+]
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted(FOLDERS[folder].rglob("*.py"))
+
+
+def words_of(identifier: str) -> set[str]:
+    """The words of a snake_case or CamelCase name, in lower case."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", identifier)}
+
+
+def private_names(path: Path, root: Path) -> Iterator[str]:
+    """The module, classes and functions of a file that are named with a private word."""
+    shown = path.relative_to(root.parent)
+    for part in shown.with_suffix("").parts:
+        if part in PRIVATE_MODULES or words_of(part) & PRIVATE:
+            yield f"{shown}"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            if words_of(node.name) & PRIVATE and node.name not in TERMS_OF_THE_FIELD:
+                yield f"{shown}:{node.lineno}: {node.name}"
+
+
+def private_docstrings(path: Path, root: Path) -> Iterator[str]:
+    """Docstrings that begin with "What", or that name no actor: nobody, somebody."""
+    shown = path.relative_to(root.parent)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            text = ast.get_docstring(node) or ""
+            if re.match(r"What\b", text) or re.search(r"\b(nobody|somebody)\b", text, re.IGNORECASE):
+                yield f"{shown}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_names_are_terms_of_the_field(folder: str) -> None:
+    assert [name for path in sources(folder) for name in private_names(path, FOLDERS[folder])] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_docstrings_name_their_subject(folder: str) -> None:
+    assert [text for path in sources(folder) for text in private_docstrings(path, FOLDERS[folder])] == []
+
+
+@pytest.mark.parametrize(("module", "term"), CONCEPTS)
+def test_a_concept_has_its_term_where_it_is_implemented(module: str, term: str) -> None:
+    text = ast.get_docstring(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))) or ""
+    assert term.lower() in " ".join(text.lower().split())
+
+
+def test_a_private_name_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "package" / "own.py"
+    path.parent.mkdir()
+    path.write_text(
+        '"""What it is."""\n\ndef is_Said() -> None:\n    """Return what nobody reads."""\n\nclass ParetoFront: ...\n'
+    )
+    assert list(private_names(path, path.parent)) == ["package/own.py", "package/own.py:3: is_Said"]
+    assert [text.split(": ")[1] for text in private_docstrings(path, path.parent)] == [
+        "What it is.",
+        "Return what nobody reads.",
+    ]
