@@ -6,7 +6,6 @@ import inspect
 import json
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 
 import onnx
 import pytest
@@ -41,7 +40,6 @@ from gather_infer.report import (
 from gather_infer.report.forms import PLAIN, ResultKind, common_forms
 from gather_infer.report.rewriting import SHOWN_EDITS, edits_text
 from tests.cli.cli_models import embedding, in_bounds, openvino, out_of_bounds
-from tests.test_docs import in_the_table_of
 
 KINDS = {name: kind for name, kind in vars(forms).items() if isinstance(kind, ResultKind)}
 VERBOSE = View(verbose=True)
@@ -62,12 +60,6 @@ def test_every_form_has_a_function_of_the_result_alone(name: str) -> None:
 
 def test_texts_come_first() -> None:
     assert all(next(iter(kind.forms)) is Form.TEXT for kind in KINDS.values())
-
-
-def test_the_design_has_every_module_of_the_reports() -> None:
-    folder = Path(forms.__file__).parent
-    there = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert in_the_table_of("Reports and commands") == there - {"__init__"}
 
 
 def test_a_command_has_the_forms_that_all_its_results_have() -> None:
