@@ -77,7 +77,7 @@ def private_names(path: Path, root: Path) -> Iterator[str]:
 
 
 def private_docstrings(path: Path, root: Path) -> Iterator[str]:
-    """Docstrings that begin with "What", or that name no actor: nobody, somebody."""
+    """Docstrings that begin with "What", or whose actor is a pronoun that names none."""
     shown = path.relative_to(root.parent)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

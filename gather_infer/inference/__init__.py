@@ -1,4 +1,4 @@
-"""Shape and type inference by abstract interpretation over the graph; `infer` is the entry point.
+"""Shape and type inference: a dataflow analysis by abstract interpretation; `infer` is the entry point.
 
 The interpreter visits the nodes of a model in topological order and binds a fact to every value. Facts form a lattice:
 element type, rank, dims as symbolic expressions, value ranges of integers (`SymbolicTensor.value_range`) and known

@@ -1,4 +1,4 @@
-"""The fixed-point test: whether another iteration over the model can decide questions that this one left open."""
+"""The fixed point of iterating over a model: whether another iteration can decide questions that this one left open."""
 
 from __future__ import annotations
 

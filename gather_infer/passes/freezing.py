@@ -75,7 +75,7 @@ def freeze(
     twice, UsageError as `infer`.
 
         >>> frozen = gather_infer.freeze("fixtures/bert-torchscript.onnx", dims=["batch=1", "seq=64"])
-        >>> print(frozen.interface.open)
+        >>> print(frozen.interface.dynamic_dims)
         ()
     """
     source = to_onnx_file(model)

@@ -1,4 +1,4 @@
-"""Duplicates: constants that are equal bit for bit, and nodes that compute the same values."""
+"""Indexes for merging duplicate constants (equal bit for bit) and for common subexpression elimination."""
 
 from __future__ import annotations
 

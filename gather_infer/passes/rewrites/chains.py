@@ -1,4 +1,4 @@
-"""Shape-computation rewriting: sizes become constants, or are computed once at the lowest cost."""
+"""Canonicalize shape computations: sizes become constants, or are computed once at the lowest cost."""
 
 from __future__ import annotations
 
