@@ -70,5 +70,5 @@ def test_more_priors_than_there_is_room_for_are_refused() -> None:
         priors.graph.input[0].type.Clear()
         del priors.graph.input[0]
         priors.graph.initializer.append(numpy_helper.from_array(np.array([2, 3], np.int64), f"in{k}"))
-    with pytest.raises(ConversionRefused, match="ask for 8 boxes a cell, its shape is of 7"):
+    with pytest.raises(ConversionRefused, match="define 8 boxes per cell, its shape has 7"):
         convert(priors)

@@ -190,7 +190,7 @@ turned (v, c) => (w) {
 def test_what_nothing_tells_is_not_called_untaken() -> None:
     """The branches of the function are entered from a body that cannot give what it entered."""
     watch = watch_of(infer(onnx.parser.parse_model(MAPPED)))
-    assert watch.why.startswith("of SequenceMap#0/body") and not watch.position and len(watch.bodies) == 3
+    assert watch.why.startswith("SequenceMap#0/body") and not watch.position and len(watch.bodies) == 3
     assert not watch.never()
 
 
