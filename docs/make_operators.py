@@ -18,14 +18,14 @@ HEAD = f"""\
 
 `gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
 
-* **since**: the versions with which what we know of the operator changes.
-* **facts from**: a rule of *ours*; the *walk* itself, which enters bodies; the *lowering* of an operator of OpenVINO to
-  ONNX, which is walked; the *function body* of the operator; or *onnx*'s own inference, of which element type and rank
-  are taken, and sizes when all of them are numbers.
+* **since**: the versions at which the behaviour of the operator changes.
+* **facts from**: where its types come from. A *built-in rule*; the *interpreter*, which infers the bodies of control
+  flow; the *lowering* of an OpenVINO operator to ONNX nodes; the *function body* of the operator; or *onnx*'s shape
+  inference, of which the engine uses the element type and the rank, and the sizes if all of them are static.
 * **values**: elements of the result are known where those of the inputs are, as in `Shape -> Gather -> Concat`.
-* **spans**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
+* **value ranges**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
 
-Values and spans are found by calling the rules of the newest version with small inputs.
+The generator finds values and value ranges by calling the rules of the newest version with small inputs.
 
 ```sh
 gather-infer ops

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Source(str, enum.Enum):
     """What the facts of an operator come from, in the order in which they are asked."""
 
-    WALK = "the walk"
-    RULE = "ours"
+    WALK = "interpreter"
+    RULE = "built-in rule"
     LOWERING = "lowering"
     FUNCTION = "function body"
     ONNX = "onnx"

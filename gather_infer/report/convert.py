@@ -196,7 +196,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
                 "node": str(c.node),
                 "op_type": c.op_type,
                 "version": c.version,
-                "made": list(c.made),
+                "operators": list(c.made),
                 "indices": c.indices or None,
                 "draws": c.draws,
             }
@@ -205,8 +205,8 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
         "kept": [
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
-        "believed": [belief_json(b) for b in result.inference.believed],
-        "weights": [{"name": w.name, "form": w.form} for w in result.weights],
+        "trusted_annotations": [belief_json(b) for b in result.inference.believed],
+        "weights": [{"name": w.name, "format": w.form} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}
             for v in result.variables

@@ -275,7 +275,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "parameters": {str(dtype): nbytes for dtype, nbytes in cost.parameters.items()},
         "parameter_bytes": cost.parameter_bytes,
         "peak": _peak_json(cost),
-        "moments": [
+        "program_points": [
             {"live": _json(moment.live), "node": None if moment.node is None else str(moment.node)}
             for moment in cost.moments
         ],
@@ -283,9 +283,9 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "branches": cost.branches,
         "operators": [_operator_json(row) for row in cost.by_operator()],
         "nodes": [_node_json(node) for node in cost.nodes],
-        "left_out": [
+        "unknown_contributions": [
             {
-                "what": gap.what,
+                "quantity": gap.what,
                 "node": None if gap.node is None else str(gap.node),
                 "op_type": gap.op_type,
                 "reason": gap.why,
@@ -313,7 +313,7 @@ def _operator_json(row: OperatorCost) -> dict[str, Json]:
         "macs": _json(row.macs),
         "reads": _json(row.reads),
         "writes": _json(row.writes),
-        "uncounted": row.uncounted,
+        "unknown_macs": row.uncounted,
         "formula": row.formula,
         "source": row.source,
     }

@@ -179,7 +179,7 @@ def explanations_json(report: ExplanationsReport) -> dict[str, Json]:
     if len(found) == 1 and not report.more:
         return found[0]
     explanations: list[Json] = [*found]
-    return {"schema": SCHEMA, "explanations": explanations, "more": report.more}
+    return {"schema": SCHEMA, "explanations": explanations, "omitted": report.more}
 
 
 def _tensor_json(explanation: Explanation) -> dict[str, Json]:
@@ -190,16 +190,18 @@ def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
         "symbol": symbol.symbol,
-        "places": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
+        "interface_dims": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
         "cause": None if symbol.cause is None else cause_json(symbol.cause),
         "equals": None if symbol.equals is None else dim_json(symbol.equals),
-        "least": symbol.bounds.lo or 0,
-        "most": symbol.bounds.hi,
-        "declared": {"least": symbol.declared.lo or 0, "most": symbol.declared.hi},
-        "limits": [{"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits],
+        "lower": symbol.bounds.lo or 0,
+        "upper": symbol.bounds.hi,
+        "declared": {"lower": symbol.declared.lo or 0, "upper": symbol.declared.hi},
+        "contract_lines": [
+            {"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits
+        ],
         "assumptions": [assumption_json(a) for a in symbol.assumptions],
-        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "first": list(symbol.first)},
-        "remedies": list(symbol.remedies),
+        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "examples": list(symbol.first)},
+        "suggestions": list(symbol.remedies),
         "rename": symbol.rename or None,
     }
 
@@ -298,13 +300,15 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "type": type_json(explanation.value),
         "step": _step_json(explanation.step),
         "unknowns": [
-            {"symbol": u.symbol, **cause_json(u.cause), "remedies": list(u.remedies)} for u in explanation.unknowns
+            {"symbol": u.symbol, **cause_json(u.cause), "suggestions": list(u.remedies)} for u in explanation.unknowns
         ],
-        "remedies": list(explanation.remedies),
-        "lost": None if lost is None else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
+        "suggestions": list(explanation.remedies),
+        "unknown_because": None
+        if lost is None
+        else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
         "assumptions": [assumption_json(a) for a in explanation.assumptions],
         "constraints": [constraint_json(c) for c in explanation.constraints],
-        "believed": [belief_json(b) for b in explanation.believed],
+        "trusted_annotations": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 
@@ -312,7 +316,7 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
 def _step_json(step: Link) -> Json:
     return {
         "facet": step.facet.value,
-        "asked": [dim_json(d) for d in step.asked],
+        "relevant": [dim_json(d) for d in step.asked],
         "scope": step.scope,
         "name": step.name,
         "type": type_json(step.value),
@@ -321,13 +325,13 @@ def _step_json(step: Link) -> Json:
         "op_type": step.op_type,
         "domain": step.domain,
         "operands": [
-            {"label": o.label, "name": o.name, "type": type_json(o.value), "followed": o.followed}
+            {"label": o.label, "name": o.name, "type": type_json(o.value), "expanded": o.followed}
             for o in step.operands
         ],
-        "made": list(step.made),
-        "passed": step.passed,
+        "new_symbols": list(step.made),
+        "skipped_nodes": step.passed,
         "repeated": step.repeated,
-        "cut": step.cut,
+        "truncated": step.cut,
         "sources": [_step_json(s) for s in step.sources],
     }
 

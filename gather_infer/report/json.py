@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
-SCHEMA = 1
+SCHEMA = 2
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -47,7 +47,7 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "model": {
             "name": summary.name,
             "bytes": summary.nbytes or None,
-            "form": summary.form or "ONNX",
+            "format": summary.form or "ONNX",
             "ir_version": None if summary.form else summary.ir_version,
             "producer": summary.producer,
             "opsets": dict(summary.opsets),
@@ -80,12 +80,12 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         ],
         "constraints": [constraint_json(c) for c in inference.constraints],
         "assumptions": [assumption_json(a) for a in inference.assumptions],
-        "recorded": [statement_json(s) for s in inference.recorded],
-        "believed": [belief_json(b) for b in inference.believed],
+        "persisted_constraints": [statement_json(s) for s in inference.recorded],
+        "trusted_annotations": [belief_json(b) for b in inference.believed],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "interface": None if report.interface is None else interface_json(report.interface),
         "diagnostics": [diagnostic_json(d) for d in report.findings],
-        "aftermath": None if report.aftermath is None else aftermath_json(report.aftermath),
+        "root_causes": None if report.aftermath is None else aftermath_json(report.aftermath),
         "coverage": {
             "tensors": coverage.tensors,
             "typed": coverage.typed,
@@ -142,8 +142,8 @@ def verdict_json(verdict: Verdict) -> dict[str, Json]:
 def aftermath_json(after: Aftermath) -> dict[str, Json]:
     """What is not known because something is wrong."""
     return {
-        "roots": [diagnostic_json(finding) for finding in after.roots],
-        "tensors": after.tensors,
+        "diagnostics": [diagnostic_json(finding) for finding in after.roots],
+        "unknown_tensors": after.tensors,
         "symbols": [*sorted(after.symbols)],
     }
 
@@ -173,7 +173,7 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
     return {
         "name": summary.name,
         "bytes": summary.nbytes or None,
-        "form": summary.form or "ONNX",
+        "format": summary.form or "ONNX",
         "ir_version": None if summary.form else summary.ir_version,
         "producer": summary.producer,
         "opsets": dict(summary.opsets),
@@ -199,8 +199,8 @@ def statement_json(statement: Statement) -> dict[str, Json]:
     value = statement.value
     return {
         "dim": dim_json(statement.dim),
-        "least": value.lo if isinstance(value, Interval) else None,
-        "most": value.hi if isinstance(value, Interval) else None,
+        "lower": value.lo if isinstance(value, Interval) else None,
+        "upper": value.hi if isinstance(value, Interval) else None,
         "equals": None if isinstance(value, Interval) else dim_json(value),
     }
 
@@ -218,10 +218,10 @@ def interface_json(interface: Interface) -> Json:
             }
             for c in interface.changed
         ],
-        "open": [
+        "dynamic_dims": [
             {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason} for o in interface.open
         ],
-        "recorded": [statement_json(s) for s in interface.recorded],
+        "persisted_constraints": [statement_json(s) for s in interface.recorded],
     }
 
 
@@ -237,8 +237,8 @@ def constraint_json(constraint: Constraint) -> dict[str, Json]:
 def assumption_json(assumption: Assumption) -> dict[str, Json]:
     return {
         "dim": dim_json(assumption.dim),
-        "least": assumption.least,
-        "most": assumption.most,
+        "lower": assumption.least,
+        "upper": assumption.most,
         "node": str(assumption.node),
         "reason": assumption.reason,
     }
@@ -308,7 +308,7 @@ def _tensor(value: SymbolicTensor) -> dict[str, Json]:
         "dtype": None if value.dtype is None else str(value.dtype),
         "shape": None if value.shape is None else [dim_json(d) for d in value.shape],
         "values": None if value.values is None else _elements(value.values),
-        "span": span,
+        "value_range": span,
     }
 
 

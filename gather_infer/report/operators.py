@@ -22,7 +22,7 @@ def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[st
         return operator_text(operators)
     lines: list[str] = []
     for domain, found in groupby(operators, lambda operator: operator.domain):
-        columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
+        columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "value ranges")))
         lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=view.width), ""]
     return [*lines, *fitted(_total(operators), view.width, "  ")]
 
@@ -53,7 +53,7 @@ def _summary(behaviour: Behaviour) -> str:
     rest = _PAGES.sub("", behaviour.summary, count=1)
     if not rest.strip(". "):
         return ""
-    return f"It is converted so: {rest if _BEGINS.match(rest) else behaviour.summary}"
+    return f"Conversion: {rest if _BEGINS.match(rest) else behaviour.summary}"
 
 
 def _inferred(behaviour: Behaviour) -> str:
@@ -65,7 +65,7 @@ def operators_markdown(operators: Sequence[Operator]) -> Iterator[str]:
     """The tables of docs/operators.md, a line each."""
     for domain, found in groupby(operators, lambda operator: operator.domain):
         yield f"\n## {domain or 'ai.onnx'}\n"
-        yield "| operator | since | facts from | values | spans |"
+        yield "| operator | since | facts from | values | value ranges |"
         yield "|---|---|---|---|---|"
         for operator in found:
             link = f"[{operator.op_type}]({operator.newest.spec})" if operator.newest.spec else operator.op_type
@@ -86,7 +86,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
                         "since": b.since,
                         "source": b.source.value,
                         "values": b.values,
-                        "spans": b.spans,
+                        "value_ranges": b.spans,
                         "summary": b.summary,
                         "spec": b.spec,
                         "file": b.file,
@@ -115,15 +115,15 @@ def _answer(known: bool | None) -> str:
 
 def _told(behaviour: Behaviour) -> str:
     if behaviour.values is None:
-        return "Elements and their bounds are known as far as its bodies tell them."
+        return "Its bodies decide whether elements and value ranges are known."
     match behaviour.values, behaviour.spans:
         case True, True:
-            return "Elements of the results and their bounds are known where those of the inputs are."
+            return "Elements and value ranges of the results are known where those of the inputs are."
         case True, _:
             return "Elements of the results are known where those of the inputs are."
         case _, True:
-            return "Bounds of the elements of the results are known."
-    return "Of the elements of the results nothing is known."
+            return "Value ranges of the results are known."
+    return "Elements and value ranges of the results are unknown."
 
 
 def _total(operators: Sequence[Operator]) -> str:
@@ -137,18 +137,18 @@ _PAGES = re.compile(rf"^{_PAGE}(?:(?:, | and |, and ){_PAGE})*(?: and the like)?
 """The pages of OpenVINO's operators at the head of what a lowering says of itself: `arithmetic/cos-1 and the like; `"""
 _BEGINS = re.compile(r"[`\[\w](?!nd |here )")
 _WORDS = {
-    Source.WALK: "by the walk",
-    Source.RULE: "by a rule of ours",
+    Source.WALK: "by the interpreter",
+    Source.RULE: "by a built-in rule",
     Source.LOWERING: "by a lowering",
     Source.FUNCTION: "by their function body",
-    Source.ONNX: "by onnx's own inference",
-    Source.NONE: "not known",
+    Source.ONNX: "by onnx's shape inference",
+    Source.NONE: "unknown",
 }
 _INFERRED = {
-    Source.WALK: "The walk itself infers it",
-    Source.RULE: "A rule of ours infers it",
-    Source.LOWERING: "It is inferred as the ONNX nodes that it is lowered to",
-    Source.FUNCTION: "It is inferred by walking its function body",
-    Source.ONNX: "onnx infers its element type and rank, and sizes where all of them are numbers",
-    Source.NONE: "Nobody infers it: its results are unknown",
+    Source.WALK: "The interpreter infers it",
+    Source.RULE: "A built-in rule infers it",
+    Source.LOWERING: "It is inferred from the ONNX nodes that it is lowered to",
+    Source.FUNCTION: "It is inferred from its function body",
+    Source.ONNX: "onnx infers its element type and rank, and its sizes where all of them are static",
+    Source.NONE: "No rule infers it: the types of its results are unknown",
 }

@@ -157,7 +157,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
         "schema": SCHEMA,
         "before": _size_json(result.before),
         "after": _size_json(result.after),
-        "done": [
+        "applied": [
             {
                 "node": str(d.node),
                 "op_type": d.op_type,

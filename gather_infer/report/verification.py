@@ -127,22 +127,22 @@ def verification_members(found: Verification) -> dict[str, Json]:
     """The same as a part of another object."""
     return {
         "ok": found.ok,
-        "fault": found.fault or None,
-        "wanted": found.wanted,
+        "failure": found.fault or None,
+        "requested_runs": found.wanted,
         "runs": [_run_json(run) for run in found.runs],
-        "redrawn": found.redrawn,
-        "why_redrawn": found.why_redrawn if found.redrawn else None,
-        "compared": [*found.compared],
+        "redraws": found.redrawn,
+        "redraw_reason": found.why_redrawn if found.redrawn else None,
+        "compared_outputs": [*found.compared],
         "skipped": [{"output": name, "reason": reason} for name, reason in found.skipped],
         "mismatches": [_mismatch_json(mismatch) for mismatch in found.mismatches],
         "runtime": found.runtime or None,
         "version": found.version or None,
         "rtol": found.rtol,
         "atol": found.atol,
-        "error": found.error,
-        "noise": found.noise,
-        "first": found.first or None,
-        "untaken": [*found.untaken],
+        "max_error": found.error,
+        "summation_error": found.noise,
+        "first_difference": found.first or None,
+        "uncovered": [*found.untaken],
         "notes": [*found.notes],
     }
 
@@ -150,7 +150,7 @@ def verification_members(found: Verification) -> dict[str, Json]:
 def _run_json(run: Run) -> Json:
     return {
         "binding": dict(run.binding),
-        "numbers": run.numbers,
+        "float_inputs": run.numbers,
         "has_elements": run.has_elements,
         "steps": run.steps,
     }

@@ -304,7 +304,7 @@ def test_lines_of_json_are_those_of_json(slow: list[str], run: Run) -> None:
     found = [json.loads(line) for line in lines.stdout.splitlines()]
     assert [each["name"] for each in found] == slow[:3]
     assert [untimed(each) for each in found] == [
-        {"schema": 1, **untimed(each)} for each in json.loads(whole.stdout)["models"]
+        {"schema": 2, **untimed(each)} for each in json.loads(whole.stdout)["models"]
     ]
 
 

@@ -101,13 +101,13 @@ def test_reports() -> None:
         "    z is float32[k, 3] (node Mystery#0)"
     )
     written: Any = inference_json(InferenceReport(inference, summary))
-    (found,) = written["believed"]
+    (found,) = written["trusted_annotations"]
     assert (found["name"], found["scope"], found["node"], found["shape"]) == ("z", "", "Mystery#0", ["k", 3])
     why = explain(BELIEVING, "y")
     assert [b.value for b in why.believed] == ["z"]
     assert "    z is float32[k, 3] (node Mystery#0)" in explanation_text(ExplanationReport(why, "m.onnx"))
     explained: Any = explanation_json(ExplanationReport(why, "m.onnx"))
-    assert len(explained["believed"]) == 1
+    assert len(explained["trusted_annotations"]) == 1
     assert explain(UNKNOWN, "y").believed == ()
 
 

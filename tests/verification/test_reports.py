@@ -132,10 +132,10 @@ def test_all_of_it() -> None:
 def test_json() -> None:
     changes = CASES["a difference"][0]
     found = json.loads("\n".join(VERIFICATION.lines(Form.JSON, Verification(**{**GOOD, **changes}))))
-    assert found["ok"] is False and found["fault"] is None and found["schema"] == 1
+    assert found["ok"] is False and found["failure"] is None and found["schema"] == 2
     assert found["runs"][0] == {
         "binding": {"batch": 2, "seq": 3},
-        "numbers": "finite",
+        "float_inputs": "finite",
         "has_elements": True,
         "steps": 1,
     }
