@@ -1,4 +1,4 @@
-"""What is said of the inputs of many models at once: of each that holds which it has names for."""
+"""Input constraints shared by several models; each model uses those whose names it has."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Texts: TypeAlias = "tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is said of dims, inputs, elements and operators, as texts of `NAME=...`.
+    """Constraints on dims, inputs and elements as strings `NAME=...`, and rule sets for operators.
 
-    constants   whether initializers that are inputs too are taken for constants
+    constants   whether initializers that are also inputs count as constants
     """
 
     dims: Texts = ()
@@ -45,7 +45,7 @@ NOTHING: Final = Said()
 
 
 def applicable(file: ModelFile, said: Said) -> tuple[Said, tuple[str, ...]]:
-    """What of it is about this model, and the names that the model lacks. Raises UsageError for what is malformed."""
+    """The constraints that apply to a model, and the names that it does not have. Raises UsageError if malformed."""
     values = fed_inputs(file.proto)
     names = {v.name for v in values}
     inputs = tuple(text for text in said.inputs if _name(text) in names or "=" not in text)
