@@ -30,7 +30,7 @@ QUESTIONS = {
     f"infer {DETECTOR}": (0, ["nonzero_0: the number of elements that are not 0 depends on the data"]),
     f"explain {GPT2} seq": (0, ["limited by past + seq <= 48", "rename --input 'input_ids=[batch, NAME]'"]),
     f"explain {GPT2} present.0.key": (0, ["present.0.key float32[batch, 4, past + seq, 8]"]),
-    f"explain {DETECTOR} nonzero_0": (0, ["made up at node node_NonZero_37", "only a run tells"]),
+    f"explain {DETECTOR} nonzero_0": (0, ["made up at node node_NonZero_37", "only known at run time"]),
     f"explain {DETECTOR} boxes": (0, ["boxes float32[nonzero_0, 4]", "depends on the data"]),
     f"cost {GPT2} --at batch=1,seq=1,past=40": (0, ["macs 23776 (23.78 k)", "together 126 KiB with parameters"]),
     f"cost {DETECTOR} --at batch=1,height=64,width=64": (0, ["macs 670720 (671 k)", "sizes that a run decides:"]),
