@@ -1,4 +1,4 @@
-"""The operators that are known, as tables, JSON and a page of the documentation."""
+"""Supported operators as tables, JSON and a page of the documentation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOMS = "gather_infer"
 
 
 def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
-    """What `gather-infer ops` prints: a table for each domain; a verbose one has each behaviour."""
+    """The output of `gather-infer ops`: a table for each domain; a verbose view has each behaviour."""
     if view.verbose:
         return operator_text(operators)
     lines: list[str] = []
@@ -28,7 +28,7 @@ def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[st
 
 
 def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
-    """What `gather-infer ops OP` prints: each behaviour of the operators of one name."""
+    """The output of `gather-infer ops OP`: each behaviour of the operators with one name."""
     lines: list[str] = []
     for operator in operators:
         deprecated = ", deprecated" if operator.deprecated else ""
@@ -47,7 +47,7 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 
 def _summary(behaviour: Behaviour) -> str:
-    """What the rule says of itself, as a sentence; of a lowering without the pages, of which the address is told."""
+    """The summary from the rule's docstring; for a lowering without the page names, because the address follows."""
     if behaviour.source is not Source.LOWERING or not behaviour.summary:
         return behaviour.summary
     rest = _PAGES.sub("", behaviour.summary, count=1)
@@ -62,7 +62,7 @@ def _inferred(behaviour: Behaviour) -> str:
 
 
 def operators_markdown(operators: Sequence[Operator]) -> Iterator[str]:
-    """The tables of docs/operators.md, a line each."""
+    """The lines of the tables in docs/operators.md."""
     for domain, found in groupby(operators, lambda operator: operator.domain):
         yield f"\n## {domain or 'ai.onnx'}\n"
         yield "| operator | since | facts from | values | value ranges |"
@@ -100,7 +100,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
 
 
 def _row(operator: Operator, name: str) -> tuple[str, ...]:
-    """The name, the versions, and what the newest of them tells; the older ones may differ in where that is from."""
+    """The cells of an operator: name, versions, and the newest behaviour; older ones may have another source."""
     sources = list(dict.fromkeys(b.source for b in operator.behaviours))
     since = ", ".join(str(b.since) for b in operator.behaviours)
     shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"
@@ -134,7 +134,7 @@ def _total(operators: Sequence[Operator]) -> str:
 
 _PAGE = r"(?:[a-z]+/)?(?:\{[a-z0-9,-]+\}|[a-z0-9]+(?:-[a-z0-9]+)*)-\d+(?=[\s.:;,]|$)"
 _PAGES = re.compile(rf"^{_PAGE}(?:(?:, | and |, and ){_PAGE})*(?: and the like)?[\s,:;]*")
-"""The pages of OpenVINO's operators at the head of what a lowering says of itself: `arithmetic/cos-1 and the like; `"""
+"""Names of OpenVINO's pages at the start of a lowering's docstring: `arithmetic/cos-1 and the like; `"""
 _BEGINS = re.compile(r"[`\[\w](?!nd |here )")
 _WORDS = {
     Source.WALK: "by the interpreter",

@@ -223,7 +223,9 @@ def test_last_lines() -> None:
     assert line.startswith("2 files: 1 error, 1 warning, 3 accepted by the baseline in 1.23 s   ")
     assert line.endswith(" gather-infer explain GI301")
     assert checks_text(CheckReport([result()], Severity.NOTE))[0].startswith("1 error, 1 warning, 1 note ")
-    assert checks_text(CheckReport([clean], outdated=1))[1].startswith("the baseline has 1 finding that is gone")
+    assert checks_text(CheckReport([clean], outdated=1))[1].startswith(
+        "the baseline has 1 finding that no longer occurs"
+    )
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

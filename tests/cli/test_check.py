@@ -129,7 +129,7 @@ def test_baselines(run: Run) -> None:
     assert accepted.stdout.splitlines()[-1].startswith("no errors, no warnings, 1 accepted by the baseline in ")
     Path("bad.onnx").write_bytes(embedding().SerializeToString())
     mended = run("check", "bad.onnx", "--baseline", "accepted.json")
-    assert "the baseline has 1 finding that is gone: --write-baseline leaves it out\n" in mended.stdout
+    assert "the baseline has 1 finding that no longer occurs: --write-baseline removes it\n" in mended.stdout
 
 
 def test_rules_in_other_processes(run: Run) -> None:

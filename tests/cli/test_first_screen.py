@@ -295,7 +295,7 @@ def test_one_fault_is_told_once(columns: int, run: Run) -> None:
     assert "generated symbols:" not in text and "assumed" not in text
     assert sum("[GI" in line for line in lines) == 1
     undecided = sum(v.kind is validate.Kind.UNDECIDED for v in gather_infer.verdicts(inference))
-    assert f", {undecided} behind what is wrong: --all" in told
+    assert f", {undecided} downstream of errors: --all" in told
     everything = wide(run, "infer", "faulty.onnx", "--all")
     assert all(f"    {name}: " in everything for name in inference.causes)
     found = json.loads(wide(run, "infer", "faulty.onnx", "--format", "json"))["root_causes"]

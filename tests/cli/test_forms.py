@@ -136,7 +136,7 @@ def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
     result = optimize(model)
     assert result.done == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
     shown = rewriting_text(RewriteReport(result))
-    assert "  1 node removed that nothing reads" in shown and "  nothing to do" not in shown
+    assert "  1 node removed as dead code" in shown and "  nothing to do" not in shown
 
 
 def test_many_edits_are_listed_for_those_who_ask() -> None:
@@ -213,7 +213,7 @@ def test_the_edits_of_a_conversion() -> None:
 
 def test_a_conversion_of_nothing() -> None:
     report = ConversionReport(convert(embedding()))
-    assert conversion_text(report)[0] == "<model>   ONNX, no nodes of OpenVINO"
+    assert conversion_text(report)[0] == "<model>   ONNX, no OpenVINO nodes"
     assert conversion_json(report)["converted"] == []
 
 

@@ -93,11 +93,11 @@ def test_bodies_that_are_tried_more_than_once_list_it_once(kind: str) -> None:
 def test_reports() -> None:
     inference = infer(BELIEVING)
     summary = summarize(BELIEVING, name="m.onnx", nbytes=0, is_gather=is_gather)
-    assert "  1 type believed as the file declares it: --constraints" in inference_text(
+    assert "  1 type trusted as the file declares it: --constraints" in inference_text(
         InferenceReport(inference, summary)
     )
     listed = inference_text(InferenceReport(inference, summary, constraints=True))
-    assert listed[listed.index("  1 type believed as the file declares it:") + 1] == (
+    assert listed[listed.index("  1 type trusted as the file declares it:") + 1] == (
         "    z is float32[k, 3] (node Mystery#0)"
     )
     written: Any = inference_json(InferenceReport(inference, summary))

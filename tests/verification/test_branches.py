@@ -133,7 +133,7 @@ def test_many_are_counted() -> None:
     found = Verification(1, (Run((), "finite"),), compared=("y",), untaken=labels)
     lines = VERIFICATION.lines(Form.TEXT, found)
     assert "  no run took then_branch of If_0" in lines and "  no run entered body of Loop_2" in lines
-    assert "  ... 2 more that no run came to: --verbose" in lines
+    assert "  ... 2 more that no run reached: --verbose" in lines
     assert "  no run entered body of Loop_4" in VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
 
 
