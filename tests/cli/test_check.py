@@ -92,7 +92,7 @@ def test_statistics_count_findings_by_code(run: Run) -> None:
 
 def test_what_no_model_has_is_a_mistake(run: Run) -> None:
     result = run("check", "embedding.onnx", "bad.onnx", "--dim", "seq=4", "--dim", "past=2")
-    assert result.stderr == "error: none of the models has an input, or a dim of an input, that is called 'past'\n"
+    assert result.stderr == "error: no model has an input or an input dim with the name 'past'\n"
 
 
 def test_standard_input(run: Run) -> None:

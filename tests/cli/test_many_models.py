@@ -82,7 +82,7 @@ def test_what_is_said_holds_of_those_that_have_such_names(run: Run) -> None:
     result = run("infer", "embedding.onnx", "many.onnx", "--dim", "sec=3")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,
-        "error: none of the models has an input, or a dim of an input, that is called 'sec'",
+        "error: no model has an input or an input dim with the name 'sec'",
     )
 
 
