@@ -191,7 +191,7 @@ def _expanded(models: Iterable[str]) -> Iterator[str]:
             continue
         found = models_below(model)
         if not found:
-            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with a .bin beside it")
+            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with its .bin")
         yield from found
 
 

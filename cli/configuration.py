@@ -74,9 +74,9 @@ KEYS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
     "baseline": (_text, "a path"),
     "exit-zero": (_flag, "true or false"),
     "initializers-as-constants": (_flag, "true or false"),
-    "dim": (_texts, "a list of texts"),
-    "input": (_texts, "a list of texts"),
-    "range": (_texts, "a list of texts"),
+    "dim": (_texts, "a list of strings"),
+    "input": (_texts, "a list of strings"),
+    "range": (_texts, "a list of strings"),
     "rules": (_texts, "a list of paths"),
     "jobs": (_number, "a number of 1 or more"),
 }

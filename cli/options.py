@@ -36,7 +36,7 @@ class Bytes(_Number):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = _BYTES.fullmatch(str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no number of bytes: 4096, 64K or 1M", param, ctx)
+            self.fail(f"{value!r} is not a number of bytes: 4096, 64K or 1M", param, ctx)
         return int(match[1]) << 10 * (" KMGT".index(match[2].upper()) if match[2] else 0)
 
 

@@ -41,7 +41,7 @@ def check_many(
     """
     for name, texts in (("dims", dims), ("inputs", inputs), ("ranges", ranges)):
         if isinstance(texts, str):
-            raise UsageError(f"{name} must be a list of texts, is the text {texts!r}")
+            raise UsageError(f"{name} must be a list of strings, is the string {texts!r}")
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be 1 or more, is {jobs}")
     task = partial(

@@ -41,6 +41,7 @@ def _of_graph(
     seen: set[int] = set()
     for access in sorted(accesses, key=_rows, reverse=True):  # the longest axis first: it allows the largest index
         pending = [access.indices]
+        # backward slice of the index through integer tensors; each node is judged once
         while pending:
             position = producers.get(pending.pop())
             if position is None or position in seen:

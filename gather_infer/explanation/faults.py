@@ -53,6 +53,8 @@ def aftermath(inference: Inference) -> Aftermath:
             blamed.setdefault(place, finding)
     if not blamed:
         return Aftermath()
+    # First pass: every symbol generated downstream of a finding. Second pass: spread only through unknown values, so
+    # that a downstream node whose result is known ends the chain.
     makers = {d.location.node for d in blamed.values()}
     _, behind = search.spread(blamed, lambda _: True)
     made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in makers}

@@ -264,6 +264,7 @@ def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dic
                 want = {d for d in want if not any(free_symbols(d) & free_symbols(n) for n in near)}
         return want
 
+    # Exact matches come before shared symbols, and expressions before sizes: equal sizes are often a coincidence.
     if facet is Facet.VALUES:
         rest = take(expressions, elements)
         rest = by_symbol(rest, elements)

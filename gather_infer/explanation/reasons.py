@@ -139,7 +139,7 @@ class Explainer:
         return self._explained(body, known, depth, every), *symbol
 
     def is_glob(self, text: str) -> bool:
-        """Whether a text is a glob: it has wildcards, and no tensor or symbol has this name."""
+        """Whether a string is a glob: it has wildcards, and no tensor or symbol has this name."""
         is_name = text in known_symbols(self.inference) or any(True for _ in _found(self.inference, self._bodies, text))
         return is_glob(text) and not is_name
 

@@ -90,7 +90,7 @@ def _has(inference: Inference, value: str, axis: int, name: str) -> bool:
 
 
 def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
-    """A dim of a tensor of the main graph; None where it is not known."""
+    """A dim of a tensor of the main graph; None if it is unknown."""
     found = inference.get(value)
     shape = found.shape if isinstance(found, SymbolicTensor) else None
     return None if shape is None or axis >= len(shape) else shape[axis]

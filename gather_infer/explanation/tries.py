@@ -57,11 +57,13 @@ class Tries:
 
     def _bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
         names = list(dict.fromkeys(name for name in near if name in self.symbols))
+        # Start with all symbols at once: bounds of 2, then the sizes; a failure of all three ends the search.
         all_at = [{name: self._demanded.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
         kept = next((bounds for bounds in all_at if self.holds(bounds, is_known)), {})
         lower = {name: self._demanded.get(name, AT_LEAST_1) for name in names}
         if AT_LEAST_2 in kept.values() and self.holds(lower, is_known):
             kept = lower
+        # Shrink the set: first the nearest 1, 2, 4, ... symbols, then without one symbol at a time.
         few = 1
         while few < len(kept):
             nearest = dict(islice(kept.items(), few))
@@ -73,6 +75,7 @@ class Tries:
             fewer = {n: bounds for n, bounds in kept.items() if n != name}
             if fewer and self.holds(fewer, is_known):
                 kept = fewer
+        # Relax each bound of 2 to 1 where that is enough.
         for name in [n for n, bounds in kept.items() if bounds == AT_LEAST_2]:
             if len(kept) > 1 and self.holds({**kept, name: AT_LEAST_1}, is_known):
                 kept[name] = AT_LEAST_1

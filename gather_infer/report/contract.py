@@ -90,6 +90,7 @@ def _tails(labels: Iterable[str], view: View) -> dict[str, str]:
     found: dict[str, str] = {}
     parts = {label: label.split("/") for label in labels}
     for label, own in parts.items():
+        # the shortest tail, of at least _PARTS parts, that no other label has
         length = next(n for n in range(_PARTS, len(own) + _PARTS + 1)
                       if all(label == other or theirs[-n:] != own[-n:] for other, theirs in parts.items()))  # fmt: skip
         found[label] = label if view.verbose or length >= len(own) else "/".join((ELLIPSIS, *own[-length:]))

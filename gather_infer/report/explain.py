@@ -207,7 +207,7 @@ def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
 
 
 def _remedies(remedies: tuple[str, ...]) -> list[str]:
-    """The suggestions, after `known with`; a text that starts with `only` states that there are none."""
+    """The suggestions, after `known with`; one that starts with `only` states that there is no way."""
     only = [f"      {text}" for text in remedies if text.startswith("only")]
     ways = [text for text in remedies if not text.startswith("only")]
     lines = [f"      {'known with' if i == 0 else '        or'} {text}" for i, text in enumerate(ways)]

@@ -54,6 +54,7 @@ def _repeats_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]
     best: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
     running: set[int] = set()
     columns = list(zip(*(numbers for _, _, numbers in members), strict=True))
+    # Choose the number of the first cell that, as the running one, yields the fewest groups.
     for own in range(pattern[0].count("\0")) if len(members) >= LEAST else ():
         if len(set(columns[own])) < LEAST:
             continue

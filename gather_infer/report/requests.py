@@ -182,7 +182,7 @@ class _Making:
     def _items(self, spec: InputSpec, column: int | None) -> dict[str, Any]:
         """The schema of the elements in a column of the last axis; None for columns without lines."""
         dtype = spec.dtype
-        assert dtype is not None, "asked before"
+        assert dtype is not None, "_property handles an unknown element type"
         lines = [
             line for line in self.lines
             if isinstance(line, ElementsLine) and line.input == spec.name and line.column in (None, column)
