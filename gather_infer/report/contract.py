@@ -45,7 +45,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
         said = ", ".join(printable(line.text) for line in contract.declared)
         lines += fitted(f"  declared: {said}", view.width, "    ")
     if contract.open:
-        lines.append("  not covered, a run may still fail there:")
+        lines.append("  open, a run may still fail there:")
         lines += _open(contract.open, view)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
     lines += ["", f"{_summary(contract, stated)}{tail}"]

@@ -126,7 +126,7 @@ USAGE = {
     "fold embedding.onnx": "-o OUT is missing",
     "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is not a number of bytes: 4096, 64K or 1M",
     "fold embedding.onnx -o out.onnx --max-growth 1X": "'1X' is not a number of bytes: 4096, 64K or 1M",
-    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is no number of bytes",
+    "fold embedding.onnx -o out.onnx --max-growth 1Mi": "'1Mi' is not a number of bytes",
     "fold embedding.onnx -o embedding.onnx": "embedding.onnx",
     "fold embedding.onnx --in-place -o out.onnx": "--in-place and -o exclude each other",
     "fold embedding.onnx -o out.onnx --dim sec=3": "did you mean 'seq'",

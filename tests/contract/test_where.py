@@ -95,7 +95,7 @@ def test_what_a_person_reads() -> None:
         "    n >= 2             tight       …/a/stft/Conv",
         "    m >= 3 or n >= 3   tight       …/b/stft/Conv and 1 more node",
         "  and 1 limit of 10^9 or more: -v",
-        "  not covered, a run may still fail there:",
+        "  open, a run may still fail there:",
         "    norm.0 and 24 more nodes: what Norm demands is not known",
         "    in then_branch of If_1, where n >= 5; in body of …/b/c:",
         "      …/y/z: k == 1",
