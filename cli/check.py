@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
 
 Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
-"""Texts about dims, inputs and the elements of inputs."""
+"""Constraints on dims, inputs and ranges, as strings `NAME=...`."""
 
 
 @click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
@@ -37,38 +37,43 @@ Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
     multiple=True,
     metavar="CODE,...",
     shell_complete=codes,
-    help="Only these codes: GI301, GI3.",
+    help="Report only these codes or prefixes: GI301, GI3.",
 )
 @option(
-    "--ignore", section="Findings", multiple=True, metavar="CODE,...", shell_complete=codes, help="All but these codes."
+    "--ignore",
+    section="Findings",
+    multiple=True,
+    metavar="CODE,...",
+    shell_complete=codes,
+    help="Do not report these codes.",
 )
 @option(
     "--fail-on",
     section="Findings",
     type=click.Choice([str(s) for s in Severity]),
-    help="Exit with 1 when a finding weighs as much.  [default: error]",
+    help="Exit with 1 on findings of this severity or higher.  [default: error]",
 )
-@option("--strict", section="Findings", is_flag=True, help="The same as --fail-on warning.")
-@option("--baseline", section="Findings", metavar="FILE", help="Leave out the findings that FILE accepts.")
-@option("--write-baseline", section="Findings", is_flag=True, help="Write the findings to the baseline, as accepted.")
-@option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 whatever is found.")
+@option("--strict", section="Findings", is_flag=True, help="Exit with 1 on warnings, like --fail-on warning.")
+@option("--baseline", section="Findings", metavar="FILE", help="Leave out the accepted findings in FILE.")
+@option("--write-baseline", section="Findings", is_flag=True, help="Write all findings to the baseline as accepted.")
+@option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 despite findings.")
 @option(
-    "--statistics", section="Findings", is_flag=True, help="Print how often each code was found, in place of findings."
+    "--statistics", section="Findings", is_flag=True, help="Print the number of findings by code instead of findings."
 )
 @option(
     "--trust-config",
     section="Run",
     is_flag=True,
-    help="Run the files of rules that pyproject.toml names: they are code.",
+    help="Run the rule files that pyproject.toml names; they are code.",
 )
 @option(
     "--jobs",
     section="Run",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Files that are checked at a time; one per core by default.",
+    help="Check N files at a time; one per core by default.",
 )
-@common_options(CHECKS, verbose="Print notes too, and the contract of each of several models.")
+@common_options(CHECKS, verbose="Also print notes, and the contract of each model.")
 def command(
     models: tuple[str, ...],
     facts: Facts,
@@ -85,15 +90,15 @@ def command(
     jobs: int | None,
     console: Console,
 ) -> int:  # fmt: skip
-    """Print what hurts when models are deployed.
+    """Check models for problems that would break deployment.
 
-    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR; or folders, of which every model below is
-    checked. What is left out is taken from [tool.gather-infer] of the nearest pyproject.toml that has it.
+    MODELS are ONNX files (- is standard input), .xml files of OpenVINO IRs, or folders, in which all models are
+    checked. Options default to those in [tool.gather-infer] of the nearest pyproject.toml that has this table.
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     if statistics and console.form not in (Form.TEXT, Form.JSON):
-        raise click.UsageError(f"--statistics is told as text or json, found --format {console.form.value}")
+        raise click.UsageError(f"--statistics needs the format text or json, found --format {console.form.value}")
     models = tuple(_expanded(models))
     project = find_configuration(Path.cwd())
     rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
@@ -140,14 +145,14 @@ def command(
 
 
 class _Arriving:
-    """Results as they arrive, given in the order in which the files were named."""
+    """Reorders results from order of completion to the order of the arguments."""
 
     def __init__(self, results: Iterator[CheckResult]) -> None:
         self._results = results
         self.number = 0
 
     def in_order(self, names: Iterable[str]) -> Iterator[CheckResult]:
-        """The result of each name, as soon as those before it are there."""
+        """Yield the result of each name as soon as all earlier ones are complete."""
         waiting: dict[str, CheckResult] = {}
         for name in names:
             while name not in waiting:
@@ -158,7 +163,7 @@ class _Arriving:
 
 
 class _Accepted:
-    """The baseline, where there is one."""
+    """The filter for accepted findings; without a baseline it accepts none."""
 
     def __init__(self, file: str | None) -> None:
         from gather_infer.checks.baseline import Baseline
@@ -177,7 +182,7 @@ class _Accepted:
 
 
 def _expanded(models: Iterable[str]) -> Iterator[str]:
-    """Each model, and in the place of a folder those below it. Raises UsageError for a folder without any."""
+    """The models, with each folder replaced by the models below it. Raises UsageError for a folder without models."""
     from gather_infer.checks.folders import models_below
 
     for model in models:
@@ -186,12 +191,12 @@ def _expanded(models: Iterable[str]) -> Iterator[str]:
             continue
         found = models_below(model)
         if not found:
-            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with a .bin beside it")
+            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with its .bin")
         yield from found
 
 
 def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
-    """The rule files of the project, which are code: they come with whatever folder the command runs in."""
+    """The rule files of the project if they are trusted: they are code from the folder where the command runs."""
     files = project.paths("rules")
     if files and not is_trusted:
         named = ", ".join(files)
@@ -208,7 +213,7 @@ def _results(
     rule_files: tuple[str, ...],
     jobs: int | None,
 ) -> Iterator[CheckResult]:
-    """The result of each model. One alone is checked here, as is standard input; many in other processes."""
+    """Yield the result of each model: a single one and standard input from this process, others from workers."""
     said = (facts.dims, facts.inputs, ranges)
     usual = (
         () if facts.dims else project.texts("dim"),
@@ -217,7 +222,7 @@ def _results(
     )
     constants = facts.constants or project.is_set("initializers-as-constants")
     task = partial(_checked, said=said, usual=usual, rule_files=rule_files, constants=constants)
-    _rules(rule_files)  # what is wrong with them is told once, and here
+    _rules(rule_files)  # report errors in rule files once, before the workers load them
     if len(models) == 1:
         yield task(models[0], is_alone=True)
         return
@@ -247,7 +252,7 @@ def _checked(
 
 @cache
 def _rules(files: tuple[str, ...]) -> tuple[RuleSet, ...]:
-    """The rule sets of the files, which are run once in each process."""
+    """The rule sets in the files, which run once in each process."""
     return tuple(Facts((), (), files).rules()) if files else ()
 
 
@@ -257,10 +262,10 @@ def _path(project: Configuration, key: str) -> str | None:
 
 
 def _require_used(results: Iterable[CheckResult], facts: Facts, ranges: tuple[str, ...]) -> None:
-    """Raises UsageError for a name that none of the models has."""
+    """Raises UsageError for a constrained name that no model has."""
     checked = [set(result.unused) for result in results if result.was_checked]
     for name in sorted(set.intersection(*checked)) if checked else ():
-        raise UsageError(f"none of the models has an input, or a dim of an input, that is called {name!r}")
+        raise UsageError(f"no model has an input or an input dim with the name {name!r}")
 
 
 def _write_baseline(file: str, results: Sequence[CheckResult], least: Severity, console: Console) -> None:

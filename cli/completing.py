@@ -1,6 +1,6 @@
-"""What a shell may complete: files, operators, codes, and the tensors of the model that is named before.
+"""Completion functions for shells: files, operators, codes, and the tensors of the model on the command line.
 
-A shell asks with every key, so each of these is quick, and says nothing when it fails.
+A shell may call them after every key, so they are fast, and they return no items on failure.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 Items: TypeAlias = "list[CompletionItem] | list[str]"
 
 VARIABLE = "_GATHER_INFER_COMPLETE"
-"""The variable of the environment by which a shell asks."""
+"""The environment variable with which a shell requests completions."""
 
 
 def files(context: Context, parameter: Parameter, text: str) -> Items:
-    """The shell knows them itself."""
+    """An item that makes the shell complete files."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(text, type="file")]
 
 
 def codes(context: Context, parameter: Parameter, text: str) -> Items:
-    """Codes of findings; in a list the last of them."""
+    """Codes of findings; completes the last one of a list."""
     before, comma, last = text.rpartition(",")
     return [f"{before}{comma}{code}" for code in CODES if code.startswith(last.upper())]
 
@@ -44,14 +44,14 @@ def codes_or_files(context: Context, parameter: Parameter, text: str) -> Items:
 
 
 def operators(context: Context, parameter: Parameter, text: str) -> Items:
-    """Every operator that is known."""
+    """All supported operators."""
     from gather_infer.catalog.operators import known_names
 
     return _beginning(text, (qualified(domain, op) for domain, op in known_names()))
 
 
 def operators_of_model(context: Context, parameter: Parameter, text: str) -> Items:
-    """The operators of the model that is named before; none where it cannot be read."""
+    """The operators of the model on the command line; none if it cannot be read."""
     model = _model(context)
     if model is None:
         return []
@@ -61,7 +61,7 @@ def operators_of_model(context: Context, parameter: Parameter, text: str) -> Ite
 
 
 def tensors(context: Context, parameter: Parameter, text: str) -> Items:
-    """The tensors of the model that is named before, those of subgraphs below their path."""
+    """The tensors of the model on the command line, those of subgraphs with their path."""
     model = _model(context)
     if model is None:
         return []
@@ -71,7 +71,7 @@ def tensors(context: Context, parameter: Parameter, text: str) -> Items:
 
 
 def _model(context: Context) -> ModelFile | None:
-    """The model that the line names; None when it cannot be read."""
+    """The model on the command line; None if it cannot be read."""
     path = context.params.get("model") or context.params.get("subject") or _file_before()
     if not path or path == "-":
         return None
@@ -84,7 +84,7 @@ def _model(context: Context) -> ModelFile | None:
 
 
 def _file_before() -> str | None:
-    """The first word of the line that is a file: click reads no arguments where the value of an option is missing."""
+    """The first word of the line that is a file: click parses no arguments while the value of an option is missing."""
     from click.shell_completion import split_arg_string
 
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]
@@ -96,5 +96,5 @@ def _beginning(text: str, names: Iterable[str]) -> list[str]:
 
 
 def is_asked() -> bool:
-    """Whether a shell asks."""
+    """Whether a shell runs the program to get completions."""
     return VARIABLE in os.environ

@@ -12,10 +12,11 @@ from .options import Command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
-    """Print what makes a shell complete commands, options, files, operators, codes and tensors.
+    """Print a shell completion script.
 
-    bash and zsh read it with `eval "$(gather-infer completion bash)"` in .bashrc or .zshrc, fish from a file:
-    gather-infer completion fish > ~/.config/fish/completions/gather-infer.fish.
+    It completes commands, options, files, operators, codes and tensors. For bash and zsh, put
+    `eval "$(gather-infer completion bash)"` into .bashrc or .zshrc; for fish, write it to a file: gather-infer
+    completion fish > ~/.config/fish/completions/gather-infer.fish.
     """
     from click.shell_completion import get_completion_class
 

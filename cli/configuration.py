@@ -1,4 +1,4 @@
-"""What a project has written once and for all: `[tool.gather-infer]` of the nearest pyproject.toml that has it."""
+"""Project configuration: the table `[tool.gather-infer]` of the nearest pyproject.toml that has it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TABLE: Final = "gather-infer"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The keys of the table, checked.
+    """The validated keys of the table.
 
-    folder   the directory of the file, from which paths are meant
+    folder   the directory of the file; paths in the table are relative to it
     """
 
     folder: Path = Path()
@@ -40,7 +40,7 @@ class Configuration:
         return found
 
     def paths(self, key: str) -> tuple[str, ...]:
-        """Paths from where the file is."""
+        """Paths, resolved against the folder of the file."""
         return tuple(str(self.folder / text) for text in self.texts(key))
 
 
@@ -67,25 +67,25 @@ def _severity(value: object) -> str | None:
 
 
 KEYS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
-    # what reads it, and what it has to be
+    # key -> (parser, description of legal values)
     "select": (_texts, "a list of codes"),
     "ignore": (_texts, "a list of codes"),
     "fail-on": (_severity, "error, warning or note"),
     "baseline": (_text, "a path"),
     "exit-zero": (_flag, "true or false"),
     "initializers-as-constants": (_flag, "true or false"),
-    "dim": (_texts, "a list of texts"),
-    "input": (_texts, "a list of texts"),
-    "range": (_texts, "a list of texts"),
+    "dim": (_texts, "a list of strings"),
+    "input": (_texts, "a list of strings"),
+    "range": (_texts, "a list of strings"),
     "rules": (_texts, "a list of paths"),
     "jobs": (_number, "a number of 1 or more"),
 }
 
 
 def find_configuration(start: Path) -> Configuration:
-    """The configuration for commands that run in `start`; empty where there is none.
+    """The configuration for commands that run in `start`; empty if there is none.
 
-    Raises UsageError for a file that cannot be read, an unknown key and a value that it cannot have.
+    Raises UsageError for an unreadable file, an unknown key or an illegal value.
     """
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
@@ -101,7 +101,7 @@ def _table(file: Path) -> Mapping[str, object] | None:
         data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
-    if TABLE.encode() not in data:  # most have none, and reading TOML takes time
+    if TABLE.encode() not in data:  # most files do not have the table, and parsing TOML takes time
         _require_utf8(file, data)
         return None
     parser = _toml(file)
@@ -116,14 +116,14 @@ def _table(file: Path) -> Mapping[str, object] | None:
 
 
 def _require_utf8(file: Path, data: bytes) -> None:
-    """Raises UsageError for a file in UTF-16 that has the table: it would be passed over without a word."""
+    """Raises UsageError for a file in UTF-16 that has the table, which the program would silently ignore."""
     for encoding in ("utf-16-le", "utf-16-be"):
         if TABLE.encode(encoding) in data:
             raise UsageError(f"{file}: must be UTF-8, as all TOML, is UTF-16")
 
 
 def _toml(file: Path) -> Any:
-    """What reads TOML: the standard library has it since Python 3.11. Raises UsageError."""
+    """The TOML parser, which is in the standard library since Python 3.11. Raises UsageError if there is none."""
     if sys.version_info >= (3, 11):
         import tomllib
 

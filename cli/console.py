@@ -1,4 +1,4 @@
-"""Writing: results to standard output, everything else to standard error."""
+"""Terminal output: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """How the user wants to be talked to.
+    """Output options of a command, and the functions that print with them.
 
-    results_to_stderr   standard output carries a model (`-o -`), so results make way for it
-    started             when the command began, in seconds of `time.monotonic`
+    results_to_stderr   print results to standard error, because standard output carries a model (`-o -`)
+    started             start of the command in seconds of `time.monotonic`
     """
 
     quiet: bool = False
@@ -43,29 +43,29 @@ class Console:
 
     @property
     def width(self) -> int | None:
-        """Characters per line of the terminal that results go to, None when they do not go to one."""
+        """Characters per line of the terminal that shows the results, None if they do not go to a terminal."""
         stream = sys.stderr if self.results_to_stderr else sys.stdout
         return shutil.get_terminal_size().columns if stream.isatty() else None
 
     @property
     def seconds(self) -> float:
-        """How long the command has run."""
+        """Duration of the command so far."""
         return time.monotonic() - self.started
 
     def progress(self) -> Progress:
-        """What shows on standard error what is being done, where that is a terminal; not with --quiet or NO_COLOR."""
+        """A progress line on standard error, if that is a terminal; silent with --quiet, --no-color or NO_COLOR."""
         is_plain = not self.colour or bool(os.environ.get("NO_COLOR"))
         return Progress(self.started, not self.quiet and not is_plain and may_show())
 
     def lines_of(self, kind: ResultKind[R], result: R) -> list[str]:
-        """A result in the form that the user wants."""
+        """A result in the requested format."""
         return kind.lines(self.form, result, View(self.verbose, self.width, self.seconds))
 
     def result(self, kind: ResultKind[R], result: R) -> None:
         self.print(self.lines_of(kind, result))
 
     def print(self, lines: Iterable[str]) -> None:
-        """Lines that `lines_of` gave."""
+        """Print lines from `lines_of`."""
         for line in lines:
             if self.form is Form.TEXT:
                 _echo(line, self.colour, err=self.results_to_stderr)
@@ -73,11 +73,11 @@ class Console:
                 click.echo(line, err=self.results_to_stderr)
 
     def error(self, error: Exception) -> None:
-        """One of several errors; the command goes on."""
+        """Print an error after which the command continues."""
         announce(f"error: {error}", colour=self.colour)
 
     def wrote(self, saved: SaveReport, *, timed: bool = False) -> None:
-        """Says which files were written and, when `timed`, how long the command took."""
+        """Print which files were written and, if `timed`, the duration of the command."""
         if saved.path is None:
             return
         same = ", a copy: nothing to change" if saved.verbatim else ""
@@ -88,28 +88,28 @@ class Console:
                 self.message(f"wrote {path}")
 
     def message(self, text: str) -> None:
-        """Something the user may like to know, on standard error; not with --quiet, and nothing when it is empty."""
+        """Print a message on standard error, unless it is empty or --quiet is set."""
         if text and not self.quiet:
             _echo(text, self.colour, err=True)
 
 
 def announce(text: str, *, colour: bool) -> None:
-    """An error on standard error, whatever the verbosity."""
+    """Print an error on standard error, even with --quiet."""
     _echo(text, colour, err=True)
 
 
 def _echo(text: str, colour: bool, *, err: bool) -> None:
     from gather_infer.report.layout import printable
 
-    # names from a file cannot steer the terminal, nor begin a line; a list of an error is indented
+    # names from a file must not control the terminal or start a line; only indented lists of an error have line breaks
     line = "\n".join(map(printable, re.split(r"\n(?=  )", text)))
     wanted = _wants_colours(colour)
-    # click removes colours again where it is told nothing and the stream is no terminal
+    # with color=None, click strips colours if the stream is no terminal
     click.echo(line if wanted is False else _painted(line), err=err, color=wanted)
 
 
 def _wants_colours(allowed: bool) -> bool | None:
-    """Whether to print colours: None does on a terminal. NO_COLOR weighs more than FORCE_COLOR, that more than TERM.
+    """Whether to print colours; None for terminals only. NO_COLOR overrides FORCE_COLOR, which overrides TERM.
 
     allowed   False with --no-color
     """

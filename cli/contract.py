@@ -22,35 +22,35 @@ from .saving import Target, output_options, write_and_print, write_texts
 @model_argument()
 @facts_options
 @ranges_option
-@option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of the model in OUT.")
-@output_options("Where to write the model with its contract, with --embed.")
+@option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of OUT.")
+@output_options("With --embed, write the model with its contract to OUT.")
 @option(
     "--python",
     "guard",
     section="Output",
     metavar="FILE.py",
-    help="Write a module that checks feeds; it needs numpy only. - is standard output.",
+    help="Write a Python module that checks feeds and needs numpy only; - is standard output.",
 )
 @option(
     "--json-schema",
     "schema",
     section="Output",
     metavar="FILE",
-    help="Write a JSON Schema of requests: nested arrays by input. - is standard output.",
+    help="Write a JSON Schema of requests with nested arrays; - is standard output.",
 )
 @option(
     "--strict",
     section="Output",
     is_flag=True,
-    help="Let both refuse what breaks a line that is not tight, too.",
+    help="Make both also enforce lines that are not tight.",
 )
 @option(
     "--require-proved",
     section="Report",
     is_flag=True,
-    help="Exit with 1 when a line is not proved by --dim and --range.",
+    help="Exit with 1 if --dim and --range do not prove every line.",
 )
-@common_options(CONTRACT, verbose="Print all nodes of every line, and its reason.")
+@common_options(CONTRACT, verbose="Print all nodes and the reason of every line.")
 def command(
     model: str,
     facts: Facts,
@@ -63,12 +63,12 @@ def command(
     require_proved: bool,
     console: Console,
 ) -> int:
-    """Print what the inputs have to be, so that no run fails.
+    """Derive what inputs must satisfy for a run to succeed.
 
-    No index is out of bounds then, and no shapes clash.
+    With such inputs no index is out of bounds and no shapes clash.
 
-    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. Exits with 1 and writes nothing when the
-    model has an error, or when --dim or --range reach outside what it takes.
+    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR. The command exits with 1 and writes
+    nothing if the model has an error, or if --dim or --range exceed the contract.
     """
     if embed and target is None:
         raise click.UsageError("--embed needs -o or --in-place")

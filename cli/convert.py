@@ -17,33 +17,33 @@ from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_opt
 from .verification import Verifying, verify_options
 
 TOLERANCE: Final = 1e-4
-"""--rtol and --atol of an IR, where neither is given."""
+"""Default of --rtol and --atol for an IR."""
 
 
 @click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
 @model_argument()
 @facts_options
-@output_options("Where to write the ONNX model.")
+@output_options("Write the ONNX model to OUT.")
 @dry_run_option(DRY_RUN_OF_EDITS)
 @verify_options
 @option("--in-place-weights", section="Output", is_flag=True,
-        help="Leave the weights of an IR in its .bin, which is in the folder of OUT or below it.")  # fmt: skip
+        help="Leave the weights of an IR in its .bin, which must be in or below the folder of OUT.")  # fmt: skip
 @option("--opset", section="Conversion", type=int, metavar="N",
-        help="Opset of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own.")  # fmt: skip
+        help="Set the ai.onnx opset of a converted IR, 21 by default; an ONNX file keeps its own.")  # fmt: skip
 @option("--gather-oob", section="Conversion", type=click.Choice(["guard", "assume-valid", "refuse"]), default="guard",
-        show_default=True, help="What to do with a Gather whose indices are not proved in bounds: OpenVINO gives zeros "
-        "for an index out of bounds, ONNX fails. A guard gives zeros too.")  # fmt: skip
+        show_default=True, help="Choose the treatment of a Gather whose indices are not proved in bounds. OpenVINO "
+        "returns zeros for an index out of bounds, ONNX fails; a guard returns zeros, too.")  # fmt: skip
 @option("--weights", section="Conversion", type=click.Choice(["dequantize", "contrib", "float"]), default="dequantize",
-        show_default=True, help="Form of compressed weights: DequantizeLinear, com.microsoft.MatMulNBits where it can, "
-        "or plain operators.")  # fmt: skip
+        show_default=True, help="Choose the operators of compressed weights: DequantizeLinear, "
+        "com.microsoft.MatMulNBits if possible, or float operators.")  # fmt: skip
 @option("--beam-idx", section="Conversion", type=click.Choice(["keep", "drop"]), default="keep", show_default=True,
-        help="An input that only reorders rows of the state: keep it, or drop it with its Gathers.")  # fmt: skip
+        help="Keep the input that only reorders rows of the state, or drop it with its Gathers.")  # fmt: skip
 @option("--random", section="Conversion", type=click.Choice(["refuse", "onnx"]), default="refuse", show_default=True,
-        help="What to do with RandomUniform and Multinomial: onnx draws with ONNX's generators, other numbers than "
-        "OpenVINO's of the same distribution.")  # fmt: skip
+        help="Refuse RandomUniform and Multinomial, or use ONNX's generators, whose numbers differ from OpenVINO's "
+        "but have the same distribution.")  # fmt: skip
 @option("--keep-unsupported", section="Conversion", is_flag=True,
-        help="Leave nodes without a counterpart in OpenVINO's domain; else nothing is written.")  # fmt: skip
-@strict_option("Write nothing and exit with 1 when there are errors or warnings besides.")
+        help="Keep nodes without an ONNX counterpart in OpenVINO's domain instead of refusing.")  # fmt: skip
+@strict_option("Write nothing and exit with 1 if other errors or warnings remain.")
 @common_options(CONVERSION, verbose="Print each converted node.")
 def command(
     model: str,
@@ -61,9 +61,9 @@ def command(
     strict: bool,
     console: Console,
 ) -> int:
-    """Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.
+    """Convert an OpenVINO IR, or OpenVINO nodes in ONNX, to ONNX.
 
-    MODEL is an ONNX file, - is standard input; or the .xml of an IR, with its .bin beside it.
+    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR, with its .bin in the same folder.
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")

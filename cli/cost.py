@@ -20,7 +20,7 @@ from .options import Command, common_options, model_argument, option
     section="Report",
     multiple=True,
     metavar="NAME=SIZE,...",
-    help="Put sizes into the formulas: batch=1,seq=128.",
+    help="Evaluate the formulas at these sizes: batch=1,seq=128.",
 )
 @option(
     "--by",
@@ -28,10 +28,10 @@ from .options import Command, common_options, model_argument, option
     type=click.Choice(["operator", "node"]),
     default="operator",
     show_default=True,
-    help="What the rows are.",
+    help="Print a row for each operator or node.",
 )
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
-@common_options(COST, verbose="Print all rows, and how each operator is counted.")
+@common_options(COST, verbose="Print all rows, and the formula of each operator.")
 def command(
     model: str,
     facts: Facts,
@@ -41,11 +41,12 @@ def command(
     everything: bool,
     console: Console,
 ) -> int:
-    """Print multiply-adds, bytes and the peak of live activations.
+    """Estimate multiply-adds, bytes and peak memory as formulas.
 
-    They are formulas in the symbols of the model: does it fit at seq = 4096?
+    The formulas contain the symbols of the model: does it fit at seq = 4096?
 
-    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. What is not known is left out and named.
+    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR. The report lists unknown contributions,
+    which the totals leave out.
     """
     sizes = _sizes(at)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.explanation import Explanation, SymbolExplanation
 
 SHOWN = 12
-"""Tensors that are explained, before how many more there are is told."""
+"""Limit of the explained tensors; a last line counts the others."""
 
 _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 
@@ -33,12 +33,14 @@ _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 @click.argument("name", metavar="", required=False, shell_complete=tensors)
 @op_option
 @unknown_option
-@option("--all", "everything", section="Tensors", is_flag=True, help="Explain all that are meant, not the first few.")
+@option(
+    "--all", "everything", section="Tensors", is_flag=True, help="Explain all selected tensors, not only the first few."
+)
 @facts_options
 @assume_option
 @option("--depth", section="Report", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
-        help="Steps below each other at most.")  # fmt: skip
-@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain, every place of a symbol.")
+        help="Limit the nesting of steps.")  # fmt: skip
+@common_options(EXPLANATIONS, CODE, verbose="Print every node of the chain and every dim of a symbol.")
 def command(
     subject: str,
     name: str | None,
@@ -50,11 +52,11 @@ def command(
     depth: int,
     console: Console,
 ) -> int:  # fmt: skip
-    """Print why a tensor has its shape, where a symbol comes from, or what a code means.
+    """Explain a shape, a symbol or a code.
 
-    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. TENSOR may be a glob, '/encoder/*'; with
-    --op or --unknown it may be left out. A tensor of a subgraph is named below its path: If_3/then_branch/y. SYMBOL is
-    a dim of the inputs, seq, or one that was made up, nonzero_0.
+    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR. TENSOR may be a glob, '/encoder/*'; with
+    --op or --unknown it is optional. The name of a tensor in a subgraph includes its path: If_3/then_branch/y. SYMBOL
+    is a dim of the inputs (seq) or a generated symbol (nonzero_0).
     """
     if name is None and op is None and not unknown:
         if facts.options:
@@ -93,7 +95,7 @@ def command(
 
 
 def _code(text: str) -> str:
-    """The code that `text` names. Raises UsageError when there is none."""
+    """The code that `text` names. Raises UsageError if there is none."""
     code = text.upper()
     if code in CODES:
         return code
@@ -101,5 +103,5 @@ def _code(text: str) -> str:
         raise click.UsageError(f"missing argument 'TENSOR': which tensor of {'<stdin>' if text == '-' else text}?")
     if nearest_code(text) is None and not _CODE.fullmatch(text):
         command = shlex.join(["gather-infer", "explain", "MODEL", text])
-        raise click.UsageError(f"missing argument 'MODEL': {text!r} is no code; of a tensor or a symbol: {command}")
+        raise click.UsageError(f"missing argument 'MODEL': {text!r} is no code; for a tensor or a symbol: {command}")
     raise UsageError(f"no code {text!r}{codes_near(text)}")

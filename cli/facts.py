@@ -1,4 +1,4 @@
-"""What the user knows of a model, and the options that say it."""
+"""Facts that the user gives about a model, and the options for them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CONSTANTS: Final = "--initializers-as-constants"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the user knows of dims, of inputs and of operators, as it was written.
+    """The constraints on dims and inputs and the rule files from the command line, unparsed.
 
-    constants   whether initializers that are inputs too are taken for constants
+    constants   whether initializers that are also inputs count as constants
     """
 
     dims: tuple[str, ...]
@@ -30,18 +30,18 @@ class Facts:
 
     @property
     def options(self) -> list[str]:
-        """The options that were given."""
+        """The names of the given options."""
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
         return [option for option, values in said.items() if values]
 
     def infer_command(self, model: str) -> str:
-        """`gather-infer infer MODEL`, told the same."""
+        """`gather-infer infer MODEL` with the same options."""
         said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         options = [part for option, values in said.items() for value in values for part in (option, value)]
         return shlex.join(["gather-infer", "infer", model, *options, *([CONSTANTS] if self.constants else ())])
 
     def rules(self) -> list[RuleSet]:
-        """Runs the files. Raises as `load_sets`."""
+        """Run the rule files; their rule sets. Raises as `load_sets`."""
         from gather_infer.rules import RuleSet
 
         return load_sets(self.rule_files, RuleSet, "--rules")
@@ -64,12 +64,12 @@ def facts_options(function: Function) -> Function:
     return with_options(
         run,
         option("--dim", "dims", section="Facts", multiple=True, metavar="NAME=VALUE",
-               help="Size of a symbolic dim: seq=128, seq=1..512, total=past+seq."),
+               help="Constrain a symbolic dim: seq=128, seq=1..512, total=past+seq."),
         option("--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
-               help="Type of an input: 'ids=int64[batch, seq]'."),
+               help="Declare the type of an input: 'ids=int64[batch, seq]'."),
         option("--rules", section="Facts", multiple=True, metavar="FILE.py",
                help="Run FILE.py and use the RuleSets in it."),
-        option(CONSTANTS, section="Facts", is_flag=True, help="Take initializers that are inputs too for constants."),
+        option(CONSTANTS, section="Facts", is_flag=True, help="Treat initializers that are also inputs as constants."),
     )  # fmt: skip
 
 
@@ -77,12 +77,15 @@ def ranges_option(function: Function) -> Function:
     """--range, as `ranges`."""
     return option(
         "--range", "ranges", section="Facts", multiple=True, metavar="NAME=LOW..HIGH",
-        help="Elements of an integer input: ids=0..30521, last=0..seq-1.",
+        help="Bound the elements of an integer input: ids=0..30521, last=0..seq-1.",
     )(function)  # fmt: skip
 
 
 def assume_option(function: Function) -> Function:
     """--no-assume, as `no_assume`."""
     return option(
-        "--no-assume", section="Facts", is_flag=True, help="Leave unknown what is right only unless a size is 0."
+        "--no-assume",
+        section="Facts",
+        is_flag=True,
+        help="Assume nothing; facts that hold only for sizes other than 0 stay unknown.",
     )(function)

@@ -9,9 +9,9 @@ from .rewriting import Rewriting, rewriting_options
 
 
 @click.command("fold", cls=Command, example="gather-infer fold fixtures/bert-torchscript.onnx -o folded.onnx")
-@rewriting_options("fold", becomes="folded", verbose="Print each folded node, and why others were left alone.")
+@rewriting_options("fold", becomes="folded", verbose="Print each folded node, and why others were not folded.")
 def command(rewriting: Rewriting) -> int:
-    """Replace nodes whose results are known by constants.
+    """Fold nodes with known results into constants.
 
     MODEL is an ONNX file; - is standard input.
     """

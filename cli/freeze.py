@@ -21,11 +21,11 @@ from .verification import Verifying, verify_options
 )
 @model_argument()
 @facts_options
-@output_options("Where to write the frozen model.")
+@output_options("Write the frozen model to OUT.")
 @dry_run_option("Write nothing.")
 @verify_options
-@strict_option("Write nothing and exit with 1 when there are errors or warnings.")
-@common_options(FREEZE, verbose="Print each value that is declared anew, and every dim that is still symbolic.")
+@strict_option("Write nothing and exit with 1 on errors or warnings.")
+@common_options(FREEZE, verbose="Print each changed declaration, and every dim that is still symbolic.")
 def command(
     model: str,
     facts: Facts,
@@ -35,10 +35,10 @@ def command(
     strict: bool,
     console: Console,
 ) -> int:
-    """Make dims of the inputs numbers, and those of the outputs that follow.
+    """Fix input sizes.
 
-    MODEL is an ONNX file; - is standard input. Exits with 1 and writes nothing when the model has an error with these
-    sizes.
+    The output dims that follow from them become static, too. MODEL is an ONNX file; - is standard input. The command
+    exits with 1 and writes nothing if the model has an error with these sizes.
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")

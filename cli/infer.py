@@ -27,16 +27,14 @@ if TYPE_CHECKING:
     "--outputs",
     section="Output",
     is_flag=True,
-    help="With -o, declare known sizes of outputs, too.",
+    help="With -o, also declare the known sizes of outputs.",
 )
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
-@option("--constraints", section="Report", is_flag=True, help="Print what validity implies about the symbols.")
-@option("--floats", section="Report", is_flag=True, help="Elements of small float tensors too, in JSON.")
-@strict_option("Exit with 1 when there are warnings, too.")
-@option("--exit-zero", section="Report", is_flag=True, help="Exit with 0 whatever is found.")
-@common_options(
-    INFERENCE, INFERENCES, verbose="Print every tensor, every constraint, all rows, and why a verdict is what it is."
-)
+@option("--constraints", section="Report", is_flag=True, help="Print all constraints that a valid run implies.")
+@option("--floats", section="Report", is_flag=True, help="Include the elements of small float tensors in JSON.")
+@strict_option("Exit with 1 on warnings, too.")
+@option("--exit-zero", section="Report", is_flag=True, help="Exit with 0 despite errors.")
+@common_options(INFERENCE, INFERENCES, verbose="Print all tensors, constraints and rows, and the reasons of verdicts.")
 def command(
     models: tuple[str, ...],
     facts: Facts,
@@ -50,10 +48,10 @@ def command(
     exit_zero: bool,
     console: Console,
 ) -> int:
-    """Print symbolic types and shapes, and what is wrong.
+    """Infer symbolic types and shapes.
 
-    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR. Of several each has a line. Exits with 1
-    and writes nothing when there are errors.
+    MODELS are ONNX files (- is standard input) or .xml files of OpenVINO IRs. If there are several, the command prints
+    a line for each. It exits with 1 and writes nothing if there are errors.
     """
     from .inferring import Wanted, infer_all
 
@@ -66,7 +64,7 @@ def command(
 
 
 def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outputs: bool) -> int:
-    """One model, written where there is a target; the exit code."""
+    """Infer one model, and write it if there is a target; the exit code."""
     from gather_infer.model import save
     from gather_infer.model.given import to_model_file, to_onnx_file, with_constants
 

@@ -1,4 +1,4 @@
-"""What `infer` finds out about a model, and about several."""
+"""Reports of `gather-infer infer`, of one model and of several."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked of each model."""
+    """Options of the report, which hold for each model."""
 
     assume: bool
     everything: bool
@@ -38,7 +38,7 @@ class Wanted:
     console: Console
 
     def exit_code(self, report: InferenceReport) -> int:
-        """1 when the model has errors, or warnings with --strict."""
+        """1 if the model has errors, or warnings with --strict; else 0."""
         found = report.findings
         is_wrong = has_faults(found) if self.strict else any(d.severity is Severity.ERROR for d in found)
         return 1 if is_wrong and not self.exit_zero else 0
@@ -54,7 +54,7 @@ def inferred(
     annotate: bool = False,
     outputs: bool = False,
 ) -> tuple[InferenceReport, Any]:
-    """What is found out about a model; the model with it written into, the model itself unless that is asked for."""
+    """The report of a model, and the proto: with the inferred types written into it if `annotate` is set."""
     from gather_infer.catalog.family import is_gather
     from gather_infer.inference import infer
     from gather_infer.inference.annotate import annotated
@@ -85,7 +85,7 @@ def inferred(
 
 
 def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
-    """Each of several models, told as soon as it is there; the exit code, the greatest of theirs."""
+    """Infer several models and print each report at once; the highest exit code."""
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     from gather_infer.checks.said import Said
@@ -114,13 +114,13 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
             warnings += sum(d.severity is Severity.WARNING for d in report.findings)
             _tell(report, console, progress, objects)
     for name in sorted(set.intersection(*unused)) if unused else ():
-        raise UsageError(f"none of the models has an input, or a dim of an input, that is called {name!r}")
+        raise UsageError(f"no model has an input or an input dim with the name {name!r}")
     console.result(INFERENCES, InferencesReport(errors, warnings, read, len(models) - read, objects))
     return code
 
 
 def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> tuple[InferenceReport, set[str]]:
-    """What is found out about one of several models, and the names in what is said that it does not have."""
+    """The report of one of several models, and the names in the constraints that it does not have."""
     from gather_infer.checks.said import applicable
     from gather_infer.model.given import to_model_file, with_constants
 
@@ -134,7 +134,7 @@ def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> 
 
 
 def _tell_unreadable(model: str, error: ModelReadError, console: Console, objects: list[dict[str, Any]]) -> None:
-    """What stands in JSON in the place of a model."""
+    """Print or collect the JSON object of a model that cannot be read."""
     from gather_infer.report.json import unreadable_json
     from gather_infer.report.summary import Unreadable
 
@@ -146,7 +146,7 @@ def _tell_unreadable(model: str, error: ModelReadError, console: Console, object
 
 
 def _tell(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
-    """Print what is said of one of several models, or keep it for the end."""
+    """Print the report of one of several models, or collect its JSON object."""
     if console.form in INFERRED.forms:
         lines = console.lines_of(INFERRED, report)
         with progress.aside():

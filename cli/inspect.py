@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 @click.command("inspect", cls=Command, example="gather-infer inspect fixtures/bert-torchscript.onnx")
 @model_argument("models", nargs=-1, required=True)
-@common_options(
-    SUMMARIES, verbose="Print every initializer, what repeats line by line, and the values of the metadata."
-)
+@common_options(SUMMARIES, verbose="Print every initializer, input and output, and the values of the metadata.")
 def command(models: tuple[str, ...], console: Console) -> int:
-    """Print what is in model files, several side by side.
+    """Summarize files.
 
-    MODELS are ONNX files, - is standard input; or the .xml of an OpenVINO IR.
+    MODELS are ONNX files (- is standard input) or .xml files of OpenVINO IRs. The summaries of several models are
+    printed side by side.
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
@@ -81,12 +80,12 @@ def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:
 
 
 def _bytes_of(file: ModelFile, location: str) -> int | None:
-    """Bytes of a data file, None when there is none that may be used."""
+    """Bytes of a data file, None if it is missing or outside the model's directory."""
     from gather_infer.model.external import data_file
 
     if file.base_dir is None:
         return None
     try:
         return data_file(location, file.base_dir, file.path).stat().st_size
-    except ModelReadError:  # missing, or outside the model's directory: the report says so
+    except ModelReadError:  # the report shows the file as missing
         return None

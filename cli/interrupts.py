@@ -1,6 +1,6 @@
-"""Interrupts, from the first line of the program to its last: when they are raised, and when they wait.
+"""Handling of interrupts from the start of the program to its end: when to raise them, and when to defer them.
 
-Nothing is imported here that takes time: what comes before nobody can answer for.
+This module imports only what is fast to import, because no handler is installed before it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED = 130
-"""Exit code, as shells have it for the signal."""
+"""Exit code by the convention of shells for SIGINT."""
 
 
 class _State:
-    """How many interrupts came, and whether they wait: nobody catches one before the program begins or after it."""
+    """The number of interrupts, and whether to defer them, as before the program starts and after it ends."""
 
     __slots__ = ("came", "wait")
 
@@ -30,7 +30,7 @@ STATE = _State()
 
 
 def handle_interrupts() -> None:
-    """Have interrupts wait, unless the caller of the program ignores them, or handles them in its own way."""
+    """Install the handler, unless the process ignores interrupts or already has another handler."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
     signal.signal(signal.SIGINT, _interrupt)
@@ -44,16 +44,18 @@ def was_interrupted() -> bool:
 
 
 def stop_if_interrupted() -> None:
-    """Raise the interrupt that has waited, or came while a module was imported: what is next cannot be taken back."""
+    """Raise a deferred interrupt, or one that arrived during an import, before a step that cannot be undone."""
     if was_interrupted():
         raise KeyboardInterrupt
 
 
 def ignore_interrupts() -> None:
-    """Have none do anything while the interpreter ends."""
+    """Ignore interrupts while the interpreter exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)  # as it is when the interpreter ends, it would kill
+        signal.signal(
+            signal.SIGALRM, signal.SIG_IGN
+        )  # the interpreter restores the default, which would kill the process
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -67,7 +69,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported: code in C crashes when that is interrupted."""
+    """Whether an import is in progress: some C extensions crash if it is interrupted."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -76,7 +78,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _in_a_callback(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came where Python cannot raise one, in a weak reference's callback say, comes again."""
+    """Raise an interrupt again that arrived where Python cannot raise it, as in the callback of a weak reference."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _come_again()
     else:

@@ -1,4 +1,4 @@
-"""The program: its commands, and what every failure of them looks like."""
+"""The program: its commands, and the handling of their failures."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .console import announce
 from .interrupts import INTERRUPTED, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
-    "check": "Print what hurts when models are deployed.",
-    "completion": "Print what makes a shell complete commands, options, files, operators, codes and tensors.",
-    "contract": "Print what the inputs have to be, so that no run fails.",
-    "convert": "Convert an OpenVINO IR, or the OpenVINO-style nodes of an ONNX file, to plain ONNX.",
-    "cost": "Print multiply-adds, bytes and the peak of live activations.",
-    "explain": "Print why a tensor has its shape, where a symbol comes from, or what a code means.",
-    "fold": "Replace nodes whose results are known by constants.",
-    "freeze": "Make dims of the inputs numbers, and those of the outputs that follow.",
-    "infer": "Print symbolic types and shapes, and what is wrong.",
-    "inspect": "Print what is in model files, several side by side.",
-    "ops": "Print the operators that are known, or one in detail.",
-    "optimize": "Make a model smaller and faster that computes the same, bit for bit.",
-    "tensors": "Print the tensors of a model, what makes each of them, and why something of it is not known.",
+    "check": "Check models for problems that would break deployment.",
+    "completion": "Print a shell completion script.",
+    "contract": "Derive what inputs must satisfy for a run to succeed.",
+    "convert": "Convert an OpenVINO IR, or OpenVINO nodes in ONNX, to ONNX.",
+    "cost": "Estimate multiply-adds, bytes and peak memory as formulas.",
+    "explain": "Explain a shape, a symbol or a code.",
+    "fold": "Fold nodes with known results into constants.",
+    "freeze": "Fix input sizes.",
+    "infer": "Infer symbolic types and shapes.",
+    "inspect": "Summarize files.",
+    "ops": "List supported operators.",
+    "optimize": "Make a model smaller and faster with the same results.",
+    "tensors": "List tensors.",
 }
-"""What there is, by name, with the first sentence of its help: the module of that name beside this one has it as
-`command`, and is imported on first use."""
+"""The commands, with the first sentence of their help. The module with the name of a command defines it as `command`
+and is imported on first use."""
 
 USAGE, UNREADABLE, OUR_FAULT, BROKEN_PIPE = 2, 3, 4, 141
 
 
 class Program(click.Group):
-    """A group that finds and suggests commands and turns every exception into one line and an exit code."""
+    """A group that loads commands lazily, suggests names, and turns every exception into one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -54,7 +54,7 @@ class Program(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands with their first sentences; none is imported for that."""
+        """Write the list of commands from COMMANDS, without importing them."""
         room = formatter.width - 6 - max(map(len, COMMANDS))
         with formatter.section("Commands"):
             formatter.write_dl(
@@ -80,10 +80,10 @@ class Program(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Runs the command and exits: 0 to 4 as documented, 130 when interrupted, 141 when nobody reads on."""
+        """Run the command and exit: 0 to 4 as documented, 130 if interrupted, 141 if the reader closed the pipe."""
         arguments = list(sys.argv[1:] if args is None else args)
         failures = _Failures("--debug" in arguments, "--no-color" not in arguments, is_silent=completing.is_asked())
-        # Cycles hold next to nothing here, and the search for them took a tenth of the time of a large model.
+        # The program creates few reference cycles, and collecting them took a tenth of the time of a large model.
         was_enabled = gc.isenabled()
         gc.disable()
         try:
@@ -91,13 +91,13 @@ class Program(click.Group):
         except BrokenPipeError:
             _abandon_stdout()
             code = BROKEN_PIPE
-        # The one outermost boundary: whatever nobody foresaw is our own fault, and a user who meets it is owed one
-        # line to report and an exit code of its own, not a traceback.
+        # The outermost boundary: an unexpected exception is an internal error, for which the user gets one line to
+        # report and a separate exit code instead of a traceback.
         except Exception as error:  # noqa: BLE001
             code = failures.explain(error)
         finally:
             if args is None:
-                gc.freeze()  # the process ends: the interpreter need not search all that was made either
+                gc.freeze()  # the interpreter then skips these objects in its collection at exit
             elif was_enabled:
                 gc.enable()
         sys.exit(code)
@@ -110,7 +110,7 @@ class Program(click.Group):
         extra: dict[str, Any],
         failures: _Failures,
     ) -> int:
-        """Runs the command; the exit code of whatever ended it in an orderly way."""
+        """Run the command; the exit code of a command that returns, is interrupted or reports a usage error."""
         try:
             if not args and not complete_var:
                 args = ["--help"]
@@ -128,7 +128,7 @@ class Program(click.Group):
         return result if isinstance(result, int) else 0
 
     def invoke(self, ctx: click.Context) -> Any:
-        # click itself would answer a broken pipe with exit code 1
+        # click itself would exit with 1 on a broken pipe
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -138,7 +138,7 @@ class Program(click.Group):
 
 @dataclass(frozen=True, slots=True)
 class _Failures:
-    """What is printed when a command fails: one line and, with --debug, the traceback; nothing to a shell that asks."""
+    """Prints failures: one line and, with --debug, the traceback; nothing while a shell requests completions."""
 
     debug: bool
     colour: bool
@@ -155,10 +155,10 @@ class _Failures:
             self.say(f"try '{error.ctx.command_path} --help'")
 
     def explain(self, error: Exception) -> int:
-        """Prints the line for `error`; the exit code."""
+        """Print the line for `error`; its exit code."""
         if self.debug:
             traceback.print_exception(error)
-        if was_interrupted():  # code in C, as that which imports numpy, may make another exception of it
+        if was_interrupted():  # C code, as numpy's import, may replace KeyboardInterrupt by another exception
             self.say("error: interrupted")
             return INTERRUPTED
         if isinstance(error, GatherInferError):
@@ -173,28 +173,26 @@ class _Failures:
         ours = [frame for frame in frames if "gather_infer" in frame.filename]
         where = (ours or frames)[-1]
         file = os.path.join(*where.filename.split(os.sep)[-2:])
-        self.say(
-            f"error: a fault of gather-infer itself, to be reported with this line: {text} [{file}:{where.lineno}]"
-        )
+        self.say(f"error: internal error of gather-infer, please report this line: {text} [{file}:{where.lineno}]")
         return OUR_FAULT
 
 
 def _is_output(filename: str) -> bool:
-    """Whether code in `filename` only ever writes to the standard streams."""
+    """Whether the code in `filename` writes to standard streams only."""
     return os.sep + "click" + os.sep in filename or os.path.dirname(__file__) == os.path.dirname(filename)
 
 
 def _abandon_stdout() -> None:
-    """Lets nothing be written to standard output any more, also not by the interpreter when it ends."""
+    """Redirect standard output to the null device, so that the interpreter's flush at exit cannot fail."""
     try:
         descriptor = sys.stdout.fileno()
-    except (OSError, ValueError):  # no real file behind it
+    except (OSError, ValueError):  # the stream has no file descriptor
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _versions(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
-    """Prints the versions of the program and of what its answers rest on, read without importing them."""
+    """Print the versions of the program, onnx and numpy, without importing them."""
     if is_wanted:
         from importlib.metadata import version
 
@@ -205,6 +203,6 @@ def _versions(context: click.Context, _: click.Parameter, is_wanted: bool) -> No
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions,
-              help="Show the versions, onnx's and numpy's too, and exit.")  # fmt: skip
+              help="Show the versions of gather-infer, onnx and numpy and exit.")  # fmt: skip
 def main() -> None:
-    """Types and shapes of ONNX models in their own symbols, and what can be computed ahead of a run."""
+    """Symbolic shape inference, checks and rewriting for ONNX models."""

@@ -15,9 +15,10 @@ from .options import Command, common_options
 @click.argument("op", required=False, shell_complete=operators)
 @common_options(OPERATORS, OPERATOR, verbose="Print each behaviour of every operator.")
 def command(op: str | None, console: Console) -> int:
-    """Print the operators that are known, or one in detail.
+    """List supported operators.
 
-    OP is a name, with its domain where there are several: Gather, com.microsoft.Gelu.
+    With OP, print each behaviour of one operator. OP is a name, with a domain if it is ambiguous: Gather,
+    com.microsoft.Gelu.
     """
     from gather_infer.catalog.operators import operator_named, operators
 

@@ -15,14 +15,14 @@ from .rule_files import load_sets
 @rewriting_options(
     "optimize",
     option("--rewrites", section="Rewriting", multiple=True, metavar="FILE.py",
-           help="Ask the rewrite sets of this file first; it is run."),
-    becomes="optimised",
-    verbose="Print each rewrite with its law, and why nodes were left alone.",
+           help="Run this file and apply its rewrite sets first."),
+    becomes="optimized",
+    verbose="Print each rewrite with its law, and why other nodes were not rewritten.",
 )  # fmt: skip
 def command(rewriting: Rewriting, rewrites: tuple[str, ...]) -> int:
-    """Make a model smaller and faster that computes the same, bit for bit.
+    """Make a model smaller and faster with the same results.
 
-    MODEL is an ONNX file; - is standard input.
+    Results are the same bit for bit, except with --fold-floats. MODEL is an ONNX file; - is standard input.
     """
     from gather_infer.passes import RewriteSet, optimize
 

@@ -1,4 +1,4 @@
-"""The options that every command has, and how help pages are laid out."""
+"""Common options of all commands, and the layout of help pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .completing import files
 from .console import Console
 
 Function: TypeAlias = Callable[..., int]
-"""The function of a command; what it returns is the exit code."""
+"""The function of a command, which returns the exit code."""
 
 
 _BYTES = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?|B)?", re.IGNORECASE)
@@ -25,7 +25,7 @@ _BYTES = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?|B)?", re.IGNORECASE)
 if TYPE_CHECKING:
     _Number = click.ParamType[int]
 else:
-    _Number = click.ParamType  # takes no parameter in click 8.1
+    _Number = click.ParamType  # not generic in click 8.1
 
 
 class Bytes(_Number):
@@ -36,12 +36,12 @@ class Bytes(_Number):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = _BYTES.fullmatch(str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is no number of bytes: 4096, 64K or 1M", param, ctx)
+            self.fail(f"{value!r} is not a number of bytes: 4096, 64K or 1M", param, ctx)
         return int(match[1]) << 10 * (" KMGT".index(match[2].upper()) if match[2] else 0)
 
 
 class Option(click.Option):
-    """An option with the heading that it stands under on the help page."""
+    """An option with the heading of its section on the help page."""
 
     def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,14 +49,14 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help page groups the options and ends with an example that works."""
+    """A command whose help page groups options into sections and ends with a working example."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does it, but that a second file of a command which writes one is answered with -o."""
+        """Parse like click, but for an extra argument of a command that writes a file, suggest -o."""
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
@@ -66,7 +66,7 @@ class Command(click.Command):
         return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}  # in the order of the options, what all commands have last
+        sections: dict[str, list[tuple[str, str]]] = {}  # in the order of the options, but Common last
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
@@ -82,19 +82,19 @@ class Command(click.Command):
 
 
 def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:
-    """click.option under the heading `section`; a shell completes files where it takes one."""
+    """click.option in the section with a heading; options for files get file completion."""
     if settings.get("metavar") in ("FILE", "FILE.py", "OUT"):
         settings["shell_complete"] = files
     return click.option(*names, cls=Option, section=section, **settings)
 
 
 def model_argument(name: str = "model", **settings: Any) -> Callable[[Function], Function]:
-    """The argument that is a model, or several."""
+    """The argument for a model, or for several."""
     return click.argument(name, **{"shell_complete": files, **settings})
 
 
 def with_options(function: Function, *options: Callable[[Function], Function]) -> Function:
-    """`function` with the options, in the order of the help page."""
+    """`function` decorated with options, in the order of the help page."""
     for add in reversed(options):
         function = add(function)
     return function
@@ -103,15 +103,15 @@ def with_options(function: Function, *options: Callable[[Function], Function]) -
 def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function], Function]:
     """--format, -q, -v, --debug and --no-color, as `console`.
 
-    kinds     what the command reports: the forms that all of them have can be chosen
-    verbose   what -v does
+    kinds     the kinds of results; --format accepts the formats that all of them have
+    verbose   help text of -v
     """
     forms = [form.value for form in common_forms(*kinds)]
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def run(*args: Any, quiet: bool, verbose: bool, debug: bool, no_color: bool, form: str, **rest: Any) -> int:
-            target = rest.get("target")  # what `output_options` makes, of commands that have it
+            target = rest.get("target")  # from `output_options`, if the command has them
             console = Console(
                 quiet=quiet,
                 verbose=verbose,
@@ -124,11 +124,11 @@ def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function]
         return with_options(
             run,
             option("--format", "form", section="Common", type=click.Choice(forms), default=forms[0],
-                   show_default=True, help="Form of the results."),
+                   show_default=True, help="Choose the output format."),
             option("-q", "--quiet", section="Common", is_flag=True, help="Print results and errors only."),
             option("-v", "--verbose", section="Common", is_flag=True, help=verbose),
-            option("--no-color", section="Common", is_flag=True, help="No colours, also on a terminal."),
-            option("--debug", section="Common", is_flag=True, help="Print a traceback when something fails."),
+            option("--no-color", section="Common", is_flag=True, help="Print no colours, even on a terminal."),
+            option("--debug", section="Common", is_flag=True, help="Print a traceback on failure."),
         )  # fmt: skip
 
     return decorate

@@ -1,4 +1,4 @@
-"""What a command is at work on, shown while it takes long."""
+"""Progress line of a command that takes long."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from types import TracebackType
 import click
 
 DELAY = 1.0
-"""Seconds of work before anything is shown."""
+"""Seconds before the line appears."""
 
 INTERVAL = 0.2
-"""Seconds between two looks at how far the work is."""
+"""Seconds between updates."""
 
 
 class Progress:
-    """A line on standard error that says what is being done, as long as the block lasts; nothing is left of it.
+    """A line on standard error that shows the current step while the `with` block runs, and disappears after it.
 
-    started     when the command began, in seconds of `time.monotonic`
+    started     start of the command in seconds of `time.monotonic`
     is_wanted   False shows nothing
 
-    It is called with a function that tells what is being done, whenever it is asked: the work itself does not wait.
+    Call it with a function that describes the current step. A thread calls the function at each update, so that the
+    work itself never waits for the terminal.
     """
 
     def __init__(self, started: float, is_wanted: bool) -> None:
@@ -41,7 +42,7 @@ class Progress:
         self._tell = tell
 
     def of(self, part: str) -> Callable[[Callable[[], str]], None]:
-        """The same for a part of the work, whose name comes before what is being done."""
+        """A progress for a part of the work; its descriptions are prefixed with the name of the part."""
         return lambda tell: self(lambda: f"{part}{tell()}")
 
     def __enter__(self) -> Progress:
@@ -58,7 +59,7 @@ class Progress:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """While something else is printed: the line makes way, and comes back with the next look."""
+        """Hide the line while the block prints something else; the next update restores it."""
         with self._line:
             self._clear()
             yield
@@ -86,5 +87,5 @@ class Progress:
 
 
 def may_show() -> bool:
-    """Whether somebody looks on: standard error is a terminal that moves its cursor, and no log of a CI run."""
+    """Whether to show progress: standard error is a terminal with a movable cursor, and this is no CI run."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")

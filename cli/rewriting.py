@@ -1,4 +1,4 @@
-"""What `fold` and `optimize` share: their options, and what becomes of the model."""
+"""Options and execution that `fold` and `optimize` share."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What a command that rewrites a model is told.
+    """Arguments of a command that rewrites a model.
 
-    passes, skip   names of the rules that are asked, all when empty, and of those that are not
+    passes, skip   names of the rules to apply, all if empty, and of those not to apply
     """
 
     model: str
@@ -82,9 +82,9 @@ def rewriting_options(
     """MODEL and the options of a command that rewrites it, as `rewriting`.
 
     by        the name of the command
-    own       options that the command has beside these
-    becomes   what the model is afterwards, in one word
-    verbose   what -v does
+    extra     additional options of the command
+    becomes   participle for the help text: folded, optimized
+    verbose   help text of -v
     """
 
     def decorate(function: Callable[..., int]) -> Function:
@@ -122,21 +122,21 @@ def rewriting_options(
             run,
             model_argument(),
             facts_options,
-            output_options(f"Where to write the {becomes} model."),
+            output_options(f"Write the {becomes} model to OUT."),
             dry_run_option(DRY_RUN_OF_EDITS),
             verify_options,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
-                   help="Ask this rule; repeat it for more."),
+                   help="Apply only this rule; repeat it for more."),
             option("--skip", section="Rewriting", multiple=True, metavar="NAME",
-                   help="Do not ask this rule; repeat it for more."),
+                   help="Do not apply this rule; repeat it for more."),
             option("--list-passes", section="Rewriting", is_flag=True, is_eager=True, expose_value=False,
                    callback=functools.partial(_list_passes, by), help="Print the rules and exit."),
             *own,
             option("--fold-floats", section="Rewriting", is_flag=True,
-                   help="Evaluate float operators of constants with a runtime too: last bits may change."),
+                   help="Also evaluate float operators of constants with a runtime; last bits may change."),
             option("--max-growth", section="Rewriting", type=Bytes(), default="1M", show_default=True,
-                   metavar="SIZE", help="Bytes by which a rewrite may let the constants grow: 4096, 64K, 1M."),
-            strict_option("Write nothing and exit with 1 when there are errors or warnings."),
+                   metavar="SIZE", help="Limit the bytes by which a rewrite may grow the constants: 4096, 64K, 1M."),
+            strict_option("Write nothing and exit with 1 on errors or warnings."),
             common_options(REWRITING, verbose=verbose),
         )  # fmt: skip
 

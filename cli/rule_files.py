@@ -1,4 +1,4 @@
-"""Rules and rewrites from a user's Python file: running one is always an explicit choice."""
+"""Rules and rewrites from Python files of the user, which run only if an option names them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Set = TypeVar("_Set")
 def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]:
     """The sets of a kind, `RuleSet` or `RewriteSet`, among the module-level names of each file.
 
-    Raises UsageError when a file does not exist, has none, or raises something itself.
+    Raises UsageError if a file does not exist, defines no set, or raises an exception.
     """
     found: list[_Set] = []
     for file in files:
@@ -32,7 +32,7 @@ def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]
 
 
 def _require_python(file: str, option: str) -> None:
-    """Raises UsageError for what is no Python text: an archive would be run as a program."""
+    """Raises UsageError for a file that is no Python source: runpy would run an archive as a program."""
     try:
         with open(file, "rb") as source:
             compile(source.read(), file, "exec", dont_inherit=True)
@@ -41,5 +41,5 @@ def _require_python(file: str, option: str) -> None:
     except SyntaxError as error:
         where = f"{file}:{error.lineno}" if error.lineno else f"{option} {file}: not Python"
         raise UsageError(f"{where}: {error.msg}") from error
-    except ValueError as error:  # a NUL in it, of which older versions of Python say so
+    except ValueError as error:  # older versions of Python raise it for a NUL
         raise UsageError(f"{option} {file}: not Python: {error}") from error

@@ -1,4 +1,4 @@
-"""Where a command writes its model, the options that say it, and how the writing goes."""
+"""Output options of commands that write a model, and the writing itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What -o, --external-data and --in-place ask for."""
+    """The destination from -o, --external-data and --in-place."""
 
     path: str
     external_data: str | None
@@ -33,13 +33,13 @@ class Target:
 
 
 class Save(Protocol):
-    """Writes a model, as the `save` of a result does."""
+    """A function that writes a model, like the `save` of a result."""
 
     def __call__(self, path: str, *, external_data: str | None, in_place: bool) -> SaveReport: ...
 
 
 def output_options(help: str) -> Callable[[Function], Function]:
-    """-o OUT, --external-data FILE and --in-place, as `target`; None when the command is to write nothing."""
+    """-o OUT, --external-data FILE and --in-place, as `target`; None if the command writes no model."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -52,8 +52,8 @@ def output_options(help: str) -> Callable[[Function], Function]:
             run,
             option("-o", "--output", section="Output", metavar="OUT", help=f"{help} - is standard output."),
             option("--external-data", section="Output", metavar="FILE",
-                   help="Write large tensors to FILE, beside OUT."),
-            option("--in-place", section="Output", is_flag=True, help="Write to MODEL itself."),
+                   help="Write large tensors to FILE, in the folder of OUT."),
+            option("--in-place", section="Output", is_flag=True, help="Overwrite MODEL."),
         )  # fmt: skip
 
     return decorate
@@ -68,16 +68,16 @@ def dry_run_option(help: str) -> Callable[[Function], Function]:
 
 
 def strict_option(help: str) -> Callable[[Function], Function]:
-    """--strict, as `strict`: errors and warnings in the model make a difference to the exit code."""
+    """--strict, as `strict`: errors and warnings in the model affect the exit code."""
     return option("--strict", section="Report", is_flag=True, help=help)
 
 
 def target_of(models: Sequence[str], output: str | None, external_data: str | None, in_place: bool) -> Target | None:
-    """Where to write the command's model, None for nowhere.
+    """The destination of the command's model, None if there is none.
 
-    models   those that the command reads; of several none is written
+    models   the models that the command reads; with several, no model is written
 
-    Raises click.UsageError when the options contradict each other.
+    Raises click.UsageError if the options contradict each other.
     """
     if len(models) > 1 and (in_place or output is not None):
         raise click.UsageError(f"{'--in-place' if in_place else '-o'} writes one model, there are {len(models)}")
@@ -101,11 +101,11 @@ def target_of(models: Sequence[str], output: str | None, external_data: str | No
 def write_and_print(
     lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool = False
 ) -> SaveReport | None:
-    """Writes the model, then prints the report of it; what was written.
+    """Write the model, then print its report; the files that were written.
 
-    lines     the report, made before anything is written: a command that fails writes nothing
+    lines     the report, complete before anything is written, so that a command that fails writes nothing
     target    None writes nothing
-    refused   nothing is written although there is a target
+    refused   write nothing although there is a target
     """
     written = None
     if target is not None and not refused:
@@ -120,7 +120,7 @@ def write_and_print(
 
 
 def _writing() -> Callable[[], str]:
-    """Tells that a model is written, and how much of its weights."""
+    """A description of the writing for the progress line, with the bytes of weights written so far."""
     from gather_infer.model.source import TRAFFIC
     from gather_infer.report.layout import size
 
@@ -140,7 +140,7 @@ def write_texts(texts: Mapping[Path, str]) -> None:
 
 
 def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool) -> int:
-    """The end of a command that rewrites a model: `write_and_print`; the exit code, 1 when it is refused."""
+    """Finish a command that rewrites a model: write, print, report the files; the exit code, 1 if refused."""
     written = write_and_print(lines, save, target, console, refused=refused)
     if written is not None:
         console.wrote(written, timed=True)

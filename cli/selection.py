@@ -1,4 +1,4 @@
-"""Which tensors of a model are meant, beside their names."""
+"""Options that select tensors of a model by properties."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def op_option(function: Function) -> Function:
         section="Tensors",
         metavar="OP",
         shell_complete=operators_of_model,
-        help="Only outputs of this operator: Reshape, com.microsoft.Gelu.",
+        help="Select outputs of this operator: Reshape, com.microsoft.Gelu.",
     )(function)
 
 
 def unknown_option(function: Function) -> Function:
     """--unknown, as `unknown`."""
     return option(
-        "--unknown", section="Tensors", is_flag=True, help="Only what has a type, a rank or a dim that is not known."
+        "--unknown", section="Tensors", is_flag=True, help="Select tensors with an unknown type, rank or dim."
     )(function)

@@ -1,7 +1,7 @@
-"""How the program begins and ends as a process: interrupts, and streams that are closed.
+"""Entry point of the process: interrupts, and closed standard streams.
 
-To import it is to begin: an interrupt that comes from here on ends the program in one line. What comes before, while
-the interpreter itself starts, nobody can answer for.
+Importing this module installs the interrupt handling: from then on, an interrupt ends the program with one line. The
+program cannot handle an interrupt while the interpreter itself starts.
 """
 
 try:  # before anything else: also `from __future__ import annotations` is an import, and can be interrupted
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def main() -> "NoReturn":
-    """The program, as a process: its exit codes are those of `main.Program`."""
+    """Run the program and exit with a code of `main.Program`."""
     try:
         try:
             STATE.wait = False
@@ -41,12 +41,12 @@ def main() -> "NoReturn":
 
 
 def _open_closed_streams() -> None:
-    """Puts something in the place of standard streams that the caller closed, so that no other file takes their number.
+    """Replace standard streams that the caller closed, so that no other file gets their descriptor.
 
-    Input is empty then, messages are lost, and results fail to be written.
+    Standard input is then empty, messages are lost, and writing results fails.
     """
     closed = [number for number in range(3) if _is_closed(number)]
-    for number in closed:  # the lowest number that is free is taken
+    for number in closed:  # `open` returns the lowest free descriptor
         os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
     if 0 in closed:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 (it stays open)

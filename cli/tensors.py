@@ -20,14 +20,15 @@ from .selection import op_option, unknown_option
 @unknown_option
 @facts_options
 @assume_option
-@common_options(TENSORS, verbose="Print the node of each tensor too.")
+@common_options(TENSORS, verbose="Also print the node of each tensor.")
 def command(
     model: str, pattern: str, op: str | None, unknown: bool, facts: Facts, no_assume: bool, console: Console
 ) -> int:
-    """Print the tensors of a model, what makes each of them, and why something of it is not known.
+    """List tensors.
 
-    MODEL is an ONNX file, - is standard input; or the .xml of an OpenVINO IR. GLOB is a name, or a text in which *
-    stands for any other: '/encoder/*'. A tensor of a subgraph is named below its path: If_3/then_branch/y.
+    The list shows the producer and the type of each tensor, and why a part of the type is unknown. MODEL is an ONNX
+    file (- is standard input) or the .xml of an OpenVINO IR. GLOB is a name or a pattern with *: '/encoder/*'. The name
+    of a tensor in a subgraph includes its path: If_3/then_branch/y.
     """
     from gather_infer.inference import infer
 

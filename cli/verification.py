@@ -1,4 +1,4 @@
-"""`--verify N`, and what else says how a rewritten model is verified, of the commands that rewrite one."""
+"""Verification options of the commands that rewrite a model: `--verify N` and others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verifying:
-    """What --verify, --feeds, --rtol and --atol ask for."""
+    """The values of --verify, --feeds, --rtol and --atol."""
 
     runs: int
     feeds: tuple[Mapping[str, Any], ...]
@@ -39,10 +39,10 @@ class Verifying:
         default: float | None = None,
         progress: Progress = unseen,
     ) -> Verification:
-        """What runs of the models before and after show. Raises as `gather_infer.verification.verify`.
+        """Compare runs of the models before and after. Raises as `gather_infer.verification.verify`.
 
-        default    of rtol and of atol where neither is given; None compares bits
-        progress   is given a function that tells what is being done
+        default    default of rtol and atol if neither is given; None compares bits
+        progress   called with a function that describes the current step
         """
         from gather_infer.verification import verify
 
@@ -56,7 +56,7 @@ class Verifying:
 
 
 def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-    """What is in the files, before anything is rewritten. Raises UsageError for one that cannot be read."""
+    """The feeds in the files, read before anything is rewritten. Raises UsageError for an unreadable file."""
     if not files:
         return ()
     from gather_infer.verification import read_feeds
@@ -65,7 +65,7 @@ def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
 
 
 def verify_options(function: Function) -> Function:
-    """--verify, --feeds, --rtol and --atol, as `verifying`; None when neither of the first two is given."""
+    """--verify, --feeds, --rtol and --atol, as `verifying`; None if neither --verify nor --feeds is given."""
 
     @functools.wraps(function)
     def run(
@@ -85,12 +85,12 @@ def verify_options(function: Function) -> Function:
     return with_options(
         run,
         option("--verify", section="Output", type=click.IntRange(min=1), metavar="N",
-               help="Run both models on N random inputs; write nothing and exit with 1 when outputs differ."),
+               help="Run both models on N random inputs; write nothing and exit with 1 if outputs differ."),
         option("--feeds", section="Output", multiple=True, metavar="FILE",
                help="Run both models on the inputs in FILE.npz, by name; repeat it for more."),
         option("--rtol", section="Output", type=click.FloatRange(min=0), metavar="R",
-               help="Let floats be apart by ATOL + R * |original|. Else every bit counts, but of an IR, of folded "
-                    "floats, and of sums without onnxruntime: the report tells how far."),
+               help="Allow floats to differ by ATOL + R * |original|. The default compares bits, except for an IR, "
+                    "folded floats, and sums without onnxruntime; the report shows the tolerance."),
         option("--atol", section="Output", type=click.FloatRange(min=0), metavar="A",
-               help="Let floats be apart by A + RTOL * |original|."),
+               help="Allow floats to differ by A + RTOL * |original|."),
     )  # fmt: skip

@@ -18,14 +18,14 @@ HEAD = f"""\
 
 `gather-infer ops` prints these tables, `gather-infer ops Gather` each behaviour of one operator.
 
-* **since**: the versions from which a different rule, or a different source of facts, applies.
-* **facts from**: a *built-in rule*; the *interpreter*, which infers subgraphs; the *lowering* of an OpenVINO operator
-  to ONNX nodes, which are then inferred; the *function body* of the operator; or the inference of *onnx*, of which only
-  the element type, the rank, and fully static shapes are used.
-* **values**: known elements are propagated from inputs to outputs, as in `Shape -> Gather -> Concat`.
-* **spans**: value ranges of the outputs are known, as `[0, V - 1]` for an ArgMax over `V` classes.
+* **since**: the versions at which the behaviour of the operator changes.
+* **facts from**: where its types come from. A *built-in rule*; the *interpreter*, which infers the bodies of control
+  flow; the *lowering* of an OpenVINO operator to ONNX nodes; the *function body* of the operator; or *onnx*'s shape
+  inference, of which the engine uses the element type and the rank, and the sizes if all of them are static.
+* **values**: elements of the result are known where those of the inputs are, as in `Shape -> Gather -> Concat`.
+* **value ranges**: bounds of the elements of the result are known, as `[0, V - 1]` of an ArgMax over `V` classes.
 
-Both columns come from calling the rules of the newest version with small inputs.
+The generator finds values and value ranges by calling the rules of the newest version with small inputs.
 
 ```sh
 gather-infer ops

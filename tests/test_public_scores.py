@@ -112,6 +112,6 @@ def test_a_false_error_is_found(scores: Any, tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_exception_is_found(scores: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scores, "command", lambda *words: scores.Done(4, "", "error: a fault of gather-infer itself"))
+    monkeypatch.setattr(scores, "command", lambda *words: scores.Done(4, "", "error: internal error of gather-infer"))
     steps = steps_of(scores, parser.parse_model(MODEL), tmp_path)
     assert kinds(steps) == {(name, "exception") for name in ("infer", "contract", "check", "optimize", "fold")}

@@ -1,6 +1,6 @@
-"""What hurts in deployment, of one model or of many.
+"""Checks of one model, or of many, for problems that would break deployment.
 
-Names are resolved on first use: what hands files to other processes needs nothing of the inference.
+Names are resolved on first use, so that a process that only distributes files does not import the inference.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Findings that are known and accepted: written once, left out from then on.
+"""Baselines: files of accepted findings, which later runs leave out.
 
-A finding is known by its `key_of`; of findings that are alike as many are accepted as there were.
+`key_of` identifies a finding. Of findings with the same key, a baseline accepts as many as it was written with.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MEMBERS = ("model", "code", "op_type", "node", "value")
 
 @dataclass(slots=True)
 class Baseline:
-    """Accepted findings; `folder` is the directory that the files are named from.
+    """Accepted findings; model paths are relative to `folder`.
 
-    Each may be used up once: `left` has those that nothing was found for.
+    Each entry accepts one finding; `remaining` counts the entries that have not matched yet.
     """
 
     folder: Path
@@ -35,7 +35,7 @@ class Baseline:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Baseline:
-        """The baseline in a file. Raises UsageError when there is none."""
+        """The baseline in a file. Raises UsageError if the file cannot be read or is no baseline."""
         path = Path(path)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ class Baseline:
         return Baseline(path.resolve().parent, entries)
 
     def without_accepted(self, result: CheckResult) -> CheckResult:
-        """The result without what is accepted, which is used up."""
+        """The result without accepted findings; each consumes an entry of `remaining`."""
         model = _named_from(self.folder, result.model)
 
         def is_new(finding: Diagnostic) -> bool:
@@ -66,15 +66,15 @@ class Baseline:
         return result.only(is_new)
 
     def unused(self, results: Iterable[CheckResult]) -> int:
-        """How many entries of these models nothing was found for."""
+        """The number of entries for these models that no finding matched."""
         models = {_named_from(self.folder, result.model) for result in results}
         return sum(n for key, n in self.left.items() if n > 0 and key[0] in models)
 
 
 def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult], least: Severity) -> int:
-    """Write what weighs `least` or more as accepted, sorted for reviews; how many findings there are.
+    """Write all findings of `min_severity` or higher as accepted; return how many there are.
 
-    Raises ModelWriteError.
+    The entries are sorted, so that changes of the file are easy to review. Raises ModelWriteError.
     """
     path = Path(path)
     folder = path.resolve().parent
@@ -101,10 +101,10 @@ def _key(entry: dict[str, Any]) -> Key:
 
 
 def _named_from(folder: Path, model: str) -> str:
-    """The file as it is called from the folder of the baseline; what is no file keeps its name."""
+    """The path of a model relative to the folder of the baseline; `<stdin>` and the like keep their names."""
     if model.startswith("<"):
         return model
     try:
         return Path(os.path.relpath(os.path.abspath(model), folder)).as_posix()
-    except ValueError:  # another drive
+    except ValueError:  # on another drive there is no relative path
         return Path(model).as_posix()

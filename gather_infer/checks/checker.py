@@ -1,4 +1,4 @@
-"""What onnx's own checker refuses, for models in which nothing else is wrong."""
+"""The verdict of onnx.checker, for models without other errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 
 LARGE: Final = 1 << 10
-"""Bytes of a payload from which on the checker is not shown it: it would copy them."""
+"""Bytes of a payload above which the checker gets an empty tensor in its place, because it would copy the payload."""
 
 _MEANINGS: Final = (
-    # what the checker says, the code it stands for, the value that it names
+    # pattern of the checker's message -> code; the group is the value that the message names
     (re.compile(r"single static assignment.*?however '(.*?)' has been used"), "GI101"),
     (re.compile(r"topologically sorted, however input '(.*?)' of node"), "GI103"),
     (re.compile(r"(\S+) in initializer but not in graph input"), "GI113"),
@@ -35,13 +35,13 @@ _FORGIVEN: Final = (
     "Field 'type' of 'value_info' is required but missing",
     "Field 'elem_type' of 'type' is required but missing",
 )
-"""Refusals of the checker that onnxruntime has nothing against, where nothing else is wrong."""
+"""Errors of the checker that become warnings, because onnxruntime loads such a model."""
 
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
 def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
-    """The first thing that onnx.checker refuses; it says no more than one."""
+    """The first error of onnx.checker, which stops at one."""
     text = _refusal(_light(file.proto))
     if text is None:
         return
@@ -61,12 +61,12 @@ def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
 
 
 def _without_shape(model: ModelProto) -> tuple[str, list[str]]:
-    """The inputs and outputs that the checker means when it names none: the first one, and what is to be done."""
+    """The first input or output without a shape, whose name the checker omits, and a detail line for each kind."""
     names = [
         [v.name for v in values if v.type.HasField("tensor_type") and not v.type.tensor_type.HasField("shape")]
         for values in (model.graph.input, model.graph.output)
     ]
-    does = ("--input 'NAME=[...]' with infer -o declares it", "infer -o declares what is known of it")
+    does = ("--input 'NAME=[...]' with infer -o declares it", "infer -o declares the inferred shape")
     told = [
         f"{kind}s without a shape: {', '.join(found)}; {remedy}"
         for kind, found, remedy in zip(("input", "output"), names, does, strict=True)
@@ -80,13 +80,13 @@ def _refusal(model: ModelProto) -> str | None:
         onnx.checker.check_model(model)
     except _REFUSALS as error:
         return str(error)
-    except ValueError as error:  # larger than protobuf's limit
+    except ValueError as error:  # the serialized model exceeds protobuf's limit of 2 GiB
         return None if "2GiB" in str(error) or "too large" in str(error).lower() else str(error)
     return None
 
 
 def _light(model: ModelProto) -> ModelProto:
-    """The model with empty tensors in place of large and external ones, whose data was looked at already."""
+    """A copy of the model with empty tensors in place of large and external ones; other checks have read their data."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for tensor in iter_tensors(copy):
@@ -97,7 +97,7 @@ def _light(model: ModelProto) -> ModelProto:
 
 
 def _place(model: ModelProto, text: str, value: str, places: Places) -> Location:
-    """The node that the checker names, when exactly one is called so."""
+    """The location of the node that the checker names, if the name and the operator identify one node."""
     match = _NODE.search(text)
     if match is None:
         return Location(value=value)

@@ -1,4 +1,4 @@
-"""What a model declares of its values and does not keep to, beside what the walk says of it."""
+"""Declared types that contradict the inferred ones and that the inference itself does not report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 
 def declared_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """Dims below 0, and value_info that holds for some sizes only or for nothing."""
+    """A finding for each negative dim, and for each value_info that holds for some sizes only or for no value."""
     model = inference.model.proto
     for path, body in bodies(model):
         if not isinstance(body, GraphProto) or path.root is not Root.GRAPH:
@@ -43,13 +43,13 @@ def _negative(path: GraphPath, body: GraphProto, inference: Inference, places: P
     for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
         for value in values:
             below = [a for a, d in enumerate(shaped_dims(value)) if d.HasField("dim_value") and d.dim_value < 0]
-            if path == MAIN and kind == "input":  # the walk tells of what is less than -1
+            if path == MAIN and kind == "input":  # the inference reports dims below -1
                 below = [a for a in below if shaped_dims(value)[a].dim_value == -1]
             if below:
                 axes = ", ".join(map(str, below))
                 message = (
                     f"{kind} {value.name} declares {'a dim' if len(below) == 1 else 'dims'} below 0 (axis {axes}); "
-                    "a dim that is not known has a name, or nothing"
+                    "an unknown dim has a name or no value"
                 )
                 yield diagnostic("GI109", message, _place(value.name, path, inference, None, places))
 
@@ -62,18 +62,19 @@ def _stale(
     inference: Inference,
     path: GraphPath,
 ) -> tuple[str, Severity] | None:
-    """What is wrong with a value_info that the walk has nothing against.
+    """The message and severity for a value_info that contradicts the inferred type; None where it agrees.
 
-    specialised   what the outputs declare as numbers: the exporter meant the whole file for such sizes
+    specialized   dims that the outputs declare as static, with their sizes. A value_info that agrees with them gets a
+                  note only: the exporter specialized the whole file for these sizes
     """
     if fact is None:
-        return f"value_info tells of {value.name}, which nothing in the graph makes", Severity.NOTE
-    if not is_made:  # of outputs of nodes the walk says it
+        return f"value_info declares {value.name}, which no node produces", Severity.NOTE
+    if not is_made:  # the inference reports contradictions at outputs of nodes
         stated = from_type(value.type, DimReader(), lambda axis: symbol(f"?{axis}"))
         if stated is not None and contradiction(stated, fact, inference.known):
-            return f"value_info of {value.name} says {stated}, it is {fact}", Severity.WARNING
+            return f"value_info of {value.name} declares {stated}, the inferred type is {fact}", Severity.WARNING
     if path != MAIN:
-        return None  # what a branch knows of sizes holds in it alone
+        return None  # facts about sizes inside a branch hold in that branch only
     wrong = {
         pair
         for pair in _numbers([value], {value.name: fact})
@@ -82,12 +83,12 @@ def _stale(
     if not wrong or not isinstance(fact, SymbolicTensor):
         return None
     implied = SymbolicTensor(fact.dtype, fact.shape)
-    message = f"value_info of {value.name} says {shown(value.type)}, the inputs imply {implied}"
+    message = f"value_info of {value.name} declares {shown(value.type)}, the inputs imply {implied}"
     return message, Severity.NOTE if wrong <= specialised else Severity.WARNING
 
 
 def _numbers(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> Iterator[tuple[Dim, int]]:
-    """Dims that are expressions and declared as a number, with the number."""
+    """Each symbolic dim that is declared static, with the declared size."""
     for value in values:
         fact = facts.get(value.name)
         dims = shaped_dims(value)
@@ -99,7 +100,7 @@ def _numbers(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> It
 
 
 def _place(name: str, path: GraphPath, inference: Inference, maker: int | None, places: Places) -> Location:
-    """The node that makes a value, or the value where none does."""
+    """The location of the node that produces a value, or of the value itself if no node does."""
     model = inference.model.proto
     if maker is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))

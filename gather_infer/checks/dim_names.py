@@ -1,4 +1,4 @@
-"""Names of dims that a file gives to two sizes: onnxruntime takes them for one, and hands on buffers accordingly.
+"""Dim names that a file uses for two sizes: onnxruntime assumes that they are equal when it reuses buffers.
 
 https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/framework/allocation_planner.cc
 """
@@ -18,13 +18,13 @@ from gather_infer.symbolic import Dim, evaluate, free_symbols, known_eq
 from gather_infer.tensor import SymbolicTensor
 
 _TRIED: Final = (1, 2, 3, 5, 16, 31, 64, 100, 224)
-"""Sizes at which two dims are compared, the same one for all symbols."""
+"""Sizes at which two dims are compared; all symbols get the same size."""
 
 _HOLDS: Final = {"==": operator.eq, "<=": operator.le}
 
 
 def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """Each name of the main graph that stands for sizes which differ in a run, once."""
+    """One finding for each dim name of the main graph whose uses differ in some run."""
     graph = inference.model.proto.graph
     makers = {name: position for position, node in enumerate(graph.node) for name in node.output}
     first: dict[str, tuple[str, Dim]] = {}
@@ -44,8 +44,8 @@ def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagn
                 found.add(name)
                 at = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
                 message = (
-                    f"value_info calls two sizes {name}: {before} (of {other}) and {dim} (of {value.name}), "
-                    f"which differ at {at}; onnxruntime may put one into the buffer of the other, and fails"
+                    f"value_info uses {name} for two sizes: {before} (of {other}) and {dim} (of {value.name}), "
+                    f"which differ at {at}; onnxruntime may reuse the buffer of one for the other and fail"
                 )
                 maker = makers.get(value.name)
                 where = (
@@ -55,7 +55,7 @@ def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagn
 
 
 def _sizes_apart(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:
-    """Sizes at which two dims differ and the model may run, as far as these decide it; None where none are found."""
+    """Sample sizes at which two dims differ and no known fact excludes a run; None where none are found."""
     if known_eq(a, b, inference.known) is True:
         return None
     symbols = sorted(free_symbols(a) | free_symbols(b))
@@ -70,7 +70,7 @@ def _sizes_apart(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | No
 
 
 def _is_legal(sizes: Mapping[str, int], inference: Inference) -> bool:
-    """Whether nothing that is known excludes these sizes. Raises ZeroDivisionError."""
+    """Whether these sizes satisfy all bounds, facts and constraints that they determine. Raises ZeroDivisionError."""
     known = inference.known
     if any(size not in known.symbol_bounds(name) for name, size in sizes.items()):
         return False

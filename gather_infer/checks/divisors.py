@@ -1,4 +1,4 @@
-"""Integers that are divided by 0."""
+"""Integer divisions by 0."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DIVISIONS: Final = frozenset({"Div", "Mod"})
 
 
 def divisor_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """A finding for each Div and Mod of integers by a divisor that has a 0 in it.
+    """A finding for each integer Div and Mod whose divisor contains a 0.
 
-    onnxruntime refuses the file when the divisor is a constant, whether or not a run comes to the node; of another the
-    run fails that has an element to divide.
+    If the divisor is a constant, onnxruntime refuses the file even where no run reaches the node. For other divisors,
+    each run fails that has an element to divide.
     """
     named = {tensor.name for _, body in bodies(inference.model.proto) for tensor in getattr(body, "initializer", ())}
     for path, facts in inference.scopes.items():
@@ -42,7 +42,7 @@ def divisor_findings(inference: Inference, places: Places) -> Iterator[Diagnosti
 def _fault(
     node: NodeProto, facts: Mapping[str, Value], inference: Inference, path: GraphPath, constants: set[str]
 ) -> tuple[str, Severity] | None:
-    """What is wrong with a node, and how much it weighs."""
+    """The message and severity for a node; None if it does not divide by 0."""
     if node.op_type not in DIVISIONS or plain_domain(node.domain) or len(node.input) != 2 or not node.output:
         return None
     divisor = _fact(node.input[1], path, inference)
@@ -62,7 +62,7 @@ def _fault(
 
 
 def _fact(name: str, path: GraphPath, inference: Inference) -> Value | None:
-    """What is known of a name in a graph or in those around it."""
+    """The inferred type of a name in a graph or in the graphs that enclose it."""
     while True:
         found = inference.scopes.get(path, {}).get(name)
         if found is not None or not path.steps or path.steps[-1].attribute is None:

@@ -1,4 +1,4 @@
-"""Values that are declared as tensors without saying of what."""
+"""Declared tensor types without an element type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gather_infer.places import MAIN, GraphPath, Root
 
 
 def element_type_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
-    """A finding per value of which a graph that is loaded states no element type.
+    """A finding for each declared value without an element type, in every graph that a runtime loads.
 
-    onnxruntime refuses such a file: "Invalid tensor data type 0". Of value_info and outputs it looks at those that a
-    node makes, which a Constant is not; the type of an output is read first. A type that is not there it does not mind.
+    onnxruntime refuses such a file: "Invalid tensor data type 0". It checks inputs, and those outputs and value_info
+    that a node other than Constant produces; the declaration of an output takes precedence. A missing type is fine.
     """
     for path, body in bodies(model):
         if path.root is not Root.GRAPH or not isinstance(body, GraphProto):

@@ -8,8 +8,8 @@ import os
 def models_below(folder: str | os.PathLike[str]) -> list[str]:
     """Paths of the ONNX files and OpenVINO IRs below a folder, sorted.
 
-    An `.xml` counts where a `.bin` of its name is beside it. Folders whose name begins with a dot are left out, and
-    links to folders. A folder that cannot be listed stands among the models, so that it is not passed over in silence.
+    An `.xml` counts only with a `.bin` of the same name in its folder. Hidden folders and links to folders are left
+    out. The result contains the path of a folder that cannot be listed, so that the caller reports an error for it.
     """
     found: list[str] = []
     for path, folders, files in os.walk(folder, onerror=lambda error: found.append(os.fspath(error.filename))):

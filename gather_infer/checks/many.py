@@ -1,4 +1,4 @@
-"""Many models at once: in processes of our own, or in whatever a caller's executor has."""
+"""Checks of many models, in worker processes or in an executor of the caller."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def check_many(
     jobs: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[CheckResult]:
-    """The results of many files, each as soon as it is there; `gather_infer.check_many`.
+    """Yield the result of each file as soon as it is complete; `gather_infer.check_many`.
 
-    dims, inputs, ranges   as for `check`, as texts; they hold of each model that has such names
-    rules      rule sets that other processes can import: those of a module
+    dims, inputs, ranges   as for `check`, as strings; each model uses those whose names it has
+    rules      rule sets that other processes can import, that is, those defined in a module
     initializers_as_constants   as for `infer`
-    jobs       processes of our own, None for one per core; a file that ends its process twice has the finding GI002
-    executor   does the work instead: a process pool, Dask's `client.get_executor()`. What it leaves undone because it
-               breaks is done in processes of our own
+    jobs       number of worker processes, None for one per core; a file that crashes its process twice gets GI002
+    executor   runs the checks instead, for example a process pool or Dask's `client.get_executor()`. If it breaks,
+               worker processes check the remaining files
 
-    A file that is no model has the finding GI001. Nothing is read before the first result is asked for.
+    A file that cannot be read as a model gets GI001. No file is read before the first result is requested.
 
         >>> for result in gather_infer.check_many(["fixtures/bert-torchscript.onnx"], jobs=1):
         ...     print(result.model, len(result.errors), dict(result.accesses))
@@ -41,7 +41,7 @@ def check_many(
     """
     for name, texts in (("dims", dims), ("inputs", inputs), ("ranges", ranges)):
         if isinstance(texts, str):
-            raise UsageError(f"{name} must be a list of texts, is the text {texts!r}")
+            raise UsageError(f"{name} must be a list of strings, is the string {texts!r}")
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be 1 or more, is {jobs}")
     task = partial(
@@ -58,7 +58,7 @@ def check_many(
 def worked_through(
     task: Task, paths: Sequence[str], *, jobs: int | None = None, executor: Executor | None = None
 ) -> Iterator[CheckResult]:
-    """The results of a task for each file, in the order in which they arrive. A task is found by other processes."""
+    """Yield the result of a task for each file, in order of completion. Other processes must be able to import it."""
     processes = jobs or _cores()
     if executor is None:
         return results(task, paths, processes)
@@ -66,16 +66,17 @@ def worked_through(
 
 
 def _by_executor(task: Task, paths: Sequence[str], executor: Executor, jobs: int) -> Iterator[CheckResult]:
-    """As far as the executor comes; the rest in processes of our own.
+    """Run the task in the executor, and in worker processes for the files that the executor does not finish.
 
-    Executors differ in what they say of a worker that died, so whatever is no error of ours counts as unfinished.
+    Executors report a dead worker by different exceptions. So only a GatherInferError is raised; after any other
+    exception the file counts as unfinished.
     """
     unfinished: list[str] = []
     pending: dict[Future[CheckResult], str] = {}
     for position, path in enumerate(paths):
         try:
             pending[executor.submit(task, path)] = path
-        except RuntimeError:  # it is broken already, or was shut down
+        except RuntimeError:  # the executor is broken or shut down
             unfinished += paths[position:]
             break
     try:
@@ -111,5 +112,5 @@ def _checked(
 
 
 def _cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

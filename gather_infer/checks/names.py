@@ -1,4 +1,4 @@
-"""Nodes of one graph that have the same name."""
+"""Nodes of one graph with the same name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from gather_infer.places import Root
 
 
 def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
-    """A finding per name of each graph that is loaded: the model's, those of its nodes, functions that are called.
+    """A finding for each repeated node name in a graph that a runtime loads: main graph, subgraphs, called functions.
 
-    onnxruntime refuses such a file: "two nodes with same node name". A Constant is an initializer before it looks.
+    onnxruntime refuses such a file: "two nodes with same node name". It converts each Constant to an initializer
+    before this check.
     """
     called = _called(model)
     for path, body in bodies(model):
@@ -34,7 +35,7 @@ def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
 
 
 def _called(model: ModelProto) -> set[int]:
-    """The positions of the functions that a run of the model may come to."""
+    """The positions of the functions that the model reaches through calls."""
     keys = {(plain_domain(f.domain), f.name, f.overload): at for at, f in reversed(list(enumerate(model.functions)))}
     calls: dict[int | None, set[int]] = {}
     for path, body in bodies(model):

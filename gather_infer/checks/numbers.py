@@ -1,4 +1,4 @@
-"""Weights that are no numbers, or no finite ones."""
+"""Weights that contain NaN or infinity."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gather_infer.model.tensors import iter_tensors
 FLOATS: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 MAX_BYTES: Final = 64 << 20
-"""Bytes of weights of a model that are read, of the smallest tensors first: what diverged has done so everywhere."""
+"""Bytes of weights to read per model, smallest tensors first: diverged training leaves NaN in every tensor."""
 
 
 def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
-    """A finding for NaN and one for infinity, at the first tensor that has them.
+    """One finding for NaN and one for infinity, each at the first tensor that contains it.
 
-    What is infinite on purpose is left alone: single elements, and masks, whose other elements are all 0 or 1.
+    Intended infinities are left out: single elements, and masks, whose other elements are all 0 or 1.
     """
     nans: list[tuple[str, str]] = []
     infinities: list[tuple[str, str]] = []
@@ -31,7 +31,7 @@ def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
         try:
             elements = file.tensor(tensor)
         except ModelReadError:
-            continue  # it contradicts itself, or its data is gone: both are told elsewhere
+            continue  # malformed or missing data: other checks report it
         finite = np.isfinite(elements)
         if finite.all():
             continue
@@ -51,7 +51,7 @@ def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _readable(file: ModelFile) -> list[TensorProto]:
-    """The tensors of floats that are read."""
+    """The float tensors to read: the smallest ones, up to MAX_BYTES in total."""
     sized: list[tuple[int, int, TensorProto]] = []
     for number, tensor in enumerate(iter_tensors(file.proto)):
         if tensor.data_type in FLOATS and not file.is_out_of_reach(tensor) and all(dim > 0 for dim in tensor.dims):

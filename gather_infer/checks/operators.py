@@ -1,4 +1,4 @@
-"""Operators that the imported opset of one of onnx's domains does not have."""
+"""Operators that are not in the imported opset of a standard domain (ai.onnx, ai.onnx.ml)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ DOMAINS = frozenset({"", "ai.onnx.ml"})
 
 
 def is_of_onnx(finding: Diagnostic) -> bool:
-    """Whether the walk says that it does not know an operator of a domain whose operators onnx knows all."""
+    """Whether a finding of the inference reports an unknown operator of a standard domain."""
     return finding.code == "GI105" and finding.location.domain in DOMAINS
 
 
 def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Places) -> Iterator[Diagnostic]:
-    """A finding per operator, at the first of its nodes.
+    """A finding for each operator that its opset lacks, at the first of its nodes.
 
-    told   findings of the walk; what it knows and onnx does not some runtime has: LayerNormalization before opset 17
+    diagnostics   findings of the inference. An operator that the inference knows and the opset lacks gets a warning
+                  only, because some runtime implements it: LayerNormalization before opset 17
     """
     unknown = {(d.location.domain, d.location.op_type) for d in told if is_of_onnx(d)}
     functions = {(plain_domain(f.domain), f.name) for f in model.functions}
@@ -64,14 +65,14 @@ def _newest(domain: str) -> int:
 
 @cache
 def _names(domain: str, version: int) -> list[str]:
-    """The operators that an opset has."""
+    """The operators of an opset."""
     every = (s for s in defs.get_all_schemas_with_history() if s.domain == domain and s.since_version <= version)
     newest = {schema.name: schema for schema in sorted(every, key=lambda schema: schema.since_version)}
     return sorted(name for name, schema in newest.items() if not schema.deprecated)
 
 
 def _fault(domain: str, op_type: str, version: int) -> str | None:
-    """Why the opset does not have the operator, "" where there is no more to say; None when it has it."""
+    """Why the opset lacks the operator, "" if the name is unknown in all versions; None if the opset has it."""
     try:
         schema = defs.get_schema(op_type, version, domain)
     except defs.SchemaError:

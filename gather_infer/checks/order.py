@@ -1,4 +1,4 @@
-"""Nodes that stand before what they read."""
+"""Graphs whose nodes are not in topological order."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gather_infer.model.paths import Body, bodies
 
 
 def order_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
-    """A finding per graph whose nodes are not in an order in which they can run."""
+    """A finding for each graph whose nodes are not sorted topologically, at the first node that breaks the order."""
     for path, body in bodies(model):
         early = _early(body)
         if early is None:
             continue
         position, name = early
         where = places.node(path, position, f"input {name}")
-        yield diagnostic("GI114", f"the node that makes {name} stands behind it", where)
+        yield diagnostic("GI114", f"the node that produces {name} comes later", where)
 
 
 def _early(body: Body) -> tuple[int, str] | None:
-    """The first node that reads what a later one makes, and the name; a node that reads what it makes counts too."""
+    """The first node that reads an output of a later node or of itself, and the name of that output."""
     producers: dict[str, int] = {}
     for position, node in enumerate(body.node):
         for name in node.output:

@@ -1,4 +1,4 @@
-"""Dims that the inputs leave open, and that may be of one size only."""
+"""Overspecialized dims: dynamic in the inputs, but a node accepts one size only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gather_infer.symbolic import Expr, free_symbols
 from gather_infer.tensor import SymbolicTensor
 
 MOST: Final = (1 << 63) - 1
-"""The largest number that a file and a runtime have for a dim."""
+"""The largest size that the file format and runtimes can represent."""
 
 
 def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """A finding for each symbol of the inputs of which a node demands that it is a number."""
+    """A finding for each constraint that forces a symbol of the inputs to a constant, or a dim to more than 64 bits."""
     known = _symbols(inference)
     for constraint in inference.constraints:
         pair = (constraint.left, constraint.right)
@@ -26,7 +26,7 @@ def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic
             continue
         (dim,), (size,) = dims, sizes
         where = places.node(constraint.node.graph, constraint.node.position)
-        message = f"the inputs leave {dim} open, the node works with {dim} = {size} only"
+        message = f"{dim} is dynamic in the inputs, but the node requires {dim} = {size}"
         if size > MOST:
             yield diagnostic("GI322", f"{message}, which has more than 64 bits", where, severity=Severity.ERROR)
         elif dim.is_symbol and dim.name in known:
@@ -34,6 +34,6 @@ def pinned_findings(inference: Inference, places: Places) -> Iterator[Diagnostic
 
 
 def _symbols(inference: Inference) -> frozenset[str]:
-    """Those in the shapes of the inputs."""
+    """The symbols in the shapes of the inputs."""
     shapes = (value.shape for name in inference.inputs if isinstance(value := inference[name], SymbolicTensor))
     return frozenset(name for shape in shapes for dim in shape or () for name in free_symbols(dim))

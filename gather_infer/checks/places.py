@@ -1,4 +1,4 @@
-"""Where a finding is that the walk has not made."""
+"""Locations of nodes, for findings of the checks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gather_infer.places import GraphPath, NodePath, Root
 
 
 class Places:
-    """The nodes of a model by position, with what they are called: worked out once for each graph.
+    """The nodes of each graph by position, with their labels, which are computed once per graph.
 
-    A graph is one of the file, or the body of an operator that the run has walked for want of a rule.
+    A graph is one of the file, or the function body from which the inference derived the types of an operator.
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -32,7 +32,7 @@ class Places:
         return graph_at(self._model, path).node if body is None else body.nodes
 
     def node(self, path: GraphPath, position: int, value: str = "") -> Location:
-        """The place of a node; `value` is the tensor that the finding is about, `input x` or `output y`."""
+        """The location of a node; `value` is the tensor that the finding is about, `input x` or `output y`."""
         node, body = self.nodes(path)[position], self._walked(path)
         if path not in self._labels:
             self._labels[path] = self._labels_of(path) if body is None else body.labels
@@ -50,11 +50,11 @@ class Places:
 
 
 def _since(op_type: str, domain: str, imported: int) -> int:
-    """The version of the operator, or of its domain where onnx does not know it."""
+    """The since_version of the operator, or the imported version of its domain if onnx does not know the operator."""
     if not defs.has(op_type, domain) or imported < 1:
         return imported
     try:
         since: int = defs.get_schema(op_type, imported, domain).since_version
-    except defs.SchemaError:  # younger than what is imported
+    except defs.SchemaError:  # introduced after the imported version
         return imported
     return since

@@ -1,4 +1,4 @@
-"""What the checks of one model found: small, and fit to travel between processes."""
+"""The result of checking one model: small, and cheap to send between processes."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import TypeAlias
 from gather_infer.diagnostic import Diagnostic, Severity, tally
 
 UNREADABLE, LOST, UNFIT = "GI001", "GI002", "GI003"
-"""Codes of a model that was not checked: no model, one that ended its process, one that what was said does not fit."""
+"""Codes of a model that was not checked: unreadable, crashed its process, contradicts the given constraints."""
 
 Key: TypeAlias = tuple[str, str, str, str, str]
-"""File, code, operator, node, value."""
+"""Identity of a finding: file, code, operator, node, value."""
 
 _POSITION = re.compile(r"#\d+")
 _RANKS = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 def reaches(severity: Severity, least: Severity) -> bool:
-    """Whether a finding of this severity weighs as much as `least`."""
+    """Whether a severity is `threshold` or higher."""
     return _RANKS[severity] >= _RANKS[least]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What the checks of one model found.
+    """The findings of one model, with a summary of its index accesses and its contract.
 
-    model        what the file is called
-    diagnostics  all findings, the heaviest first, else in the order of the model
-    accesses     how many accesses by index have which verdict, by its name; a verdict that none has is missing
-    contract     what has to hold of the inputs, line by line, each with the nodes that demand it
-    unused       names that were given for dims and inputs and that the model does not have
-    seconds      how long it took
+    model        name of the file
+    diagnostics  all findings, by descending severity, then in model order
+    accesses     number of index accesses by verdict; a verdict without accesses is missing
+    contract     the lines of the contract, each with the nodes that require it
+    unused       names in the given constraints that the model does not have
+    seconds      duration of the check
     """
 
     model: str
@@ -61,7 +61,7 @@ class CheckResult:
 
     @property
     def was_checked(self) -> bool:
-        """False for a file that is no model, or that could not be checked."""
+        """False for a file that is unreadable or could not be checked."""
         return not any(d.code in (UNREADABLE, LOST, UNFIT) for d in self.diagnostics)
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
@@ -69,16 +69,16 @@ class CheckResult:
         return tuple(d for d in self.diagnostics if d.severity is severity)
 
     def at_least(self, severity: Severity) -> tuple[Diagnostic, ...]:
-        """The findings that weigh as much as `severity`, or more."""
+        """The findings of `severity` or higher."""
         return tuple(d for d in self.diagnostics if reaches(d.severity, severity))
 
     def only(self, is_kept: Callable[[Diagnostic], bool]) -> CheckResult:
-        """The result with some of its findings. That a model was not checked is always told."""
+        """The result with the findings that `is_kept` selects, and always those about a model that was not checked."""
         kept = (d for d in self.diagnostics if d.code in (UNREADABLE, LOST, UNFIT) or is_kept(d))
         return replace(self, diagnostics=tuple(kept))
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 clean, 1 findings of that weight, 2 what was said does not fit, 3 unreadable, 4 it ended its process."""
+        """0 clean, 1 findings of `fail_on` or higher, 2 constraints contradict the model, 3 unreadable, 4 crashed."""
         codes = {d.code for d in self.diagnostics}
         for code, exit_code in ((LOST, 4), (UNREADABLE, 3), (UNFIT, 2)):
             if code in codes:
@@ -87,14 +87,14 @@ class CheckResult:
 
 
 def ordered(diagnostics: list[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The heaviest first, each once."""
+    """The findings by descending severity, without duplicates."""
     return tuple(sorted(dict.fromkeys(diagnostics), key=lambda d: -_RANKS[d.severity]))
 
 
 def key_of(finding: Diagnostic, model: str) -> Key:
-    """What a finding is known by, when a model is edited a little: positions and messages are no part of it.
+    """The identity of a finding across small edits of the model: it contains neither positions nor the message.
 
-    model   what the file is called
+    model   name of the file
     """
     where = finding.location
     node = where.graph if where.node is None else str(where.node)
@@ -104,5 +104,5 @@ def key_of(finding: Diagnostic, model: str) -> Key:
 
 
 def fingerprint(finding: Diagnostic, model: str) -> str:
-    """The same as a text of fixed length, for forms that want one."""
+    """A hash of `key_of`, for output formats that need an identifier of fixed length."""
     return hashlib.sha256("\0".join(key_of(finding, model)).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""All checks of one model."""
+"""`gather_infer.check`: all checks of one model."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def check(
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
 ) -> CheckResult:
-    """What hurts when a model is deployed, as far as it is known without a run; `gather_infer.check`.
+    """Check a model statically for problems that would break deployment; `gather_infer.check`.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
-    dims     what is known of the inputs' dims, as for `infer`
-    inputs   shapes of inputs that the model leaves open, as for `infer`
+    dims     constraints on the dims of the inputs, as for `infer`
+    inputs   types of inputs that the model does not declare fully, as for `infer`
     ranges   bounds of the elements of integer inputs, as for `infer`: `["input_ids=0..30521"]`
     rules    rule sets of the caller
     initializers_as_constants   as for `infer`
 
-    Raises ModelReadError when it cannot be read as a model, and UsageError as `infer` does.
+    Raises ModelReadError if the model cannot be read, and UsageError as `infer` does.
 
         >>> result = gather_infer.check("fixtures/bert-torchscript.onnx", dims=["seq=1..512"])
         >>> print(result.errors[0].code, result.errors[0].message)
@@ -105,13 +105,12 @@ def check(
 
 
 def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool = False) -> CheckResult:
-    """The checks of a file; that it is no model is a finding.
+    """Check a file; one that cannot be read gets a finding instead of an exception.
 
-    said      by the caller, of all files: it holds of each that has such names, and that it does not fit is a finding
-    usual     said once and for all, of whatever has such names
-    is_alone  there is no other file, and `said` is about this one
-
-    Raises UsageError for what is said and does not fit a file that is alone.
+    constraints   given by the caller for all files: each file uses those whose names it has, and a contradiction is a
+                  finding
+    defaults      constraints of the configuration; each file uses those whose names it has
+    is_alone      this is the only file: unknown names and contradictions in `constraints` raise UsageError
     """
     started = time.monotonic()
     unused: tuple[str, ...] = ()
@@ -125,7 +124,7 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
         said += applicable(file, usual)[0]
         result = check(file, dims=said.dims, inputs=said.inputs, ranges=said.ranges, rules=said.rules)
     except ModelReadError as error:
-        text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # `folder/` is read as `folder`
+        text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # a Path drops a final slash
         return CheckResult(name, (diagnostic(UNREADABLE, text),), seconds=time.monotonic() - started)
     except UsageError as error:
         if is_alone:
@@ -135,10 +134,10 @@ def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool =
 
 
 def _inferred(inference: Inference) -> Iterator[Diagnostic]:
-    """The findings of the walk, weighed for a deployment.
+    """The findings of the inference, with severities for deployment.
 
-    What a body declares of its outputs' shapes alone no runtime goes by. Of operators of onnx's own domains more is
-    said elsewhere, as of data that is missing: to deploy a model takes it.
+    No runtime relies on the output shapes that a body declares, so GI202 in a body is a note. `operator_findings`
+    and `external_data_findings` report unknown standard operators and missing data in more detail.
     """
     for finding in inference.diagnostics:
         where = finding.location
@@ -149,7 +148,7 @@ def _inferred(inference: Inference) -> Iterator[Diagnostic]:
 
 
 def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """What is declared and reaches outside the contract, at the node that demands the line."""
+    """GI501 findings of the contract, each at the node that requires the line."""
     at = [access.node for access in inference.accesses]
     at += [constraint.node for constraint in inference.constraints]
     at += [demand.node for demand in inference.demands]
@@ -162,7 +161,7 @@ def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: P
 
 
 def _new(findings: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """Those of the checker about what is not told already: an order of nodes that it takes for undefined names."""
+    """The checker's findings without duplicates: for onnx.checker, nodes out of order read undefined names (GI103)."""
     codes = {d.code for d in told}
     for finding in findings:
         if not (finding.code == "GI103" and "GI114" in codes) and not (finding.code == "GI113" and "GI113" in codes):

@@ -1,4 +1,4 @@
-"""Which findings a user wants to hear of."""
+"""Selection of findings by code."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gather_infer.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Codes, or their beginnings: `GI301`, `GI3`.
+    """Codes or prefixes of codes to report: `GI301`, `GI3`.
 
-    select   only these; all when there are none
-    ignore   but not these. Of two that name a code the longer one decides: select GI301, ignore GI3 leaves GI301
+    select   report only these; all codes if empty
+    ignore   do not report these. The longest matching prefix decides: select GI301 and ignore GI3 reports GI301
     """
 
     select: tuple[str, ...] = ()
@@ -27,12 +27,12 @@ class Selection:
         return wanted > unwanted
 
     def of(self, result: CheckResult) -> CheckResult:
-        """The result with what is selected."""
+        """The result with the selected findings."""
         return result.only(self.has) if self.select or self.ignore else result
 
 
 def read_codes(texts: Iterable[str], option: str) -> tuple[str, ...]:
-    """The codes in `GI3,GI101`, each with what it begins. Raises UsageError when no code begins so."""
+    """The codes and prefixes in `GI3,GI101`. Raises UsageError for a prefix of no code."""
     codes: list[str] = []
     for text in texts:
         for entry in map(str.strip, text.split(",")):

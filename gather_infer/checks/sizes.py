@@ -1,4 +1,4 @@
-"""Tables with more elements than 32 bits count."""
+"""Tensors with too many elements for 32-bit offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST: Final = 1 << 31
 
 
 def size_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """A finding per tensor that is addressed by index and has 2^31 elements or more in every run.
+    """A finding for each tensor that an index addresses and that has 2^31 elements or more in every run.
 
     https://github.com/microsoft/onnxruntime/issues/28107: the CUDA kernel computed offsets in 32 bits.
     """
@@ -27,7 +27,7 @@ def size_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
         elements = product(data.shape)
         if known_le(LEAST, elements, inference.known):
             told.add((access.node.graph, access.data))
-            message = f"{access.data} has {elements} elements: kernels that count in 32 bits address others past 2^31"
+            message = f"{access.data} has {elements} elements: kernels with 32-bit offsets misread those past 2^31"
             where = places.node(access.node.graph, access.node.position, f"input {access.data}")
             detail = (f"{access.data} is {data}", "onnxruntime's CUDA Gather did so: onnxruntime#28107")
             yield diagnostic("GI323", message, where, detail=detail)

@@ -1,4 +1,4 @@
-"""Versions that a file states and that do not fit together."""
+"""IR version and opset versions of a file that contradict each other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gather_infer.domains import plain_domain
 
 FUNCTIONS_SINCE = 8
 OVERLOADS_SINCE = 10
-"""IR versions that brought functions of a model, and several of one name."""
+"""The IR versions that introduced model functions and overloads of functions."""
 
 
 def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
-    """Opsets and features that are newer than the IR version, functions that read another opset than the model."""
+    """A finding for each opset and feature that is newer than the IR version of the file."""
     stated = model.ir_version
     imported: dict[str, int] = {}
     for entry in model.opset_import:
@@ -37,7 +37,7 @@ def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
 
 
 def _ir_version_of(domain: str, version: int) -> int | None:
-    """The IR version of the release that brought an opset; None where onnx does not say."""
+    """The IR version of the release that introduced an opset; None if onnx's table lacks the domain."""
     column = {"": 2, "ai.onnx.ml": 3, "ai.onnx.preview.training": 4, "ai.onnx.training": 4}.get(domain)
     if column is None:
         return None

@@ -1,4 +1,4 @@
-"""External data that is missing, not all there, or described by keys that readers do not take."""
+"""External data that is missing or incomplete, or that has keys which readers refuse."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 
 KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
-"""What the format has: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md"""
+"""The keys of the format: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md"""
 
 OF_ONNX, OF_ONNXRUNTIME = "basepath", "prepacked"
-"""A key that onnx's Python writes and onnxruntime refuses, and how those begin that onnxruntime writes."""
+"""A key that onnx's Python package writes and onnxruntime refuses, and the prefix of keys that onnxruntime writes."""
 
 SHOWN: Final = 5
 
 
 def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
-    """A finding per data file that is wrong in one way, at the first of its tensors; no data is read.
+    """A finding for each data file and problem, at the first of its tensors; no data is read.
 
-    Of a model in memory nothing is known: nobody says where its data is.
+    A model in memory has no such findings, because the folder of its data is unknown.
     """
     yield from _missing(file)
     yield from _keys(file)
@@ -47,7 +47,7 @@ def _missing(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _keys(file: ModelFile) -> Iterator[Diagnostic]:
-    """Keys that are none: onnx before 1.21 sets attributes of its own objects by them, onnxruntime refuses the file.
+    """Findings for unknown keys: onnx before 1.21 sets attributes of its objects by them, onnxruntime refuses the file.
 
     CVE-2026-34445, https://github.com/onnx/onnx/pull/7751
     """
@@ -60,11 +60,11 @@ def _keys(file: ModelFile) -> Iterator[Diagnostic]:
     for key, (name, *others) in found.items():
         if key == OF_ONNX:
             message, severity = (
-                f"external data has the key {key!r}, with which onnxruntime refuses the file",
+                f"external data has the key {key!r}, for which onnxruntime refuses the file",
                 Severity.WARNING,
             )
         else:
-            message = f"external data has the unknown key {key!r}: onnx before 1.21 sets an attribute of its own so"
+            message = f"external data has the unknown key {key!r}: onnx before 1.21 sets an attribute of that name"
             severity = Severity.ERROR
         detail = ("onnxruntime refuses the file",) * (severity is Severity.ERROR)
         where = Location(value=name)
@@ -72,12 +72,12 @@ def _keys(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _and_others(names: list[str]) -> tuple[str, ...]:
-    """The other tensors of which the same is wrong, in one line."""
+    """The other tensors with the same problem, in one line."""
     if not names:
         return ()
-    shown = ", ".join(name or "one without a name" for name in names[:SHOWN])
+    shown = ", ".join(name or "an unnamed one" for name in names[:SHOWN])
     rest = ", ..." if len(names) > SHOWN else ""
-    return (f"so have {len(names)} more tensor{'s' * (len(names) > 1)}: {shown}{rest}",)
+    return (f"also {len(names)} more tensor{'s' * (len(names) > 1)}: {shown}{rest}",)
 
 
 def _location(tensor: TensorProto) -> str:
@@ -85,7 +85,7 @@ def _location(tensor: TensorProto) -> str:
 
 
 def _readers(model: ModelProto) -> dict[str, str]:
-    """The first node that reads a name, for people: name and operator."""
+    """The first node that reads each name, as text: node name and operator."""
     found: dict[str, str] = {}
     for _, body in bodies(model):
         for node in body.node:

@@ -1,7 +1,7 @@
-"""The process that checks files for a parent, which survives what a file may do to it.
+"""Main loop of a worker process, which isolates the parent from crashes that a file may cause.
 
-It reads pickles from standard input and answers with pickles on standard output: first what is done with each file,
-then any number of paths. What is printed meanwhile goes to standard error.
+It reads pickles from standard input, first the task and then paths of files, and writes the result of each path as a
+pickle to standard output. Everything else that the process prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ READY = "ready"
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and ends this process
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
@@ -27,7 +27,7 @@ def main() -> None:
     while True:
         try:
             path = pickle.load(requests)
-        except EOFError:  # the parent is gone, or done
+        except EOFError:  # the parent has closed the pipe or has ended
             return
         try:
             answer: object = task(path)

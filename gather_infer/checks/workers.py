@@ -1,4 +1,4 @@
-"""Processes of our own that work through files; one that dies costs the file that it had, and is replaced."""
+"""A pool of worker processes for files; a worker that crashes is replaced, and only its current file is lost."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ from gather_infer.processes import LAST_BYTES, ending, last_words
 Task: TypeAlias = Callable[[str], CheckResult]
 
 ATTEMPTS: Final = 2
-"""Processes that a file may end before it is given up: the first may have been ended for another's sake."""
+"""Processes that a file may crash before it is given up; the first crash may have another cause, as low memory."""
 
 _START = "import sys; sys.path[:] = {path!r}; from gather_infer.checks.worker import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
-"""What a pipe says whose other end is gone, perhaps in the middle of an answer."""
+"""Exceptions of a pipe whose other end has closed, perhaps in the middle of a reply."""
 
 
 def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult]:
-    """The result of each file, in the order in which they arrive; the processes end with the iteration.
+    """Yield the result of each file, in order of completion; the processes end with the iteration.
 
-    Raises what the task raises for any of the files, if it is a GatherInferError, and UsageError when the task cannot
-    be handed to another process.
+    Raises a GatherInferError that the task raises for any of the files, and UsageError if the task cannot be pickled.
     """
     try:
         order = pickle.dumps(task)
@@ -64,7 +63,7 @@ def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult
 
 
 class Worker:
-    """A process that has a task; it is started when it is needed, and anew when it has ended."""
+    """A process that runs a task; it is started on demand, and again after a crash."""
 
     def __init__(self, order: bytes) -> None:
         self._order = order
@@ -73,7 +72,7 @@ class Worker:
         self._is_closed = False
 
     def result(self, path: str) -> CheckResult:
-        """The result of a file, or the finding that it ends every process that has it."""
+        """The result of a file; one with GI002 if the file crashes every process that reads it."""
         ending = ""
         for _ in range(ATTEMPTS):
             if self._is_closed:
@@ -91,7 +90,7 @@ class Worker:
         return CheckResult(path, (diagnostic(LOST, f"its process ended {ending}"),))
 
     def close(self) -> None:
-        """End the process; a file that it has is given up."""
+        """End the process and abandon its current file."""
         self._is_closed = True
         if self._process is not None:
             self._process.kill()
@@ -99,7 +98,7 @@ class Worker:
         self._log.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # What the process may import is what its parent may, wherever it runs.
+        # The child imports from the same directories as its parent, whatever its working directory.
         path = [os.path.abspath(entry) for entry in sys.path]
         self._log.seek(0)
         self._log.truncate()
@@ -119,13 +118,13 @@ class Worker:
         return process
 
     def _end(self) -> str:
-        """How the process ended, which is over now."""
+        """Wait for the process to end; how it ended, with the last lines of its log."""
         process, self._process = self._process, None
         if process is None:
             return ""
         for stream in (process.stdin, process.stdout):
             assert stream is not None, "both are pipes"
-            with suppress(OSError):  # what nobody read
+            with suppress(OSError):  # unread data in the pipe
                 stream.close()
         code = process.wait()
         self._log.seek(0, os.SEEK_END)

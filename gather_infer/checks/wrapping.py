@@ -1,4 +1,4 @@
-"""Integers on their way to an index that do not fit their element type: they wrap around, and read the wrong row."""
+"""Integer overflow in index computations: an index that wraps around reads the wrong row."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, subst
 from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
 
 NARROW: Final = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4})
-"""Types that ordinary sizes and ids pass the end of."""
+"""Types that ordinary sizes and ids overflow."""
 
 _SUMS: Final = {"Add": spans.add, "Sub": spans.sub, "Mul": spans.mul}
 
 
 def wrapping_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
-    """A finding for each Cast or sum whose result may pass the end of its type on its way to an index."""
+    """A finding for each Cast, Add, Sub or Mul that contributes to an index and whose result may overflow."""
     by_graph: dict[GraphPath, list[Access]] = {}
     for access in inference.accesses:
         by_graph.setdefault(access.node.graph, []).append(access)
@@ -39,10 +39,9 @@ def _of_graph(
     nodes = places.nodes(path)
     producers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
     seen: set[int] = set()
-    for access in sorted(
-        accesses, key=_rows, reverse=True
-    ):  # the longest axis says most of what an index may have to be
+    for access in sorted(accesses, key=_rows, reverse=True):  # the longest axis first: it allows the largest index
         pending = [access.indices]
+        # backward slice of the index through integer tensors; each node is judged once
         while pending:
             position = producers.get(pending.pop())
             if position is None or position in seen:
@@ -55,12 +54,12 @@ def _of_graph(
             if found is not None:
                 message, severity = found
                 where = places.node(path, position, f"output {node.output[0]}")
-                reader = f"the index of {access.node} ({access.op_type}) is made of it"
+                reader = f"the index of {access.node} ({access.op_type}) is computed from it"
                 yield diagnostic("GI321", message, where, detail=(reader,), severity=severity)
 
 
 def _wrapping(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows: int) -> tuple[str, Severity] | None:
-    """What may not fit, and whether it surely does not (a warning) or nobody knows (a note)."""
+    """The message for a result that may overflow: a warning if it is proved or likely, else a note."""
     if plain_domain(node.domain) or not node.output:
         return None
     result = facts.get(node.output[0])
@@ -81,25 +80,25 @@ def _wrapping(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows
             return None
         end = found.hi if found.hi > most else found.lo
         return (
-            f"{end} does not fit {result.dtype}, which goes from {least} to {most}: it wraps around",
+            f"{end} is outside the range of {result.dtype}, [{least}, {most}], and wraps around",
             Severity.WARNING,
         )
     passed = None if span is None else _reached(span, declared)
     if passed is not None and passed > most:
         return (
-            f"{passed} does not fit {result.dtype}, which goes from {least} to {most}: it wraps around",
+            f"{passed} is outside the range of {result.dtype}, [{least}, {most}], and wraps around",
             Severity.WARNING,
         )
     if result.dtype not in NARROW or node.op_type != "Cast" or _fits(operands[0], least, most):
         return None
-    past = f"{result.dtype} goes from {least} to {most}, what is beyond wraps around"
+    past = f"the range of {result.dtype} is [{least}, {most}], other values wrap around"
     if rows > most + 1:
-        return f"{past}; the axis that is addressed has {rows} rows", Severity.WARNING
+        return f"{past}; the indexed axis has {rows} rows", Severity.WARNING
     return past, Severity.NOTE
 
 
 def _known_span(value: Value | None) -> Span | None:
-    """The bounds of the elements where something is known of them; None for those of a type alone."""
+    """The value range of a tensor; None if only the element type bounds it."""
     if not isinstance(value, SymbolicTensor) or value.dtype not in INTEGER_RANGE:
         return None
     if value.values is None and value.span is None:
@@ -108,7 +107,7 @@ def _known_span(value: Value | None) -> Span | None:
 
 
 def _numbers(span: Span, declared: Scope) -> Interval:
-    """The least and the greatest number that the bounds allow for sizes as they are declared."""
+    """The numeric bounds of a value range under the declared bounds of the symbols."""
 
     def ends(dim: Dim | None) -> Interval:
         return Interval(None, None) if dim is None else declared.bounds(dim)
@@ -117,7 +116,7 @@ def _numbers(span: Span, declared: Scope) -> Interval:
 
 
 def _reached(span: Span, declared: Scope) -> int | None:
-    """What the upper bound is at least when the sizes of which something is said are as large as they may be."""
+    """A lower bound of the range's upper end if all symbols with a declared maximum are at their maximum."""
     if not isinstance(span.hi, Expr):
         return span.hi
     largest = {name: most for name in span.hi.symbols if (most := declared.bounds(symbol(name)).hi) is not None}
@@ -130,7 +129,7 @@ def _reached(span: Span, declared: Scope) -> int | None:
 
 
 def _fits(value: Value | None, least: int, most: int) -> bool:
-    """Whether all elements fit by their type alone."""
+    """Whether the element type alone guarantees that all elements are in the range."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None:
         return False
     if value.dtype not in INTEGER_RANGE:
@@ -144,6 +143,6 @@ def _is_integer(value: Value | None) -> bool:
 
 
 def _rows(access: Access) -> int:
-    """The length of the addressed axis, 0 where it is no number."""
+    """The length of the indexed axis, 0 if it is symbolic or unknown."""
     size = None if access.addressing is None else access.addressing.size
     return size if isinstance(size, int) else 0

@@ -1,6 +1,6 @@
-"""Why a tensor has its shape and elements, and what would make the unknown parts known: read off the facts of a run.
+"""Explanations of shapes, elements and symbols from the facts of a run, with suggestions for the unknown parts.
 
-Names are resolved on first use: a report knows the results alone.
+Names are resolved on first use, so that a report which only prints explanations does not import the search.
 """
 
 from __future__ import annotations

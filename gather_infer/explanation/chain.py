@@ -1,4 +1,4 @@
-"""Why a tensor has the shape and values it has, as data: what `provenance` finds and the report prints."""
+"""Result classes of an explanation; `search` builds the chain and the report prints it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gather_infer.tensor import Value
 
 
 class Facet(str, enum.Enum):
-    """What of a tensor matters to the one that asks."""
+    """The part of a tensor that a step explains."""
 
     SHAPE = "shape"
     VALUES = "values"
 
 
 class Origin(str, enum.Enum):
-    """Where a tensor comes from: a node, the caller, the file, the node around its graph; `undefined` from nowhere."""
+    """What defines a tensor: a node, a model input, the file, the node that owns the graph; or nothing (undefined)."""
 
     NODE = "node"
     INPUT = "input"
@@ -36,8 +36,8 @@ class Origin(str, enum.Enum):
 class Operand:
     """An input of a node.
 
-    label     what the operator calls it, `data`; empty when it has no name for it
-    followed  it is explained by a source of the step
+    label     name of the formal input, `data`; empty for a variadic input
+    expanded  whether a source of the step explains it
     """
 
     label: str
@@ -48,17 +48,17 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A tensor, what made it, and the inputs that its shape or values come from.
+    """A step of the chain: a tensor, its producer, and the inputs from which its shape or values derive.
 
-    asked     the dims or elements that matter; empty when all do
-    scope     path of the graph that defines it, "" is the main graph
-    node      the node that makes it; of a body input the node around its graph; else None
-    operands  the inputs of the node that matter
-    sources   their steps
-    passed    nodes left out between this tensor and the step above, all of which hand the same dims on
-    repeated  it stands further above with its sources
-    cut       it has sources, past the depth asked for
-    made      symbols that the node made up
+    relevant       the dims or elements that matter; empty if all do
+    scope          path of the graph that defines the tensor; "" is the main graph
+    node           the producer; for a body input the node that owns the body; else None
+    operands       the relevant inputs of the node
+    sources        the steps of these inputs
+    skipped_nodes  number of nodes left out between this step and the one above, all of which forward the same dims
+    repeated       an earlier step of the chain has the sources
+    truncated      the sources are below the depth limit
+    new_symbols    symbols that the inference generated at the node
     """
 
     facet: Facet
@@ -80,7 +80,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A symbol that the run made up, with its cause and what would make it known."""
+    """A generated symbol, with its cause and suggestions that would make it known."""
 
     symbol: str
     cause: Cause
@@ -91,15 +91,15 @@ class Unknown:
 class Explanation:
     """Why a tensor has its shape and values.
 
-    step      the chain that leads to it, beginning with the tensor itself
-    unknowns  generated symbols in its shape or values
-    remedies  what would make its element type or rank known, where they are not
-    findings  diagnostics about nodes of the chain
-    lost      why its element type or rank is not known, where the node at which it was lost is
-    believed  what the chain takes from the file as it is declared
-    model     what the file is called
+    step                 the chain of the tensor, starting with the tensor itself
+    unknowns             generated symbols in its shape or values
+    suggestions          what would make an unknown element type or rank known
+    findings             diagnostics about nodes of the chain
+    unknown_because      the cause of an unknown element type or rank, if a node is known to have lost it
+    trusted_annotations  declared types that the chain relies on
+    model                name of the file
 
-    Its `str` is what `gather-infer explain` prints.
+    `str` returns the output of `gather-infer explain`.
     """
 
     scope: str
@@ -124,7 +124,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SymbolPlace:
-    """A dim of an input or output of the model that is declared with a symbol; `kind` is `input` or `output`."""
+    """A dim of a model input or output that is declared with a symbol; `kind` is `input` or `output`."""
 
     kind: str
     value: str
@@ -136,19 +136,19 @@ class SymbolPlace:
 
 @dataclass(frozen=True, slots=True)
 class SymbolExplanation:
-    """Where a symbol comes from, what bounds it, and how much it is used.
+    """Origin, bounds and uses of a symbol.
 
-    places     dims of the interface that it is the name of
-    cause      why the run made it up; None for one that the model declares
-    equals     what it is, where that is something else: a size that was given, the expression that an output stands for
-    bounds     of the symbol in every legal run
-    declared   bounds that the caller or the file states
-    limits     lines of the contract that are about it: what the inputs have to be, or the model fails
-    assumptions  those that are about it
-    shapes, elements   how many tensors have it in their dims, and in their elements
-    first      some of these tensors
-    remedies   what would make one that the run made up known
-    rename     the option that gives it another name; empty where there is none
+    interface_dims    dims of inputs and outputs that are declared with it
+    cause             why the inference generated it; None if the model declares it
+    equals            the dim it resolves to, if it is not itself: a given size, or the expression of an output dim
+    bounds            bounds in every legal run
+    declared          bounds that the caller or the file declares
+    contract_lines    lines of the contract about it; a run that breaks one fails
+    assumptions       assumptions about it
+    shapes, elements  number of tensors that have it in their dims and in their elements
+    examples          some of these tensors
+    suggestions       what would make a generated symbol known
+    rename            the option that renames it; empty if none does
     """
 
     model: str

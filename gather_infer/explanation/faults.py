@@ -1,4 +1,7 @@
-"""What is not known because something else is wrong: one fault is told once, not again at each node behind it."""
+"""Root-cause analysis: attributes unknown types and symbols to the errors and warnings that cause them.
+
+A report prints the cause once, instead of its consequences at each node downstream.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
 
 _Place: TypeAlias = "tuple[GraphPath, str]"
-"""A value by the graph that defines it and its name."""
+"""A value: the graph that defines it and its name."""
 _Seen: TypeAlias = "dict[_Place, None]"
 
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What follows from the errors and warnings of a run, of what is not known.
+    """The unknown facts of a run that its errors and warnings cause.
 
-    roots        the first finding about each node or value that is not known for it
-    tensors      how many have no element type, no rank or a generated dim for it, those outputs too
-    symbols      generated symbols that nodes made up which read something that is not known for it
-    assumptions  those about such symbols
-    nodes        the nodes that read something which is not known for it
+    diagnostics      the root causes: the first finding about each node or value whose result is unknown because of it
+    unknown_tensors  number of tensors that have no element type, no rank or a generated dim as a consequence
+    symbols          generated symbols at nodes downstream of a root cause
+    assumptions      assumptions about these symbols
+    nodes            nodes that read a tensor which is unknown because of a root cause
     """
 
     roots: tuple[Diagnostic, ...] = ()
@@ -39,7 +42,10 @@ class Aftermath:
 
 
 def aftermath(inference: Inference) -> Aftermath:
-    """What follows from what is wrong. A reading of the facts: behind two faults it is not told which one it was."""
+    """The consequences of a run's errors and warnings, by forward propagation over the def-use chains.
+
+    A tensor downstream of two root causes is not attributed to one of them.
+    """
     search = _Search(inference)
     blamed = dict[_Place, Diagnostic]()
     for finding in inference.diagnostics if has_faults(inference.diagnostics) else ():
@@ -47,6 +53,8 @@ def aftermath(inference: Inference) -> Aftermath:
             blamed.setdefault(place, finding)
     if not blamed:
         return Aftermath()
+    # First pass: every symbol generated downstream of a finding. Second pass: spread only through unknown values, so
+    # that a downstream node whose result is known ends the chain.
     makers = {d.location.node for d in blamed.values()}
     _, behind = search.spread(blamed, lambda _: True)
     made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in makers}
@@ -71,7 +79,7 @@ class _Search:
         self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
     def outputs_of(self, finding: Diagnostic) -> Iterator[_Place]:
-        """The values that may not be known for a finding: those that its node makes, or the one that it is about."""
+        """The values that a finding may have made unknown: the outputs of its node, or the value it is about."""
         where = finding.location
         if finding.severity is Severity.NOTE:
             return
@@ -87,7 +95,7 @@ class _Search:
         return None if body is None else body.fact(place[1])
 
     def spread(self, places: Iterable[_Place], goes_on: Callable[[Value | None], bool]) -> tuple[_Seen, set[NodePath]]:
-        """The values that come from some of them through such values, themselves too, and the nodes that read them."""
+        """The values reachable from some through those that satisfy `is_propagated`, and the nodes that read them."""
         seen: _Seen = {}
         nodes: set[NodePath] = set()
         pending: list[tuple[Body, str]] = []
@@ -122,7 +130,7 @@ class _Search:
         return () if body is None else body.values
 
     def readers(self, body: Body) -> dict[str, list[int]]:
-        """By name the nodes of a body that read it, for themselves or for a graph inside."""
+        """The positions of the nodes that read each name, as an input or inside a subgraph."""
         found = self._readers.get(body.path)
         if found is None:
             found = self._readers[body.path] = {}
@@ -141,12 +149,12 @@ class _Search:
 
 
 def _is_root(value: Value | None, finding: Diagnostic, made: Iterable[str]) -> bool:
-    """Whether a value is not known for a finding about it; the elements of a constant whose data is missing are not."""
+    """Whether a finding left its value unknown; missing external data (GI112) leaves the elements unknown."""
     return _is_lost(value, made) or (finding.code == "GI112" and _lacks_elements(value))
 
 
 def _is_lost(value: Value | None, made: Iterable[str]) -> bool:
-    """Whether the element type, the rank or a dim is not known, for one of the symbols."""
+    """Whether the element type or the rank is unknown, or a dim contains one of the symbols."""
     if isinstance(value, SequenceType):
         return _is_lost(value.element, made)
     if value is None:
@@ -159,7 +167,7 @@ def _is_lost(value: Value | None, made: Iterable[str]) -> bool:
 
 
 def _lacks_elements(value: Value | None) -> bool:
-    """Whether it looks like sizes that are not known: what reads them may not know its shape for it."""
+    """Whether a small integer vector has unknown elements, which may be sizes that determine a shape downstream."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return False
     if value.shape is None or len(value.shape) > 1 or not value.is_static:

@@ -1,4 +1,4 @@
-"""The nodes that a run has walked, as data."""
+"""The nodes for which a run inferred types, as data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gather_infer.places import NodePath
 
 @dataclass(frozen=True, slots=True)
 class WalkedNode:
-    """A node of the main graph, or of a subgraph or function call that was walked.
+    """A node of the main graph, or of an inferred subgraph or function call.
 
     path     `path.graph` is a key of `Inference.scopes`
-    inputs   names, "" where an optional one is left out; `outputs` likewise
+    inputs   names, "" for an omitted optional one; `outputs` likewise
     """
 
     path: NodePath
@@ -27,7 +27,7 @@ class WalkedNode:
 
 
 def walked_nodes(inference: Inference) -> Iterator[WalkedNode]:
-    """Every node, scope by scope as in `Inference.scopes`, in the order of the file."""
+    """Every node, by scope in the order of `Inference.scopes`, then in file order."""
     bodies = Bodies(inference)
     for path in inference.scopes:
         body = bodies.at(path)

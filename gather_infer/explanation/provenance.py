@@ -1,7 +1,8 @@
-"""Where the shape and the values of a tensor come from: backwards from it, through the inputs that matter.
+"""Backward search for the provenance of a tensor's shape and values, through the relevant inputs of each node.
 
-An input matters when its elements, or else its dims, are the ones that are asked for; each dim is followed once. This
-reads facts, it does not infer again: a dim that two inputs share is followed into the one that explains the most.
+An input is relevant if its elements, or else its dims, contain the dims in question; the search follows each dim once.
+It reads the facts of a run and infers nothing. A dim that two inputs share is attributed to the input that covers the
+most dims.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 SHORTEST_PASS: Final = 2
-"""Nodes that hand the same dims on before they are left out."""
+"""Length from which on a path of nodes that forward the same dims is left out."""
 
 MAX_STEPS: Final = 400
-"""Steps of one chain."""
+"""Limit of the steps of one chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """An input that matters: `wanted` of its dims or elements are asked for, None asks for all of them."""
+    """A relevant tensor; `relevant` has those of its dims or elements to explain, None stands for all."""
 
     body: Body
     name: str
@@ -35,10 +36,10 @@ class _Source:
 
 
 class Search:
-    """Builds the chain of steps of one tensor.
+    """Builds the provenance chain of one tensor.
 
-    depth   steps below each other at most
-    every   also the nodes that only hand dims on
+    depth   maximum nesting of steps
+    every   include nodes that only forward dims
     """
 
     def __init__(self, inference: Inference, bodies: Bodies, *, depth: int, every: bool) -> None:
@@ -50,7 +51,7 @@ class Search:
         self._seen: set[tuple[GraphPath, str, Facet]] = set()
 
     def chain(self, body: Body, name: str) -> Link:
-        """The chain of a tensor; of one with known elements, the chain of those."""
+        """The chain of a tensor: of its elements if they are known, else of its shape."""
         value = body.fact(name) or UNKNOWN
         return self._step(_Source(body, name, facet_of(value), None), self.depth)
 
@@ -84,7 +85,7 @@ class Search:
         return replace(step, sources=tuple(self._below(sources, depth)))
 
     def _leaf(self, step: Link, source: _Source, home: Body, depth: int) -> Link:
-        """A tensor that no node of its graph makes."""
+        """The step of a tensor that no node of its graph produces."""
         if home.caller is None:
             if source.name in self.inference.inputs:
                 return replace(step, origin=Origin.INPUT)
@@ -107,12 +108,12 @@ class Search:
                 origin, passed = self._origin(source)
                 source, passed = (origin, passed) if passed >= SHORTEST_PASS else (source, 0)
             step = self._step(source, depth - 1)
-            # Constants say all that they have to say as operands.
+            # The operands of the step above already show constants.
             if step.origin is not Origin.CONSTANT or passed:
                 yield replace(step, passed=passed)
 
     def _origin(self, source: _Source) -> tuple[_Source, int]:
-        """The tensor that nodes have only handed on, and the number of those nodes."""
+        """The tensor at the start of a path of nodes that only forward its dims, and the length of the path."""
         passed = 0
         while source.facet is Facet.SHAPE and source.wanted and passed < 100_000:
             home = source.body.home(source.name)
@@ -143,7 +144,7 @@ class Search:
             label = formal[position] if position < len(formal) and not repeats else ""
             yield Operand(label, name, value, name in followed)
 
-    # which inputs matter
+    # relevant inputs
 
     def _sources(self, place: Place, slot: int, source: _Source) -> Iterator[_Source]:
         node, body = place.node, place.body
@@ -171,13 +172,13 @@ class Search:
             yield _Source(body, name, facet, None if part is None else frozenset(part))
 
     def _behind(self, wanted: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
-        """The symbols that those made up at the node are functions of."""
+        """The symbols on which the symbols generated at the node depend."""
         causes = self.inference.causes
         made = {n for d in wanted for n in free_symbols(d) if n in causes and causes[n].node == node}
         return frozenset(symbol(operand) for name in made for operand in causes[name].operands)
 
     def _is_open(self, value: Value, facet: Facet, place: Place) -> bool:
-        """Whether something about the tensor was lost at the node: more than its dims has to be followed."""
+        """Whether the node lost information about the tensor, so that its known dims alone do not explain it."""
         if not isinstance(value, SymbolicTensor):
             return False
         if value.shape is None or (facet is Facet.VALUES and value.values is None):
@@ -189,13 +190,13 @@ class Search:
 
 
 def facet_of(value: Value) -> Facet:
-    """What there is to explain: the elements of a tensor that has some, else the shape."""
+    """The facet to explain: the elements if they are known and not floats, else the shape."""
     has_values = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
     return Facet.VALUES if has_values else Facet.SHAPE
 
 
 def facet_dims(value: Value, facet: Facet) -> set[Dim]:
-    """The dims of a tensor, or its elements as far as they are integers."""
+    """The dims of a tensor, or its integer elements."""
     if not isinstance(value, SymbolicTensor):
         return set()
     if facet is Facet.SHAPE:
@@ -220,9 +221,9 @@ def _is_float(value: SymbolicTensor) -> bool:
 
 
 def _open_facet(value: Value, asked: Facet) -> Facet | None:
-    """What of an input is unknown in a way that the unknown `asked` of a result may come from; None when nothing is.
+    """The unknown facet of an input from which the unknown `facet` of a result may derive; None if there is none.
 
-    Sizes come from tensors of static length; elements may come from any vector.
+    Sizes derive from tensors of static length; elements may derive from any vector.
     """
     if not isinstance(value, SymbolicTensor):
         return None
@@ -234,7 +235,7 @@ def _open_facet(value: Value, asked: Facet) -> Facet | None:
 
 
 def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dict[tuple[str, Facet], set[Dim] | None]:
-    """Inputs by name and facet whose elements or dims are the wanted ones, with the part that each stands for."""
+    """A greedy cover of the relevant dims by the facets of the inputs: for each chosen facet, the dims it covers."""
     found: dict[tuple[str, Facet], set[Dim] | None] = {}
     sizes: set[Dim] = {d for d in wanted if isinstance(d, int) and (d > 1 or facet is Facet.VALUES)}
     expressions: set[Dim] = {d for d in wanted if isinstance(d, Expr)}
@@ -242,7 +243,7 @@ def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dic
     dims = {(n, Facet.SHAPE): facet_dims(v, Facet.SHAPE) for n, v in facts.items()}
 
     def take(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
-        """What nobody offers; each time the input that offers most is taken."""
+        """Greedy step: choose the facet that covers most of `want` until none covers any; return the uncovered dims."""
         while want:
             best = max(offers, key=lambda key: len(want & offers[key]), default=None)
             if best is None or not (got := want & offers[best]):
@@ -254,7 +255,7 @@ def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dic
         return want
 
     def by_symbol(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
-        """As `take`, of dims that hold the symbols of the wanted ones."""
+        """Like `take`, but a dim also covers those with which it shares a symbol."""
         names = {name for d in want for name in free_symbols(d)}
         for key, offered in offers.items():
             near = {d for d in offered if not names.isdisjoint(free_symbols(d))}
@@ -263,6 +264,7 @@ def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dic
                 want = {d for d in want if not any(free_symbols(d) & free_symbols(n) for n in near)}
         return want
 
+    # Exact matches come before shared symbols, and expressions before sizes: equal sizes are often a coincidence.
     if facet is Facet.VALUES:
         rest = take(expressions, elements)
         rest = by_symbol(rest, elements)
@@ -281,21 +283,21 @@ def _carries_sizes(value: Value) -> bool:
     return isinstance(value, SymbolicTensor) and value.values is not None
 
 
-# through bodies
+# subgraphs and function bodies
 
 
 def _argument(body: Body, name: str) -> str | None:
-    """What the node around a body gives for one of its formal inputs, by position; None when it gives nothing."""
+    """The operand that the owning node passes for a formal input of its body, by position; None if it passes none."""
     assert body.caller is not None, "the main graph has no caller"
     node, position = body.caller.node, body.inputs.index(name)
     if node.op_type == "Scan" and not body.is_call:
-        position += len(node.input) - len(body.inputs)  # Scan 8 has the lengths first
+        position += len(node.input) - len(body.inputs)  # Scan-8 has sequence_lens as its first input
     given = node.input[position] if 0 <= position < len(node.input) else ""
     return given or None
 
 
 def _through(place: Place, slot: int, inner: list[tuple[str, Body]], source: _Source) -> Iterator[_Source]:
-    """What an output of a node with bodies comes from: outputs of the bodies, and what is given for states."""
+    """The sources of an output of a node with bodies: the outputs of the bodies, and the initial values of states."""
     node = place.node
     given: list[tuple[int, Facet]] = []
     at = slot

@@ -1,4 +1,4 @@
-"""`gather_infer.explain`: the chain behind a tensor, and what would make the unknown parts of it known."""
+"""`gather_infer.explain`: the provenance chain of a tensor, with suggestions for its unknown parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Interval, free_symbols
 
 DEPTH: Final = 8
-"""Steps below each other, unless said otherwise."""
+"""Default for the maximum nesting of steps."""
 
 _BOUNDS = re.compile(r"\s*(\d*)\s*\.\.\s*(\d*)\s*")
 _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
@@ -43,14 +43,14 @@ def explain(
     depth: int = DEPTH,
     every: bool = False,
 ) -> Explanation:
-    """Why a tensor of a model has its shape and values.
+    """Explain why a tensor has its shape and values.
 
     model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`
-    tensor   its name; in a subgraph or function call below the path of that, `If_3/then_branch/y`
-    depth    steps below each other at most
-    every    list also the nodes that only hand the dims on
+    tensor   its name; in a subgraph or function call prefixed with the path of that, `If_3/then_branch/y`
+    depth    maximum nesting of steps
+    every    include nodes that only forward dims
 
-    Raises UsageError when there is no such tensor, and what `infer` raises.
+    Raises UsageError if the model has no such tensor, and the exceptions of `infer`.
 
         >>> model = "fixtures/gpt2-kv-torchscript.onnx"
         >>> explanation = gather_infer.explain(model, "/gpt2/transformer/Concat_output_0")
@@ -72,11 +72,11 @@ def explain(
 
 
 class Explainer:
-    """Explains tensors and symbols of a model that is inferred once.
+    """Explains tensors and symbols of a model; the constructor infers the model once.
 
     model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`, whose exceptions it raises
 
-    `inference` has the facts.
+    `inference` is the result of the run.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Explainer:
         self._of_constants: Inference | None = None
 
     def tensor(self, name: str, *, depth: int = DEPTH, every: bool = False) -> Explanation:
-        """Why a tensor has its shape and values; as `explain`."""
+        """Explain why a tensor has its shape and values, as `explain` does."""
         body, known = _resolve(self.inference, self._bodies, name)
         return self._explained(body, known, depth, every)
 
@@ -114,24 +114,24 @@ class Explainer:
         depth: int = DEPTH,
         every: bool = False,
     ) -> Iterator[Explanation]:
-        """The same of all that `Inference.tensors` gives, one by one. Raises UsageError as that."""
+        """Explain each tensor that `Inference.tensors` returns, lazily. Raises UsageError as that does."""
         for row in self.inference.tensors(pattern, op=op, unknown=unknown):
             yield self.tensor(row.title, depth=depth, every=every)
 
     def symbol(self, name: str) -> SymbolExplanation:
-        """Where a symbol comes from, what bounds it, how much it is used. Raises UnknownName when there is none."""
+        """Explain the origin, bounds and uses of a symbol. Raises UnknownName if there is none."""
         return explained_symbol(self.inference, name, self._remedies_of)
 
     def named(
         self, name: str, *, depth: int = DEPTH, every: bool = False
     ) -> tuple[Explanation | SymbolExplanation, ...]:
-        """What a name means: the tensor, the symbol, or both. Raises UsageError where it means nothing."""
+        """Explain a tensor, a symbol, both if they share the name, or the outputs of a node. Raises UsageError."""
         symbols = known_symbols(self.inference)
         symbol = (self.symbol(name),) if name in symbols else ()
         if symbol and next(_found(self.inference, self._bodies, name), None) is None:
             return symbol
         place = None if next(_found(self.inference, self._bodies, name), None) else self._bodies.called(name)
-        if place is not None and not symbol:  # of a node what it makes
+        if place is not None and not symbol:  # the name of a node: explain its outputs
             outputs = [output for output in place.node.output if output in place.body.values]
             if outputs:
                 return tuple(self._explained(place.body, output, depth, every) for output in outputs)
@@ -139,7 +139,7 @@ class Explainer:
         return self._explained(body, known, depth, every), *symbol
 
     def is_glob(self, text: str) -> bool:
-        """Whether a text means the tensors that match it: it looks so, and nothing is called so."""
+        """Whether a string is a glob: it has wildcards, and no tensor or symbol has this name."""
         is_name = text in known_symbols(self.inference) or any(True for _ in _found(self.inference, self._bodies, text))
         return is_glob(text) and not is_name
 
@@ -157,7 +157,7 @@ class Explainer:
         ways: tuple[str, ...] = ()
         faults = (d.location.node for d in inference.diagnostics if d.is_failure)
         if lost is not None and lost.path in faults:
-            lost = None  # the finding says why, and no run tells more
+            lost = None  # the finding gives the reason, and no other bounds would help
         else:
             ways = remedies.of_type(body, name, lost)
         return Explanation(
@@ -176,14 +176,14 @@ class Explainer:
         )
 
     def _remedies(self, body: Body, name: str, is_unknown: bool) -> Remedies:
-        """What would make a tensor, or a symbol in it, known."""
+        """Suggestions that would make a tensor, or a symbol in it, known."""
         relaxed = self._relaxed() if self._is_strict and is_unknown else None
         tries = Tries(self.inference, self._again)
         assume = self.inference.assume
         return Remedies(self.inference, self._bodies, (body, name), tries, relaxed, self._fixed, assume)
 
     def _remedies_of(self, symbol: str) -> tuple[str, ...]:
-        """What would make a generated symbol known."""
+        """Suggestions that would make a generated symbol known, in the first tensor that has it."""
         for path, values in self.inference.scopes.items():
             body = self._bodies.at(path)
             for name, value in values.items():
@@ -192,19 +192,19 @@ class Explainer:
         return ()
 
     def _fixed(self) -> Inference:
-        """The run in which no caller overrides an initializer."""
+        """The run that treats initializers as constants, computed once."""
         if self._of_constants is None:
             file, assume = with_constants(self._file), self.inference.assume
             self._of_constants = infer(file, dims=self._dims, inputs=self._inputs, rules=self._rules, assume=assume)
         return self._of_constants
 
     def _relaxed(self) -> Inference:
-        """The run that may assume, and is not told that a dim may be 0."""
+        """The run with assumptions allowed, and without the given bounds that allow a size of 0."""
         kept = [spec for spec in self._dims if not _FROM_ZERO.fullmatch(spec)]
         return infer(self._file, dims=kept, inputs=self._inputs, rules=self._rules)
 
     def _again(self, bounds: Bounds) -> Inference | None:
-        """The run with these bounds too; None when there are no such sizes with what the caller says of other dims."""
+        """The run with additional bounds, memoized; None if they contradict the constraints of the caller."""
         key = tuple(sorted(bounds.items(), key=lambda entry: entry[0]))
         if key not in self._runs:
             assume = self.inference.assume
@@ -220,14 +220,14 @@ class Explainer:
 
 
 def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_open: bool) -> bool:
-    """Whether a finding is about a node of the chain; where something is not known, missing data may be why."""
+    """Whether a finding concerns the chain; missing external data (GI112) does if some fact is unknown."""
     if finding.code == "GI112":
         return is_open or finding.location.node in visited
     return finding.location.node in visited and finding.code != "GI203"
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
-    """What the caller says of dims, with bounds for those of which the caller has not said otherwise."""
+    """The caller's dim constraints, met with `bounds`; where the two contradict, the caller's constraint stays."""
     kept: list[str] = []
     added = dict(bounds)
     for spec in specs:
@@ -246,7 +246,7 @@ def _spec(name: str, bounds: Interval) -> str:
 
 
 def _found(inference: Inference, bodies: Bodies, tensor: str) -> Iterator[tuple[Body, str]]:
-    """The graphs and the name that `scope/name` may mean; the main graph comes first."""
+    """The graphs and names that `scope/name` may denote, the main graph first."""
     if tensor in inference.scopes[MAIN]:
         yield bodies.main, tensor
     for path, values in inference.scopes.items():
@@ -257,26 +257,26 @@ def _found(inference: Inference, bodies: Bodies, tensor: str) -> Iterator[tuple[
 
 
 def _resolve(inference: Inference, bodies: Bodies, tensor: str, symbols: Iterable[str] = ()) -> tuple[Body, str]:
-    """The graph and the name that `scope/name` means. Raises UsageError, which may suggest one of the symbols."""
+    """The graph and name that `scope/name` denotes. Raises UsageError, which may suggest one of the symbols."""
     found = next(_found(inference, bodies, tensor), None)
     if found is not None:
         return found
     place = bodies.called(tensor)
     if place is not None and any(place.node.output):
         made = " and ".join(repr(joined(place.body.label, n)) for n in place.node.output if n)
-        raise UsageError(f"no tensor {tensor!r}; the node of that name makes {made}")
+        raise UsageError(f"no tensor {tensor!r}; the node of that name produces {made}")
     known = [joined(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
-    # People ask for outputs first.
+    # Outputs first: they are the most likely suggestions.
     ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *symbols, *known))
     raise UnknownName("tensor or symbol" if symbols else "tensor", tensor, ordered)
 
 
 def _concerns(constraint: Constraint, names: set[str], inference: Inference) -> bool:
-    """Whether a constraint says something of the names, and nothing of other generated symbols."""
+    """Whether a constraint concerns the names, but no other generated symbols."""
     symbols = free_symbols(constraint.left) | free_symbols(constraint.right)
     return bool(symbols & names) and not (symbols - names) & inference.causes.keys()
 
 
 def _generated(inference: Inference, names: set[str]) -> list[str]:
-    """The generated symbols among the names, in the order in which they were made."""
+    """The generated symbols among the names, in order of creation."""
     return [name for name in inference.causes if name in names]

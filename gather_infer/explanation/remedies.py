@@ -1,4 +1,4 @@
-"""What would make a generated symbol or a type known; bounds are promised after a run has shown that they help."""
+"""Suggestions that would make a generated symbol or a type known; bounds are suggested only if a run confirms them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
 
 DEEPEST: Final = 60
-"""Steps below each other in search of what an unknown comes from."""
+"""Maximum nesting of the search for the sources of an unknown."""
 
-ONLY_A_RUN: Final = "only a run tells"
+ONLY_A_RUN: Final = "only known at run time"
 ASSUMPTION: Final = "the assumption: without --no-assume"
 CONSTANTS: Final = "--initializers-as-constants"
 
@@ -31,12 +31,12 @@ _SIZE = re.compile(r"--dim (.+)=SIZE", re.DOTALL)
 
 
 class Remedies:
-    """What would make a generated symbol, or a type, known; the most effective ways first.
+    """Suggestions that would make a generated symbol, or a type, known; the most effective ones first.
 
-    asked          the tensor that is explained
-    tries          infers again under bounds
-    relaxed        the run that may assume; None when the one that is explained may
-    fixed          gives the run in which no caller overrides an initializer
+    explained     the tensor in question
+    what_if       infers again under bounds
+    assuming_run  the run with assumptions allowed; None if the explained run allows them
+    constant_run  returns the run that treats initializers as constants
     """
 
     def __init__(
@@ -65,16 +65,16 @@ class Remedies:
         is_known = is_without(self.body.path, self.name, self.inference, name)
         named = list(dict.fromkeys(self._of(name, set())))
         found = [text for text in named if self._is_true(text, is_known)]
-        if all(map(_is_last, found)):  # bounds of sizes near the unknown, if a run with them shows that they do
+        if all(map(_is_last, found)):  # no better suggestion: search for bounds of nearby symbols that a run confirms
             remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
             if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
                 found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
         if named and not found:
-            found = [f"{ONLY_A_RUN}, as far as was tried"]
+            found = [f"{ONLY_A_RUN}, as far as tested"]
         return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
 
     def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
-        """False for a size, a bound or an assumption with which a run does not know more."""
+        """False for a size, a bound or an assumption that does not help in a run."""
         if remedy == ASSUMPTION:
             return self.relaxed is None or is_known(self.relaxed)
         if remedy == CONSTANTS:
@@ -86,14 +86,14 @@ class Remedies:
         return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
 
     def _as_far_as_tried(self, remedy: str) -> str:
-        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN) or "as far as was tried" in remedy:
+        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN) or "as far as tested" in remedy:
             return remedy
-        return f"{ONLY_A_RUN}, as far as was tried{remedy.removeprefix(ONLY_A_RUN)}"
+        return f"{ONLY_A_RUN}, as far as tested{remedy.removeprefix(ONLY_A_RUN)}"
 
     def of_type(self, body: Body, name: str, lost: Place | None) -> tuple[str, ...]:
-        """What would make the element type and the rank of a tensor known; nothing where they are.
+        """Suggestions that would make the element type and the rank of a tensor known; empty if they are.
 
-        lost   the node at which the rank was lost
+        unknown_at   the node at which the rank became unknown
         """
         if is_typed(body.values[name]):
             return ()
@@ -115,7 +115,7 @@ class Remedies:
         return None
 
     def _given(self, place: Place) -> Iterator[Value]:
-        """What a node works on: its inputs, and the outputs of its bodies."""
+        """The types of a node's inputs and of the outputs of its bodies."""
         for name in place.node.input:
             if name and (fact := place.body.fact(name)) is not None:
                 yield fact
@@ -123,7 +123,7 @@ class Remedies:
             yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
 
     def _symbols_behind(self, place: Place) -> list[str]:
-        """The symbols in what the node works on, then those in what its inputs come from."""
+        """The symbols in the operands of a node, then those further upstream."""
         found = sorted(name for fact in self._given(place) for name in names_in(fact))
         search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
         for name in filter(None, place.node.input):
@@ -132,7 +132,7 @@ class Remedies:
         return list(dict.fromkeys(found))
 
     def _near(self, cause: Cause) -> list[str]:
-        """The symbols that a generated symbol may depend on, the nearest first."""
+        """The symbols on which a generated symbol may depend, the nearest first."""
         place = self.bodies.place(cause.node)
         return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
 
@@ -193,9 +193,9 @@ class Remedies:
 
 
 def _effects(inference: Inference) -> Counter[str]:
-    """How many generated symbols are a function of each symbol of the inputs, be it through others."""
+    """For each symbol of the inputs, the number of generated symbols that depend on it, transitively."""
     behind: dict[str, frozenset[str]] = {}
-    for name, cause in inference.causes.items():  # in the order in which they were made
+    for name, cause in inference.causes.items():  # in order of creation: operands come first
         behind[name] = frozenset().union(*(behind.get(o, frozenset((o,))) for o in cause.operands))
     return Counter(symbol for symbols in behind.values() for symbol in symbols)
 
@@ -206,7 +206,7 @@ def _symbols_near(place: Place) -> set[str]:
 
 
 def _deciding_input(place: Place) -> str:
-    """The input whose elements decide a size: one of integers that looks like sizes or a count, else the first."""
+    """The input whose elements determine a size: an integer vector or scalar with unknown elements, else the first."""
     names: list[str] = [name for name in place.node.input if name]
     for name in names:
         fact = place.body.fact(name)
@@ -218,7 +218,7 @@ def _deciding_input(place: Place) -> str:
 
 
 def _is_last(remedy: str) -> bool:
-    """True for what is said when nothing better is known."""
+    """Whether a suggestion is a fallback: a size to fix, or none at all."""
     return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
 
 
@@ -234,7 +234,7 @@ def _only_a_run(place: Place) -> str:
 
 
 def _leaves(step: Link) -> Iterator[Link]:
-    """The steps without sources, and those whose operators have no rule."""
+    """The steps without sources, and all steps of nodes, whose operators may lack a rule."""
     if not step.sources or step.op_type:
         yield step
     for source in step.sources:

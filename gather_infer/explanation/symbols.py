@@ -1,4 +1,4 @@
-"""Where a symbol of a run comes from, what bounds it, and how much it is used."""
+"""Explanations of symbols: origin, bounds and uses."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from gather_infer.validate.claims import known as is_known
 from gather_infer.validate.contract import contract
 
 _SHOWN: Final = 4
-"""Tensors that are named."""
+"""Number of example tensors."""
 
 
 def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], tuple[str, ...]]) -> SymbolExplanation:
-    """What there is to say of a symbol.
+    """The explanation of a symbol.
 
-    remedies   what would make one known that the run made up
+    suggest   returns suggestions that would make a generated symbol known
 
-    Raises UnknownName when the run has no symbol of the name.
+    Raises UnknownName if the run has no such symbol.
     """
     cause = inference.causes.get(name)
     if name not in known_symbols(inference):
@@ -55,7 +55,7 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
 
 
 def _beside(stated: Contract) -> Iterator[DimsLine]:
-    """What must not be empty and does not follow from other lines, as `batch >= 1` does from `batch >= 3`."""
+    """The non-empty conditions that other lines do not imply; `batch >= 3` implies `batch >= 1`."""
     scope = Scope()
     for line in stated.lines:
         if isinstance(line, DimsLine) and line.only is not None:
@@ -66,7 +66,7 @@ def _beside(stated: Contract) -> Iterator[DimsLine]:
 
 
 def known_symbols(inference: Inference) -> list[str]:
-    """The symbols of the inputs, those that the run made up, and those that outputs are declared with."""
+    """The symbols of the inputs, the generated symbols, and the symbols in the declared outputs."""
     given = inference.given
     of_inputs = sorted(given.known) if given is not None else []
     of_outputs = (d.dim_param for o in inference.model.proto.graph.output for d in shaped_dims(o) if d.dim_param)
@@ -74,7 +74,7 @@ def known_symbols(inference: Inference) -> list[str]:
 
 
 def _places(inference: Inference, name: str) -> Iterator[SymbolPlace]:
-    """The dims that are declared with it; of an input also those that state nothing and are called so."""
+    """The dims that are declared with the symbol, and unnamed input dims to which the inference gave its name."""
     graph = inference.model.proto.graph
     for kind, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
@@ -90,16 +90,16 @@ def _has(inference: Inference, value: str, axis: int, name: str) -> bool:
 
 
 def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
-    """A dim of a tensor of the main graph; None where it is not known."""
+    """A dim of a tensor of the main graph; None if it is unknown."""
     found = inference.get(value)
     shape = found.shape if isinstance(found, SymbolicTensor) else None
     return None if shape is None or axis >= len(shape) else shape[axis]
 
 
 def _standing(inference: Inference, places: list[SymbolPlace]) -> tuple[Dim | None, tuple[SymbolPlace, ...]]:
-    """The dim that a symbol stands for, and the places that have it; None where it is not known.
+    """The dim to which a symbol resolves, None if it is unknown, and the interface dims that have it.
 
-    Inputs say what it is. An output that is declared with it may be another dim all the same: those are no places.
+    Inputs define the symbol. An output may be declared with it and yet have another dim; such dims are left out.
     """
     dims = [_dim(inference, place.value, place.axis) for place in places]
     standing = next((dim for dim in dims if dim is not None), None)
@@ -113,9 +113,9 @@ def _standing(inference: Inference, places: list[SymbolPlace]) -> tuple[Dim | No
 
 
 def _bounds(inference: Inference, name: str) -> Interval:
-    """Between which numbers the symbol is in every run that does not fail.
+    """The bounds of a symbol in every run that does not fail.
 
-    Lines of a contract say less: where another size is 0, nothing may be addressed.
+    They follow from the constraints. The lines of the contract are weaker: they may hold for non-empty sizes only.
     """
     scope = inference.known.child()
     for constraint in inference.constraints:
@@ -125,7 +125,7 @@ def _bounds(inference: Inference, name: str) -> Interval:
 
 
 def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
-    """Tensors, and what of them holds the symbol."""
+    """Each tensor, with the facets that contain the symbol."""
     for path, values in inference.scopes.items():
         label = inference.labels[path]
         for known, value in values.items():
@@ -134,7 +134,7 @@ def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
 
 
 def _rename(inference: Inference, places: tuple[SymbolPlace, ...]) -> str:
-    """The option that gives a symbol of the inputs another name: one input is enough, all others follow."""
+    """The option that renames a symbol of the inputs; renaming it in one input renames it everywhere."""
     for place in places:
         value = inference.get(place.value)
         if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:

@@ -1,4 +1,4 @@
-"""Facts about sizes that would make an unknown known: found by inferring again with them, never promised untried."""
+"""What-if runs: search for bounds of symbols that make an unknown known, each confirmed by another inference."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq,
 from gather_infer.tensor import Ratio, SymbolicTensor
 
 MAX_TRIES: Final = 16
-"""Runs of the inference for one explanation."""
+"""Budget of inferences for one explanation."""
 
 AT_LEAST_1: Final = Interval(1, None)
 AT_LEAST_2: Final = Interval(2, None)
 SIZES: Final = (Interval(4, 4), Interval(1, 1))
-"""What stands for any size: one that most models run with, and one that fits where a dim has to be 1."""
+"""Sizes that stand for any size: one that most models accept, and one for dims that must be 1."""
 
 Bounds = Mapping[str, Interval]
 """Bounds of symbols by name."""
 
 
 class Tries:
-    """Infers again under bounds, a bounded number of times.
+    """Infers again with additional bounds, within a budget.
 
-    again    the run with the given bounds in addition to what the caller said; None when they contradict that
+    infer_with_bounds   returns the run with bounds added to the caller's constraints; None if they contradict these
     """
 
     def __init__(self, inference: Inference, again: Callable[[Bounds], Inference | None]) -> None:
@@ -35,18 +35,18 @@ class Tries:
         self.again = again
         self.left = MAX_TRIES
         names = {name for given in inference.inputs for name in names_in(inference[given])} - inference.causes.keys()
-        self.symbols = {name for name in names if name == name.strip() and "=" not in name}  # that `--dim` can name
+        self.symbols = {name for name in names if name == name.strip() and "=" not in name}  # that `--dim` accepts
         self._demanded = dict(_demanded(inference))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
 
     def remedy(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> str:
-        """The options with which an unknown is known, `--dim batch=1.. --dim one=1`; empty when none were found.
+        """The options that make an unknown known, `--dim batch=1.. --dim one=1`; empty if the search finds none.
 
-        The fewest and lowest bounds of the symbols near it that make it known, else sizes of them. A symbol for which
-        the model demands a number gets that.
+        The search prefers few symbols, bounds over sizes, and low bounds. A symbol that the constraints of the model
+        fix gets that size.
 
-        near       symbols, the nearest first
-        is_known   tells it of another run
+        near       candidate symbols, the nearest first
+        is_known   returns whether the unknown is known in a run
         """
         found = self._bounds(near, is_known)
         texts = {
@@ -57,11 +57,13 @@ class Tries:
 
     def _bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
         names = list(dict.fromkeys(name for name in near if name in self.symbols))
+        # Start with all symbols at once: bounds of 2, then the sizes; a failure of all three ends the search.
         all_at = [{name: self._demanded.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
         kept = next((bounds for bounds in all_at if self.holds(bounds, is_known)), {})
         lower = {name: self._demanded.get(name, AT_LEAST_1) for name in names}
         if AT_LEAST_2 in kept.values() and self.holds(lower, is_known):
             kept = lower
+        # Shrink the set: first the nearest 1, 2, 4, ... symbols, then without one symbol at a time.
         few = 1
         while few < len(kept):
             nearest = dict(islice(kept.items(), few))
@@ -73,13 +75,14 @@ class Tries:
             fewer = {n: bounds for n, bounds in kept.items() if n != name}
             if fewer and self.holds(fewer, is_known):
                 kept = fewer
+        # Relax each bound of 2 to 1 where that is enough.
         for name in [n for n, bounds in kept.items() if bounds == AT_LEAST_2]:
             if len(kept) > 1 and self.holds({**kept, name: AT_LEAST_1}, is_known):
                 kept[name] = AT_LEAST_1
         return kept
 
     def holds(self, bounds: Bounds, is_known: Callable[[Inference], bool]) -> bool:
-        """Whether a run with these bounds answers with True; False as well when there have been too many runs."""
+        """Whether `is_known` holds in a run with these bounds; False if the budget is used up."""
         run = self._run(bounds)
         return run is not None and is_known(run)
 
@@ -96,7 +99,7 @@ class Tries:
         return self._runs[key]
 
     def _is_legal(self, bounds: Bounds) -> bool:
-        """False when no run with such sizes is legal: nothing that it would prove is worth anything."""
+        """False if the bounds contradict the constraints: facts about runs that always fail are worthless."""
         scope = Scope()
         for name, interval in bounds.items():
             scope.declare(name, interval)
@@ -108,12 +111,12 @@ class Tries:
 
 
 def _errors(run: Inference) -> int:
-    """How many failures the walk has found; verdicts change no fact."""
+    """The number of failures that the inference found; verdicts of bounds checks do not count."""
     return sum(finding.is_failure for finding in run.diagnostics)
 
 
 def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:
-    """The symbols that are a certain number in every legal run."""
+    """The symbols that constraints fix to a constant, with that size."""
     for c in inference.constraints:
         for dim, size in ((c.left, c.right), (c.right, c.left)):
             if c.relation == "==" and isinstance(dim, Expr) and dim.is_symbol and isinstance(size, int):
@@ -121,7 +124,7 @@ def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:
 
 
 def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
-    """Asks a run whether the element type and the rank of a tensor are known."""
+    """A predicate on runs: whether the element type and the rank of a tensor are known."""
 
     def ask(run: Inference) -> bool:
         value = run.scopes.get(path, {}).get(name)
@@ -131,10 +134,10 @@ def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
 
 
 def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
-    """Asks a run whether less is unknown wherever the tensor has a generated symbol in the run that is explained.
+    """A predicate on runs: whether each dim and element that contains a generated symbol has fewer unknowns.
 
-    Symbols are called otherwise in another run, so those of the same node are counted: that another one of a sum is
-    known does not help this one.
+    Another run may name its symbols differently, so the predicate counts the symbols of the same node. A sum of two
+    generated symbols does not become known if only the other one does.
     """
     node = inference.causes[symbol].node
     before = [
@@ -153,12 +156,12 @@ def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) ->
 
 
 def _of_node(names: Iterable[str], node: NodePath, run: Inference) -> int:
-    """How many of the generated symbols a node has made."""
+    """The number of these symbols that were generated at a node."""
     return sum(name in run.causes and run.causes[name].node == node for name in names)
 
 
 def _places(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:
-    """What is unknown of each dim and each element of a tensor: generated symbols, `?` for what is not known at all."""
+    """The generated symbols in each dim and each element of a tensor; `?` stands for an unknown one."""
     value = inference.scopes.get(path, {}).get(name)
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return []

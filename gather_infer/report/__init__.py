@@ -1,6 +1,6 @@
-"""Results in the forms that they are printed in; knows the result dataclasses and nothing of files or terminals.
+"""Output formats of the results. The package knows the result classes, but neither files nor terminals.
 
-Names are resolved on first use: a summary of a file needs nothing of the inference.
+Names are resolved on first use, so that the summary of a file does not import the inference.
 """
 
 from __future__ import annotations

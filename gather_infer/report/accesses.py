@@ -1,4 +1,4 @@
-"""The accesses of a model by index as a table, each with its verdict."""
+"""Table of the index accesses of a model, each with the verdict of its bounds check."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from gather_infer.validate.verdict import Verdict
 
 Verdicts: TypeAlias = "Mapping[tuple[NodePath, int, int | None], Verdict]"
-"""By the keys of the accesses."""
+"""Verdicts by the key of their access."""
 
 KINDS: Final = ("proved", "conditional", "violated", "undecided")
-"""Verdicts in the order in which they are told."""
+"""Verdicts in output order."""
 
 LOOKED_AT: Final = 2000
-"""Rows that are looked at for what repeats."""
+"""Limit of the rows that are searched for repetitions."""
 
 _WORDS: Final = {
-    # why a row is left out: in words, of one and of more
+    # reason for which rows are left out -> text for one row, text for several
     "more": ("{} more", "{} more"),
     "sizes": ("{} that picks sizes", "{} that pick sizes"),
-    "behind": ("{} behind what is wrong", "{} behind what is wrong"),
+    "behind": ("{} downstream of errors", "{} downstream of errors"),
 }
 _URGENT: Final = {"violated": 0, "undecided": 1, "conditional": 2, "proved": 3}
 
@@ -41,11 +41,11 @@ def accesses_text(
     width: int | None,
     behind: Collection[NodePath] = (),
 ) -> list[str]:
-    """A row for each node and index input; a last line counts what is left out.
+    """A row for each node and index input; the last line counts omitted rows.
 
-    limit    rows at most, None for all; with a limit there are none for what only picks sizes, or follows from a fault,
-             and one for those that repeat with a number
-    behind   nodes that read what is not known for a fault
+    limit     maximum number of rows, None for all. With a limit, accesses that only pick sizes or that follow from a
+              root cause are left out, and rows that differ in a number are grouped
+    affected  nodes that read a tensor which is unknown because of an error or warning
     """
     left_out = Counter[str]()
     found: list[tuple[str, ...]] = []
@@ -79,9 +79,9 @@ def accesses_count(number: Mapping[str, int]) -> str:
 
 
 def verdict_text(verdicts: Sequence[Verdict]) -> str:
-    """`proved`, `if -101 <= input_ids < 101`, `violated`, `undecided`; `surely if` where less may be enough.
+    """`proved`, `if -101 <= input_ids < 101`, `violated`, `undecided`; `surely if` for a sufficient condition.
 
-    verdicts   those of the components of one index tuple: the worst of them is told
+    verdicts   those of the components of one index tuple; the text is that of the worst
     """
     kind = _kind(verdicts)
     if kind != "conditional":
@@ -102,7 +102,7 @@ def _why_left_out(group: Sequence[Access], kind: str, behind: Collection[NodePat
 
 
 def _picks_sizes(access: Access) -> bool:
-    """Whether it picks known elements out of known integers: a `Gather` of a `Shape`, most of the time."""
+    """Whether an access picks known elements of known integers: mostly a `Gather` of a `Shape`."""
     return _is_known(access.data_type) and _is_known(access.result_type)
 
 
@@ -125,7 +125,7 @@ def _row(group: Sequence[Access], verdicts: Sequence[Verdict]) -> tuple[str, ...
 
 
 def _most_urgent(texts: Sequence[str], limit: int) -> set[int]:
-    """The positions of the rows that are told when there is no room for all: what is not proved first."""
+    """The positions of the most urgent rows: violated ones first, proved ones last."""
 
     def weight(text: str) -> int:
         return _URGENT.get(text, _URGENT["conditional"] if text else _URGENT["proved"])
@@ -144,7 +144,7 @@ def _table(rows: Sequence[Repeat], width: int | None, *, with_verdicts: bool) ->
 
 
 def operand_text(value: Value) -> str:
-    """A type with its elements when they are few; those of floats say nothing about shapes."""
+    """A type with its elements if they are few; without float elements, which do not affect shapes."""
     if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
         value = value.with_(values=None)
     return printable(str(value))

@@ -1,4 +1,4 @@
-"""A contract as text and JSON."""
+"""Contracts as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gather_infer.report.layout import ELLIPSIS, count, fitted, printable, short
 
 _GAP: Final = 3
 _LEAST: Final = 24
-"""Room for the label of a node; where there is less, it stands below its line."""
+"""Minimum width for the label of a node; if there is less, the label is printed below its line."""
 
 _PARTS: Final = 2
-"""Last parts of the label of a node in a body that are always shown."""
+"""Number of last parts of a node label that a shortened label keeps."""
 
 
 def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer contract` prints; a verbose one names every node, with the reasons."""
+    """The output of `gather-infer contract`; a verbose view adds every node and the reasons."""
     contract = report.contract
     name = report.file or contract.model
     lines = [f"contract of {printable(name)}"]
@@ -45,7 +45,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
         said = ", ".join(printable(line.text) for line in contract.declared)
         lines += fitted(f"  declared: {said}", view.width, "    ")
     if contract.open:
-        lines.append("  not in it, a run may fail there all the same:")
+        lines.append("  open, a run may still fail there:")
         lines += _open(contract.open, view)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
     lines += ["", f"{_summary(contract, stated)}{tail}"]
@@ -53,14 +53,12 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
 
 
 def _of_no_line(report: ContractReport, view: View) -> Iterator[str]:
-    """Why there is none."""
+    """The reason for a contract without lines."""
     contract = report.contract
     if any(finding.severity is Severity.ERROR for finding in report.diagnostics):
-        yield from fitted(
-            "  no line: it fails whatever the inputs hold, or is not known behind what is wrong", view.width, "    "
-        )
+        yield from fitted("  no line: every run fails, or errors hide the constraints", view.width, "    ")
     elif not contract.open:
-        held = "what is declared is enough" if contract.declared else "whatever the inputs hold"
+        held = "with the declared bounds" if contract.declared else "for all inputs"
         start = "no other line" if contract.nonempty else "no line"
         yield from fitted(f"  {start}: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
 
@@ -74,12 +72,12 @@ def _summary(contract: Contract, stated: Sequence[Line]) -> str:
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:
-    """The contract, as `Contract.load` reads it, and what came up while it was made."""
+    """The contract in the format that `Contract.load` reads, and the diagnostics of its derivation."""
     return {**report.contract.to_json(), "diagnostics": [diagnostic_json(d) for d in report.diagnostics]}
 
 
 def _where(line: Line) -> str:
-    """`where sr == 16000`; empty for a line of all feeds."""
+    """`where sr == 16000`; empty for an unconditional line."""
     return printable(line.condition.strip()) if isinstance(line, DimsLine) else ""
 
 
@@ -88,10 +86,11 @@ def _labels(lines: Iterable[Line]) -> list[str]:
 
 
 def _tails(labels: Iterable[str], view: View) -> dict[str, str]:
-    """The labels without what they begin with, `…/stft/Conv`, as long as no two are the same then; whole if verbose."""
+    """Labels shortened to their last parts, `…/stft/Conv`, as far as they stay distinct; unshortened if verbose."""
     found: dict[str, str] = {}
     parts = {label: label.split("/") for label in labels}
     for label, own in parts.items():
+        # the shortest tail, of at least _PARTS parts, that no other label has
         length = next(n for n in range(_PARTS, len(own) + _PARTS + 1)
                       if all(label == other or theirs[-n:] != own[-n:] for other, theirs in parts.items()))  # fmt: skip
         found[label] = label if view.verbose or length >= len(own) else "/".join((ELLIPSIS, *own[-length:]))
@@ -130,7 +129,7 @@ def _rows(line: Line, room: int, left: int | None, view: View, names: Mapping[st
 
 
 def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
-    """Entries of one body below what says when it runs; those with one reason as one."""
+    """Entries grouped by body, below the condition under which it runs; nodes with the same reason share an entry."""
     for bodies in dict.fromkeys(entry.bodies for entry in entries):
         inside = [entry for entry in entries if entry.bodies == bodies]
         labels = list(dict.fromkeys(entry.node for entry in inside))
@@ -147,7 +146,7 @@ def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
 
 
 def _shown(bodies: Sequence[Body], view: View) -> Iterator[str]:
-    """`in then_branch of If_0, where sr == 16000`; of a body in another one without the path of that."""
+    """`in then_branch of If_0, where sr == 16000`, for each enclosing body, with shortened labels."""
     for body in bodies:
         yield str(replace(body, node=_tails((body.node,), view)[body.node]))
 

@@ -1,4 +1,4 @@
-"""A conversion from OpenVINO's dialect as text and JSON."""
+"""Conversions from OpenVINO as text and JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult, Converted
 
 SHOWN = 3
-"""Nodes that carry a guard, or need one, before they end in `and 9 more`."""
+"""Limit of the nodes in a list, which then ends in `and 9 more`."""
 
 
 def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer convert` prints; a verbose one has each node."""
+    """The output of `gather-infer convert`; a verbose view adds each node."""
     result = report.result
     head = fitted(_head(result), view.width, "    ")
     told = [
@@ -44,22 +44,22 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
 
 
 def _further(line: str) -> str:
-    """The indent of what does not fit on the line."""
+    """The indentation of continuation lines."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
 
 def _head(result: ConversionResult) -> str:
-    """How large the model is before and after."""
+    """The first line: file, format, and the number of nodes before and after."""
     opset = next((o.version for o in result.proto.opset_import if not o.domain), 0)
     what = result.source.foreign or "ONNX"
     before, after = result.before.nodes, result.after.nodes
     if not result.converted:
-        return f"{result.source.name}   {what}, no nodes of OpenVINO"
+        return f"{result.source.name}   {what}, no OpenVINO nodes"
     return f"{result.source.name}   {what}, {count(before, 'node')} -> {count(after, 'node')}, opset {opset}"
 
 
 def _operators(converted: Sequence[Converted], view: View) -> list[str]:
-    """A row for each operator that was lowered: how often, to what, and what is known of its indices."""
+    """A row for each lowered operator: number of nodes, ONNX operators, and verdicts of the indices."""
     rows = []
     for (op_type, version), alike in sorted(_by_operator(converted).items()):
         made = Counter(op for one in alike for op in one.made)
@@ -87,13 +87,13 @@ def _by_operator(converted: Sequence[Converted]) -> dict[tuple[str, int], list[C
 
 
 def _bounds(alike: Sequence[Converted]) -> str:
-    """`3 proved, 1 guarded`; nothing for operators that address nothing by index."""
+    """`3 proved, 1 guarded`; empty for operators without index inputs."""
     kinds = Counter(one.indices for one in alike)
     return ", ".join(f"{kinds[kind]} {kind}" for kind in ("proved", "guarded", "assumed") if kinds[kind])
 
 
 def _indices(converted: Sequence[Converted], view: View) -> list[str]:
-    """Where an index may be out of bounds, and what becomes of it."""
+    """The nodes whose indices may be out of bounds, and the treatment of such indices."""
     lines = []
     for kind, what in (
         ("guarded", "guards, which give zeros for an index out of bounds"),
@@ -106,10 +106,10 @@ def _indices(converted: Sequence[Converted], view: View) -> list[str]:
 
 
 def _random(converted: Sequence[Converted], view: View) -> list[str]:
-    """The nodes that draw other numbers than OpenVINO."""
+    """The nodes whose random numbers differ from OpenVINO's."""
     found = [printable(str(one.node)) for one in converted if one.draws]
     return (
-        [f"  random numbers by ONNX's generators, others than OpenVINO's: {len(found)} ({_some(found, view)})"]
+        [f"  random numbers from ONNX's generators, which differ from OpenVINO's: {len(found)} ({_some(found, view)})"]
         if found
         else []
     )
@@ -121,7 +121,7 @@ def _some(names: Sequence[str], view: View) -> str:
 
 
 def _kept(result: ConversionResult, view: View) -> list[str]:
-    """Nodes that stay in OpenVINO's domain, and what is taken from the file of their outputs."""
+    """Nodes that stay in OpenVINO's domain, and trusted annotations of their outputs."""
     kept = result.kept
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in kept:
@@ -129,7 +129,7 @@ def _kept(result: ConversionResult, view: View) -> list[str]:
     lines = [f"    {op}: {printable(reason)} ({_some(found, view)})" for (op, reason), found in reasons.items()]
     if result.kept and result.inference.believed:
         believed = [printable(str(belief)) for belief in result.inference.believed]
-        lines.append(f"    believed as the file declares it: {_some(believed, view)}")
+        lines.append(f"    trusted as the file declares it: {_some(believed, view)}")
     return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
 
 
@@ -145,21 +145,21 @@ def _weights(result: ConversionResult) -> list[str]:
     forms = Counter(one.form for one in result.weights)
     lines = [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
     if any(one.form == "dequantize" and one.element in _FUSED for one in result.weights):
-        lines.append(f"  onnxruntime adds up in float32 with the session option {_EXACT}, else in 8 bits")
+        lines.append(f"  onnxruntime accumulates in float32 with the session option {_EXACT}, otherwise in 8 bits")
     return lines
 
 
 _FIRST = {
-    "empty": "first fed without elements",
-    "constant": "with the initial value as default",
-    "computed": "first fed with reset_state true",
-    "none": "first fed with zeros",
+    "empty": "empty in the first run",
+    "constant": "initial value as default",
+    "computed": "reset_state true in the first run",
+    "none": "zeros in the first run",
 }
-"""What the first run wants of a variable that is read, by its `initial`."""
+"""The feed of a state input in the first run, by the `initial` of the variable."""
 
 
 def _state(result: ConversionResult) -> list[str]:
-    """A line for each kind of variable; of one that is never assigned there is nothing left."""
+    """A line for each kind of variable; a variable that is never assigned has become a constant."""
     lines = []
     for initial, first in _FIRST.items():
         alike = [v for v in result.variables if v.initial == initial and v.past]
@@ -171,7 +171,7 @@ def _state(result: ConversionResult) -> list[str]:
 
 
 def _interface(result: ConversionResult, view: View) -> list[str]:
-    """What is the same for callers: names and order, dims and their bounds."""
+    """The interface: kept names and order, changed declarations, kept bounds."""
     graph = result.source.proto.graph
     lines = interface_text(result.interface, view)
     if not result.interface.changed:
@@ -183,7 +183,7 @@ def _interface(result: ConversionResult, view: View) -> list[str]:
 
 
 def unmended(result: ConversionResult) -> list[Diagnostic]:
-    """What is wrong with the model besides what the conversion mends."""
+    """The diagnostics of the model that the conversion does not resolve."""
     return [d for d in result.diagnostics if d.code != "GI309"]
 
 
@@ -196,7 +196,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
                 "node": str(c.node),
                 "op_type": c.op_type,
                 "version": c.version,
-                "made": list(c.made),
+                "operators": list(c.made),
                 "indices": c.indices or None,
                 "draws": c.draws,
             }
@@ -205,8 +205,8 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
         "kept": [
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
-        "believed": [belief_json(b) for b in result.inference.believed],
-        "weights": [{"name": w.name, "form": w.form} for w in result.weights],
+        "trusted_annotations": [belief_json(b) for b in result.inference.believed],
+        "weights": [{"name": w.name, "format": w.form} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}
             for v in result.variables

@@ -1,4 +1,4 @@
-"""What a model costs, as text and JSON."""
+"""Cost estimates as text and JSON."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
 
 SHOWN = 12
-"""Rows of a list, before it ends in `... 13 more: --all`."""
+"""Limit of the rows of a list, which then ends in `... 13 more: --all`."""
 
 SHOWN_PEAKS = 3
-"""Sums of which the peak is the largest, before they end in `... 13 more: --all`."""
+"""Limit of the candidate sums of the peak, which then end in `... 13 more: --all`."""
 
 _LABEL = 14
 _NARROWEST = 24
 _ENTRY = re.compile(r"  (?=.{14}\S)[a-z ]{14} *(?=\S)")
-"""The beginning of a line that `_entry` made."""
+"""The label of a line from `_entry`."""
 _UNITS = ("k", "M", "G", "T", "P")
 
 
 def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer cost` prints; a verbose one has all rows, and by what formula each operator is counted."""
+    """The output of `gather-infer cost`; a verbose view adds all rows and the formula of each operator."""
     cost = report.cost
     everything = report.everything or view.verbose
     lines = [
@@ -48,7 +48,7 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
 
 
 def sums_of(cost: Cost) -> list[tuple[str, str]]:
-    """`("macs", "128*batch*seq*(seq + 96)")`: the sums with their names, but for the peak."""
+    """The totals except the peak: `("macs", "128*batch*seq*(seq + 96)")`, ..."""
     return [
         ("macs", _at_least(cost, "macs") + _number(cost.macs)),
         ("parameters", _at_least(cost, "parameters") + _parameters(cost)),
@@ -58,19 +58,19 @@ def sums_of(cost: Cost) -> list[tuple[str, str]]:
 
 
 def peak_texts(cost: Cost) -> list[str]:
-    """The most live activations, or the sums of which they are the largest."""
+    """The peak of live activations, or the candidates of which it is the largest."""
     least = _at_least(cost, "peak")
     return [f"{least}{_bytes(moment.live)}" for moment in cost.peaks] or [f"{least}0 B"]
 
 
 def operator_cells(row: OperatorCost) -> tuple[str, ...]:
-    """The operator, how many nodes, what they multiply and add, read and write."""
+    """The cells of an operator: name, nodes, multiply-adds, bytes read, bytes written."""
     name = printable(qualified(row.domain, row.op_type))
     return name, str(row.nodes), _uncounted(row), _bytes(row.reads), _bytes(row.writes)
 
 
 def gap_texts(cost: Cost) -> list[str]:
-    """What the sums leave out, a line for each operator and reason."""
+    """The unknown contributions, which the totals leave out: a line for each operator and reason."""
     return list(_gaps(cost.gaps))
 
 
@@ -82,7 +82,7 @@ def headline(cost: Cost) -> str:
 
 
 def _used(cost: Cost) -> frozenset[str]:
-    """The symbols of the sums."""
+    """The symbols in the totals."""
     sums = (cost.macs, cost.reads, cost.writes, *(moment.live for moment in cost.moments))
     return frozenset().union(*map(free_symbols, sums))
 
@@ -92,7 +92,7 @@ def _at_least(cost: Cost, what: str) -> str:
 
 
 def _number(dim: Dim) -> str:
-    """A formula, or a number with its size in words: `1442816 (1.44 M)`."""
+    """A formula, or a number with its magnitude: `1442816 (1.44 M)`."""
     if not isinstance(dim, int):
         return printable(factored(dim))
     if dim < 1000:
@@ -118,7 +118,7 @@ def _entry(label: str, text: str, *, deeper: int = 0) -> str:
 
 
 def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
-    """The lines; what is wider than the terminal goes on in further ones, below where its text begins."""
+    """The lines, wrapped at the width with a hanging indent below the start of their text."""
     for line in lines:
         if width is None or len(line) <= width:
             yield line
@@ -132,7 +132,7 @@ def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
 
 
 def _peak(cost: Cost, everything: bool) -> Iterator[str]:
-    """The most live activations: a sum, or the several of which the largest counts, each with its node."""
+    """The peak of live activations: a sum, or the candidates of which the largest counts, with their program points."""
     peaks = cost.peaks
     least = _at_least(cost, "peak")
     if not peaks:
@@ -181,8 +181,8 @@ def _uncounted(row: OperatorCost) -> str:
     if not row.uncounted:
         return _number(row.macs)
     if row.uncounted == row.nodes:
-        return "not known"
-    return f"{_number(row.macs)}, not known of {row.uncounted}"
+        return "unknown"
+    return f"{_number(row.macs)}, unknown for {row.uncounted}"
 
 
 def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _more(number: int, noun: str) -> Iterator[str]:
 
 
 def _without(nodes: int, operators: int) -> Iterator[str]:
-    """What the rows leave out because it multiplies and adds nothing."""
+    """The note about nodes without multiply-adds, which the rows leave out."""
     if nodes:
         kinds = f" of {count(operators, 'operator')}" if operators else ""
         verb = "takes" if nodes == 1 else "take"
@@ -222,23 +222,23 @@ def _without(nodes: int, operators: int) -> Iterator[str]:
 
 
 def _told(dim: Dim | None, shown: Callable[[Dim], str]) -> str:
-    return "not known" if dim is None else shown(dim)
+    return "unknown" if dim is None else shown(dim)
 
 
 def _notes(cost: Cost, everything: bool) -> Iterator[str]:
-    """What the sums leave out, where their symbols come from, what they rest on."""
+    """Notes on the totals: unknown contributions, undecided branches, generated symbols, assumptions."""
     if cost.gaps:
-        yield from ["", "  left out, because it is not known:"]
+        yield from ["", "  unknown contributions, left out of the totals:"]
         yield from _limited(gap_texts(cost), everything)
     if cost.branches:
         whose = "an If" if cost.branches == 1 else f"{cost.branches} Ifs"
-        yield from ["", f"  of {whose} the branch is not known: the sums have the larger one, the rows both"]
+        yield from ["", f"  unknown branch of {whose}: the totals count the larger one, the rows both"]
     made = [f"{name}: {cause.reason} (node {cause.node})" for name, cause in cost.causes.items() if name in _used(cost)]
     if made:
-        yield from ["", "  sizes that a run decides:"]
+        yield from ["", "  sizes known only at run time:"]
         yield from _limited([printable(text) for text in made], everything)
     if cost.assumptions:
-        yield from ["", "  assumed, --no-assume does without:"]
+        yield from ["", "  assumed (--no-assume disables this):"]
         yield from _limited([printable(f"{a}: {a.reason}") for a in cost.assumptions], everything)
 
 
@@ -262,7 +262,7 @@ def _limited(rows: Sequence[str], everything: bool) -> Iterator[str]:
 
 
 def cost_json(report: CostReport) -> dict[str, Json]:
-    """All that is known; a size is a number, or the text of a formula."""
+    """The cost as JSON; a quantity is a number or the text of a formula."""
     cost = report.cost
     return {
         "schema": SCHEMA,
@@ -275,7 +275,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "parameters": {str(dtype): nbytes for dtype, nbytes in cost.parameters.items()},
         "parameter_bytes": cost.parameter_bytes,
         "peak": _peak_json(cost),
-        "moments": [
+        "program_points": [
             {"live": _json(moment.live), "node": None if moment.node is None else str(moment.node)}
             for moment in cost.moments
         ],
@@ -283,9 +283,9 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "branches": cost.branches,
         "operators": [_operator_json(row) for row in cost.by_operator()],
         "nodes": [_node_json(node) for node in cost.nodes],
-        "left_out": [
+        "unknown_contributions": [
             {
-                "what": gap.what,
+                "quantity": gap.what,
                 "node": None if gap.node is None else str(gap.node),
                 "op_type": gap.op_type,
                 "reason": gap.why,
@@ -298,7 +298,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
 
 
 def _peak_json(cost: Cost) -> Json:
-    """The formula of the peak; None where it would be too large to write: it is the largest of the moments."""
+    """The formula of the peak, or None if it is too large: then it is the largest of the program points."""
     try:
         return _json(cost.peak)
     except DimTooLarge:
@@ -313,7 +313,7 @@ def _operator_json(row: OperatorCost) -> dict[str, Json]:
         "macs": _json(row.macs),
         "reads": _json(row.reads),
         "writes": _json(row.writes),
-        "uncounted": row.uncounted,
+        "unknown_macs": row.uncounted,
         "formula": row.formula,
         "source": row.source,
     }

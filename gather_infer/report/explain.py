@@ -1,4 +1,4 @@
-"""Explanations as text and JSON: the chain behind a tensor, and what a diagnostic code means."""
+"""Explanations of tensors, symbols and diagnostic codes as text and JSON."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from gather_infer.contract import Line
     from gather_infer.record import Cause
 
-_LARGEST = 8  # elements that are printed
+_LARGEST = 8  # limit of the elements in a line
 _OPERATOR = 10
-"""Room for the operator of a node, at least."""
+"""Minimum width of the operator of a node."""
 _NODE = re.compile(r" *(\S+ +\S+) {3,}(\S.*)")
-"""An operator, the name of its node, and what is said of it."""
+"""An operator, the name of its node, and its facts."""
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer explain MODEL TENSOR` prints."""
+    """The output of `gather-infer explain MODEL TENSOR`."""
     explanation = report.explanation
     title = f"{explanation.scope}/{explanation.name}" if explanation.scope else explanation.name
     lines = [f"{printable(title)}   {_type(explanation.value)}", *_chain(explanation.step, 1)]
@@ -54,12 +54,12 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
     lost = explanation.lost
     if explanation.remedies or lost is not None:
         why = "" if lost is None else printable(f": {lost.reason} (node {lost.node}, {lost.op_type})")
-        lines += ["", f"  the type is not known{why}", *_remedies(explanation.remedies)]
+        lines += ["", f"  the type is unknown{why}", *_remedies(explanation.remedies)]
     if explanation.assumptions:
-        lines += ["", "  assumed, --no-assume does without:"]
+        lines += ["", "  assumed (--no-assume disables this):"]
         lines += [printable(f"    {a}: {a.reason}") for a in explanation.assumptions]
     if explanation.believed:
-        lines += ["", "  believed as the file declares it:"]
+        lines += ["", "  trusted as the file declares it:"]
         lines += [printable(f"    {b}") for b in explanation.believed]
     if explanation.constraints:
         lines += ["", "  holds in every run that does not fail:"]
@@ -71,7 +71,7 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
 
 
 def _fitted(line: str, width: int | None) -> list[str]:
-    """The line; where it does not fit, what is said of a node stands below its name, and no type is broken in two."""
+    """The line, wrapped at the width: the facts of a node go below its name, and a type stays on one line."""
     if width is None or len(line) <= width:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
@@ -86,17 +86,17 @@ def _fitted(line: str, width: int | None) -> list[str]:
 
 
 def tensor_text(explanation: Explanation, view: View = PLAIN) -> list[str]:
-    """What `gather-infer explain` prints of one tensor, and the `str` of it."""
+    """The output of `gather-infer explain` for one tensor, which is also its `str`."""
     return explanation_text(ExplanationReport(explanation, explanation.model), view)
 
 
 def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
-    """What `gather-infer explain MODEL SYMBOL` prints, and the `str` of it."""
+    """The output of `gather-infer explain MODEL SYMBOL`, which is also its `str`."""
     name, cause = symbol.symbol, symbol.cause
     lines = [f"{name}   {_kind(symbol)}"]
     lines += _list("is", symbol.places if view.verbose else _places(symbol.places))
     if cause is not None:
-        lines += [f"  made up at   {_made_at(cause)}", f"  because      {cause.reason}"]
+        lines += [f"  generated at {_made_at(cause)}", f"  because      {cause.reason}"]
     if symbol.equals is not None:
         lines.append(f"  equals       {symbol.equals}")
     else:
@@ -115,7 +115,7 @@ def _list(label: str, entries: Sequence[object]) -> list[str]:
 
 
 def _places(places: Sequence[SymbolPlace]) -> list[str]:
-    """`axis 0 of the input ids`; those that repeat with a number as one, `axis 2 of 48 inputs past.{0..47}.key`."""
+    """`axis 0 of the input ids`; dims that differ in a number form a group, `axis 2 of 48 inputs past.{0..47}.key`."""
     rows = repeats((place.value, place.kind, f"axis {place.axis}") for place in places)
     return [
         f"{axis} of {f'{row.count} {kind}s' if row.numbers else f'the {kind}'} {name}"
@@ -127,12 +127,12 @@ def _places(places: Sequence[SymbolPlace]) -> list[str]:
 def _kind(symbol: SymbolExplanation) -> str:
     if symbol.cause is not None:
         return (
-            "a symbol that was made up: the size depends on data"
+            "a generated symbol: the size depends on data"
             if symbol.cause.data_dependent
-            else ("a symbol that was made up: the size could not be worked out")
+            else ("a generated symbol: the size could not be inferred")
         )
     is_input = any(place.kind == "input" for place in symbol.places)
-    return "a dim of the inputs" if is_input or not symbol.places else "a dim that outputs are declared with"
+    return "a dim of the inputs" if is_input or not symbol.places else "a dim of the declared outputs"
 
 
 def _made_at(cause: Cause) -> str:
@@ -140,7 +140,7 @@ def _made_at(cause: Cause) -> str:
 
 
 def _bounds(symbol: SymbolExplanation) -> str:
-    """`1 <= seq <= 512, declared`; `seq >= 1, as the model fails otherwise`; `seq >= 0, as all sizes are`."""
+    """`1 <= seq <= 512, as declared`; `seq >= 1 in every run that does not fail`; `seq >= 0, as all sizes are`."""
     bounds = symbol.bounds
     text = f"{symbol.symbol} >= {bounds.lo or 0}"
     if bounds.hi is not None:
@@ -151,7 +151,7 @@ def _bounds(symbol: SymbolExplanation) -> str:
 
 
 def _uses(symbol: SymbolExplanation) -> list[str]:
-    """In how many tensors, and what some of these are called."""
+    """The number of tensors that use the symbol, and the names of some."""
     if not symbol.first:
         return ["by no tensor"]
     shapes = f"in the shapes of {count(symbol.shapes, 'tensor')}" if symbol.shapes else ""
@@ -163,23 +163,23 @@ def _uses(symbol: SymbolExplanation) -> list[str]:
 def _demanded_by(line: Line) -> str:
     more = f" and {count(len(line.nodes) - 1, 'more node')}" if len(line.nodes) > 1 else ""
     where = f"{line.nodes[0]}{more}" if line.nodes else "the file"
-    return f"({where})" if line.tight else f"({where}; it is enough, less may be)"
+    return f"({where})" if line.tight else f"({where}; sufficient, not necessary)"
 
 
 def explanations_text(report: ExplanationsReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer explain` prints of tensors and symbols."""
+    """The output of `gather-infer explain` for tensors and symbols."""
     parts = [symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e, view) for e in report.found]
     lines = [line for part in parts for line in ("", *part)][1:]
     return [*lines, "", f"... {count(report.more, 'more tensor')}: --all"] if report.more else lines
 
 
 def explanations_json(report: ExplanationsReport) -> dict[str, Json]:
-    """Of one tensor or symbol alone its own object, else a list of these."""
+    """The object of a single tensor or symbol, or an object with a list of them."""
     found = [symbol_json(e) if isinstance(e, SymbolExplanation) else _tensor_json(e) for e in report.found]
     if len(found) == 1 and not report.more:
         return found[0]
     explanations: list[Json] = [*found]
-    return {"schema": SCHEMA, "explanations": explanations, "more": report.more}
+    return {"schema": SCHEMA, "explanations": explanations, "omitted": report.more}
 
 
 def _tensor_json(explanation: Explanation) -> dict[str, Json]:
@@ -190,22 +190,24 @@ def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
         "symbol": symbol.symbol,
-        "places": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
+        "interface_dims": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
         "cause": None if symbol.cause is None else cause_json(symbol.cause),
         "equals": None if symbol.equals is None else dim_json(symbol.equals),
-        "least": symbol.bounds.lo or 0,
-        "most": symbol.bounds.hi,
-        "declared": {"least": symbol.declared.lo or 0, "most": symbol.declared.hi},
-        "limits": [{"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits],
+        "lower": symbol.bounds.lo or 0,
+        "upper": symbol.bounds.hi,
+        "declared": {"lower": symbol.declared.lo or 0, "upper": symbol.declared.hi},
+        "contract_lines": [
+            {"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits
+        ],
         "assumptions": [assumption_json(a) for a in symbol.assumptions],
-        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "first": list(symbol.first)},
-        "remedies": list(symbol.remedies),
+        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "examples": list(symbol.first)},
+        "suggestions": list(symbol.remedies),
         "rename": symbol.rename or None,
     }
 
 
 def _remedies(remedies: tuple[str, ...]) -> list[str]:
-    """What would make it known, or the one line that says that only a run does."""
+    """The suggestions, after `known with`; one that starts with `only` states that there is no way."""
     only = [f"      {text}" for text in remedies if text.startswith("only")]
     ways = [text for text in remedies if not text.startswith("only")]
     lines = [f"      {'known with' if i == 0 else '        or'} {text}" for i, text in enumerate(ways)]
@@ -216,7 +218,7 @@ def _chain(step: Link, level: int) -> Iterator[str]:
     indent = "  " * level
     if step.passed:
         dims = ", ".join(map(str, step.asked)) if step.facet is Facet.SHAPE else "elements"
-        yield printable(f"{indent}... {count(step.passed, 'node')} that only hand on {dims or 'dims'}")
+        yield printable(f"{indent}... {count(step.passed, 'node')} that only forward {dims or 'dims'}")
     shape = _gathered_shape(step)
     if shape is None:
         yield _line(indent, step, _facts(step))
@@ -224,7 +226,7 @@ def _chain(step: Link, level: int) -> Iterator[str]:
         yield _line(indent, step, f"Shape({shape.operands[0].name}){_index(step)} = {_elements(step.value)}")
         step = replace(step, sources=shape.sources, cut=shape.cut)
         if [(s.origin, s.passed) for s in step.sources] == [(Origin.INPUT, 0)]:
-            return  # the line names the input
+            return  # the line already names the input
     if step.cut:
         yield f"{indent}  ..."
     for source in step.sources:
@@ -242,7 +244,7 @@ def _line(indent: str, step: Link, facts: str) -> str:
         case _:
             text = f"{step.origin.value:<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}"
     if step.made:
-        text += f"   makes up {', '.join(step.made)}"
+        text += f"   generates {', '.join(step.made)}"
     return printable(f"{indent}{text}" + ("   (see above)" if step.repeated else ""))
 
 
@@ -261,7 +263,7 @@ def _operand(operand: Operand) -> str:
 
 
 def _gathered_shape(step: Link) -> Link | None:
-    """The Shape of which the step picks elements by a constant index."""
+    """The Shape step if this step is a Gather from a Shape by a constant index; else None."""
     if step.op_type != "Gather" or step.domain or len(step.sources) != 1 or len(step.operands) != 2:
         return None
     source, index = step.sources[0], step.operands[1].value
@@ -284,7 +286,7 @@ def _elements(value: Value) -> str:
 
 def _type(value: Value) -> str:
     if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
-        value = value.with_(values=None)  # the elements of floats say nothing about shapes
+        value = value.with_(values=None)  # float elements do not affect shapes
     return printable(str(value))
 
 
@@ -298,13 +300,15 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "type": type_json(explanation.value),
         "step": _step_json(explanation.step),
         "unknowns": [
-            {"symbol": u.symbol, **cause_json(u.cause), "remedies": list(u.remedies)} for u in explanation.unknowns
+            {"symbol": u.symbol, **cause_json(u.cause), "suggestions": list(u.remedies)} for u in explanation.unknowns
         ],
-        "remedies": list(explanation.remedies),
-        "lost": None if lost is None else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
+        "suggestions": list(explanation.remedies),
+        "unknown_because": None
+        if lost is None
+        else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
         "assumptions": [assumption_json(a) for a in explanation.assumptions],
         "constraints": [constraint_json(c) for c in explanation.constraints],
-        "believed": [belief_json(b) for b in explanation.believed],
+        "trusted_annotations": [belief_json(b) for b in explanation.believed],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 
@@ -312,7 +316,7 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
 def _step_json(step: Link) -> Json:
     return {
         "facet": step.facet.value,
-        "asked": [dim_json(d) for d in step.asked],
+        "relevant": [dim_json(d) for d in step.asked],
         "scope": step.scope,
         "name": step.name,
         "type": type_json(step.value),
@@ -321,19 +325,19 @@ def _step_json(step: Link) -> Json:
         "op_type": step.op_type,
         "domain": step.domain,
         "operands": [
-            {"label": o.label, "name": o.name, "type": type_json(o.value), "followed": o.followed}
+            {"label": o.label, "name": o.name, "type": type_json(o.value), "expanded": o.followed}
             for o in step.operands
         ],
-        "made": list(step.made),
-        "passed": step.passed,
+        "new_symbols": list(step.made),
+        "skipped_nodes": step.passed,
         "repeated": step.repeated,
-        "cut": step.cut,
+        "truncated": step.cut,
         "sources": [_step_json(s) for s in step.sources],
     }
 
 
 def code_text(code: str, view: View = PLAIN) -> list[str]:
-    """What `gather-infer explain GI301` prints."""
+    """The output of `gather-infer explain GI301`."""
     severity, meaning = CODES[code]
     said = (f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}")
     return [line for text in said for line in fitted(text, view.width, "    ")]

@@ -1,4 +1,4 @@
-"""Findings as text: what is found in the same words at many places is told once."""
+"""Findings as text; findings with the same message at many places are merged."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.layout import count, fitted, printable
 
 LEAST: Final = 4
-"""Findings in the same words that are told as one, at least."""
+"""Minimum number of findings with the same message that are merged."""
 
 MOST: Final = 50
-"""Findings of one code that are told of a file, one by one, before how many more there are."""
+"""Limit of the printed findings of one code in a file; a last line counts the others."""
 
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def findings_text(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """The findings below a report: `diagnostics_text` without what stands at the outputs, after an empty line."""
+    """The findings below a report, after an empty line; without GI203, which the report prints at the outputs."""
     findings = diagnostics_text([d for d in diagnostics if d.code != "GI203"], file, view)
     return ["", *findings] if findings else []
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """Errors first, then warnings, then notes; a last line counts errors and warnings when there are any.
+    """The findings by severity; a last line counts errors and warnings if there are any.
 
-    A verbose one has also those in the same words, each at its place.
+    A verbose view does not merge findings with the same message.
     """
     ordered = sorted(diagnostics, key=lambda d: _ORDER[d.severity])
     lines = told_lines(ordered, file, view)
@@ -37,7 +37,7 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = 
 
 
 def told_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """The lines of findings, in their order; a verbose view has all of them, another one the first of many."""
+    """The lines of findings in the given order; unless verbose, merged and limited for each code."""
     if view.verbose:
         return [line for finding in diagnostics for line in finding_lines(finding, file, 0, view.width)]
     lines: list[str] = []
@@ -53,7 +53,7 @@ def told_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN)
 
 
 def _gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
-    """The findings, of many in the same words the first one, and how many more there are."""
+    """The findings, each with the number of further ones that are merged into it."""
     ordered = list(diagnostics)
     number = Counter((d.severity, d.code, d.message) for d in ordered)
     told: set[tuple[Severity, str, str]] = set()
@@ -67,7 +67,7 @@ def _gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, i
 
 
 def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | None = None) -> list[str]:
-    """The lines of a finding, which `more` others are like; what does not fit goes on below itself."""
+    """The lines of a finding into which `more` others are merged, wrapped at the width."""
     lines = finding.parts(file)
     if more:
         lines.append(f"   |  and {more} more like it: -v")
@@ -79,7 +79,7 @@ def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | No
 
 
 def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
-    """`1 error, 2 warnings`; empty when there is neither."""
+    """`1 error, 2 warnings`; empty if there are none."""
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)
     warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
     parts = [count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n]

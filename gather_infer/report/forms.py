@@ -1,7 +1,7 @@
-"""The forms of results: what kinds of results there are, which forms each has, and what prints it.
+"""Kinds of results, the output formats of each kind, and the functions that print them.
 
-`--format` is read off the tables before anything is computed. So they name functions, imported on first use, and
-importing this module costs next to nothing.
+The command line needs these tables to validate `--format` before it computes anything. So they hold names of
+functions, which are imported on first use, and this module is cheap to import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class Form(Enum):
-    """A form of results, with the name that `--format` has for it."""
+    """An output format, with its `--format` name."""
 
     TEXT = "text"
     JSON = "json"
@@ -49,11 +49,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a text is looked at; the other forms are the same for everyone.
+    """Options of the text format; the other formats have none.
 
-    verbose   all that was found
-    width     characters per line of tables at most, None for no limit
-    seconds   how long the run took, None prints no time
+    verbose   include details
+    width     maximum characters of a line, None for no limit
+    seconds   duration of the run, None prints no time
     """
 
     verbose: bool = False
@@ -66,16 +66,16 @@ PLAIN = View()
 
 @dataclass(frozen=True, slots=True)
 class ResultKind(Generic[R]):
-    """A kind of result.
+    """A kind of result and its output formats.
 
-    forms   `module:function` of this room by form, the usual form first. The function of TEXT takes the result and a
-            View, every other the result alone; it returns lines, or an object of JSON
+    formats   format -> `module:function` in this package, the default format first. The function for TEXT takes the
+              result and a View, the others take the result only; they return lines or a JSON object
     """
 
     forms: Mapping[Form, str]
 
     def lines(self, form: Form, result: R, view: View = PLAIN) -> list[str]:
-        """`result` in one of the `forms`."""
+        """The lines of `result` in one of the `formats`."""
         module, _, function = self.forms[form].partition(":")
         report = getattr(import_module(f"gather_infer.report.{module}"), function)
         found: Any = report(result, view) if form is Form.TEXT else report(result)
@@ -83,22 +83,22 @@ class ResultKind(Generic[R]):
 
 
 def common_forms(*kinds: ResultKind[Any]) -> list[Form]:
-    """The forms that all of the kinds have, in the order of the first."""
+    """The formats that all kinds have, in the order of the first kind."""
     return [form for form in kinds[0].forms if all(form in kind.forms for kind in kinds)]
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceReport:
-    """A run of the inference, and how much of it is told.
+    """A run of the inference, with options of the report.
 
-    everything    all rows of every list
-    constraints   all that validity implies about the symbols; else a few of what it demands of the inputs
-    interface     of the model that is written; None when none is
-    verdicts      of the accesses; empty where none were asked for
-    judged        what the verdicts come to, as findings
-    aftermath     what is not known because something is wrong; None where nobody looked
-    nodes         of the model, in those forms that list them
-    floats        the elements of float tensors too, in those forms that have elements
+    everything        print all rows of every list
+    constraints       print all constraints; else only a few about the inputs
+    interface         changes to the interface of the written model; None if no model is written
+    verdicts          verdicts of the bounds checks; empty if they were not computed
+    verdict_findings  the verdicts as findings
+    root_causes       the unknown facts that errors cause; None if they were not computed
+    nodes             the nodes, for the formats that list them
+    floats            include elements of float tensors, in the formats that have elements
     """
 
     inference: Inference
@@ -114,13 +114,13 @@ class InferenceReport:
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """Those of the run, and what the verdicts come to."""
+        """The findings of the run, and those of the verdicts."""
         return (*self.inference.diagnostics, *self.judged)
 
 
 @dataclass(frozen=True, slots=True)
 class TensorsReport:
-    """Tensors of a model, of `total` that it has; `model` is what the file is called."""
+    """Selected tensors of a model; `total` is the number of all its tensors, `model` the name of the file."""
 
     rows: Sequence[TensorRow]
     total: int
@@ -129,7 +129,7 @@ class TensorsReport:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationReport:
-    """An explanation; `model` is what the file is called."""
+    """An explanation; `model` is the name of the file."""
 
     explanation: Explanation
     model: str
@@ -137,7 +137,7 @@ class ExplanationReport:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationsReport:
-    """Explanations of tensors and symbols; of `more` there is none, though they were asked for."""
+    """Explanations of tensors and symbols; `omitted` is the number of selected tensors without an explanation."""
 
     found: Sequence[Explanation | SymbolExplanation]
     more: int = 0
@@ -145,9 +145,9 @@ class ExplanationsReport:
 
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
-    """A fold or an optimisation; `edits` tells what would be edited, too.
+    """The result of `fold` or `optimize`; `edits` adds the list of edits.
 
-    verification   of the new model, None when none was asked for
+    verification   verification of the new model, None if it was not requested
     """
 
     result: OptimizeResult
@@ -157,9 +157,9 @@ class RewriteReport:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """A conversion; `edits` tells what would be edited, too.
+    """The result of `convert`; `edits` adds the list of edits.
 
-    verification   of the new model, None when none was asked for
+    verification   verification of the new model, None if it was not requested
     """
 
     result: ConversionResult
@@ -169,9 +169,9 @@ class ConversionReport:
 
 @dataclass(frozen=True, slots=True)
 class FreezeReport:
-    """A freeze.
+    """The result of `freeze`.
 
-    verification   of the new model, None when none was asked for
+    verification   verification of the new model, None if it was not requested
     """
 
     result: FreezeResult
@@ -180,9 +180,9 @@ class FreezeReport:
 
 @dataclass(frozen=True, slots=True)
 class ContractReport:
-    """A contract, and what came up while it was made.
+    """A contract, and the diagnostics of its derivation.
 
-    file   what the model is called where it was read; the contract has its name without the folder, because it travels
+    file   path of the model; the contract itself holds the name without the folder, because it may be moved
     """
 
     contract: Contract
@@ -192,10 +192,10 @@ class ContractReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """The checks of one file, as soon as they are there.
+    """The result of one checked file, printed as soon as it is complete.
 
     is_alone   no other file is checked
-    fail_on    findings that weigh less do not fail the run
+    fail_on    lowest severity that fails the run
     """
 
     result: CheckResult
@@ -205,13 +205,13 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The checks of all files, in the order in which they were named.
+    """The results of all checked files, in the order of the arguments.
 
-    fail_on    findings that weigh less do not fail the run
-    exit_code  of the run
-    accepted   findings that the baseline has
-    outdated   entries of the baseline for which nothing was found any more
-    statistics  how often each code was found is told too, in those forms that have it
+    fail_on     lowest severity that fails the run
+    exit_code   exit code of the run
+    accepted    number of findings that the baseline accepts
+    outdated    number of baseline entries without a finding
+    statistics  print the number of findings by code, in the formats that have it
     """
 
     results: Sequence[CheckResult]
@@ -224,10 +224,10 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """What a model costs, and how it is told.
+    """The cost of a model, with options of the report.
 
-    by_node     a row per node in place of one per operator
-    everything  rows of what takes no multiply-adds too
+    by_node     print a row for each node instead of each operator
+    everything  include rows without multiply-adds
     """
 
     cost: Cost
@@ -241,7 +241,7 @@ INFERENCE: ResultKind[InferenceReport] = ResultKind(
 INFERRED: ResultKind[InferenceReport] = ResultKind(
     {Form.TEXT: "many:inferred_text", Form.JSONL: "json:inference_jsonl"},
 )
-"""Told model by model where there are several, in the forms that can be; what is left for the end is in INFERENCES."""
+"""One of several models, in the formats that allow printing it at once; INFERENCES has the end of the output."""
 INFERENCES: ResultKind[InferencesReport] = ResultKind(
     {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
 )
@@ -288,7 +288,7 @@ CHECK: ResultKind[FileReport] = ResultKind(
         Form.GITHUB: "checks.github:check_github",
     },
 )
-"""Told file by file, in the forms that can be; what is left for the end is in CHECKS."""
+"""One of several files, in the formats that allow printing it at once; CHECKS has the end of the output."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
         Form.TEXT: "checks.text:checks_text",

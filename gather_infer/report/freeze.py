@@ -1,4 +1,4 @@
-"""A freeze as text and JSON."""
+"""Results of `freeze` as text and JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer freeze` prints."""
+    """The output of `gather-infer freeze`."""
     result = report.result
     name = printable(result.source.name)
     if result.refused:

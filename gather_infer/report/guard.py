@@ -1,4 +1,4 @@
-"""A contract as Python: a module that checks feeds by itself, with numpy alone."""
+"""Guards: a contract as a Python module that checks feeds and needs numpy only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, Symbol
 
 _HEAD: Final = '''"""Checks the inputs of {model} before a run.
 
-Written by `gather-infer contract --python`; needs numpy only. `check(feeds)` names every violation of the contract,
-`require(feeds)` raises ValueError for them, `warnings(feeds)` those outside which a run may work all the same.
+Written by `gather-infer contract --python`; needs numpy only. `check(feeds)` lists every violation of the contract,
+`require(feeds)` raises ValueError for them, `warnings(feeds)` lists violations with which a run may still succeed.
 """
 
 '''
@@ -23,22 +23,22 @@ Written by `gather-infer contract --python`; needs numpy only. `check(feeds)` na
 _FUNCTIONS: Final = '''
 
 def check(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> list[str]:
-    """Every way in which `feeds`, arrays by the names of inputs, break the contract; empty when they keep to it.
+    """The violations of the contract by `feeds`, arrays by the names of inputs; empty if there are none.
 
-    strict   count lines that are sufficient only as well: outside them a run may work all the same
+    strict   enforce lines that are sufficient only, too: a run outside them may still succeed
     """
     return [found.text for found in violations(TABLES, feeds) if found.needed or strict]
 
 
 def warnings(feeds: Mapping[str, Any]) -> list[str]:
-    """The lines that `feeds` break and that are sufficient only."""
+    """The violations by `feeds` of lines that are sufficient only."""
     return [found.text for found in violations(TABLES, feeds) if not found.needed]
 
 
 def require(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> None:
-    """Raises ValueError, which says all that is wrong, unless `feeds` keep to the contract.
+    """Raises ValueError with all violations of the contract by `feeds`, if there are any.
 
-    strict   as for `check`; without it a line that is sufficient only gives a UserWarning
+    strict   as for `check`; without it, violations of lines that are sufficient only give a UserWarning
     """
     found = refusals(TABLES, feeds, strict=strict)
     if found:
@@ -47,15 +47,15 @@ def require(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> None:
 
 
 def guard_source(contract: Contract, *, strict: bool = False) -> str:
-    """The source of the module, which finds what `Contract.check` finds, in the same words.
+    """The source of a guard module, which reports the same violations as `Contract.check`.
 
-    strict   whether it enforces lines that are sufficient only, unless it is told otherwise
+    strict   default of the module's `strict`: whether it enforces lines that are sufficient only
     """
     return f"{_head(contract)}{_module()}\n\n{chr(10).join(_tables(contract))}\nSTRICT = {strict}\n{_FUNCTIONS}"
 
 
 def _module() -> str:
-    """The text of `contract.standalone` without its docstring."""
+    """The source of `contract.standalone` without its docstring."""
     source = inspect.getsource(standalone)
     docstring = ast.parse(source).body[0].end_lineno
     return "".join(source.splitlines(keepends=True)[docstring:]).strip()
@@ -67,7 +67,7 @@ def _head(contract: Contract) -> str:
 
 
 def _tables(contract: Contract) -> Iterator[str]:
-    """The tables of `contract.checking`, as text."""
+    """The tables of `contract.checking` as source."""
     yield "TABLES = Tables("
     yield "    inputs={"
     for spec in contract.inputs:
@@ -127,7 +127,7 @@ def _tuple(items: tuple[object, ...] | None) -> str:
 
 
 def _text(item: object) -> str:
-    """A literal, texts in double quotes."""
+    """A Python literal, strings in double quotes."""
     if isinstance(item, tuple):
         return _tuple(item)
     if not isinstance(item, str):
@@ -145,7 +145,7 @@ def _end(end: Dim | None) -> str:
 
 
 def python(dim: Dim) -> str:
-    """The dim as an expression of Python, with the sizes in `s`."""
+    """The dim as a Python expression over the sizes in `s`."""
     if isinstance(dim, int):
         return str(dim)
     text = ""

@@ -1,4 +1,4 @@
-"""What a notebook shows: an inference with its interface, what is unknown, and what is wrong; a cost with its sums."""
+"""Results as HTML for notebooks: an inference with its interface, unknowns and findings; a cost with its totals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
 
 SHOWN = 20
-"""Rows of a list, before it ends in how many more there are."""
+"""Limit of the rows of a list; a last line counts the others."""
 
 
 def inference_html(inference: Inference) -> Iterator[str]:
-    """What `Inference._repr_html_` gives; every text of the model is escaped."""
+    """The HTML of `Inference._repr_html_`; every string from the model is escaped."""
     coverage = inference.coverage()
     known = f"{count(coverage.tensors, 'tensor')}, {coverage.exact} with every dim known"
     yield f"<p><b>{_text(inference.model.name)}</b>: {known}</p>"
@@ -28,34 +28,32 @@ def inference_html(inference: Inference) -> Iterator[str]:
     rows = [(side, name, str(facts.get(name, "?"))) for side, names in sides for name in names]
     yield from _table(("", "name", "type"), rows, "<code>.tensors()</code> lists all")
     unknown = [(name, cause.reason, str(cause.node)) for name, cause in inference.causes.items()]
-    yield from _table(("symbol", "why it is not known", "node"), unknown, "<code>.causes</code> has all")
+    yield from _table(("symbol", "reason", "node"), unknown, "<code>.causes</code> has all")
     told = list(dict.fromkeys((*inference.errors, *inference.diagnostics)))
     findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in told]
     more = "<code>.errors</code> and <code>.diagnostics</code> have all"
-    yield from _table(("finding", "what is wrong", "where"), findings, more)
+    yield from _table(("finding", "message", "location"), findings, more)
     if total := findings_count(told):
         yield f"<p>{total}</p>"
 
 
 def cost_html(cost: Cost) -> Iterator[str]:
-    """What `Cost._repr_html_` gives: the sums, the operators that multiply and add, what is left out or fails."""
+    """The HTML of `Cost._repr_html_`: the totals, operators with multiply-adds, unknown contributions, errors."""
     yield f"<p><b>{_text(headline(cost))}</b></p>"
     peaks = peak_texts(cost)
     told = [*sums_of(cost), *(("peak" if at == 0 else "or", text) for at, text in enumerate(peaks))]
-    yield from _table(
-        ("", "the largest of the peaks counts" if len(peaks) > 1 else ""), told, "<code>.peaks</code> has all"
-    )
+    yield from _table(("", "the largest peak counts" if len(peaks) > 1 else ""), told, "<code>.peaks</code> has all")
     rows = [operator_cells(row) for row in cost.by_operator() if row.macs != 0 or row.uncounted]
     headings = ("operator", "nodes", "macs", "read", "written")
     yield from _table(headings, rows, "<code>.by_operator()</code> lists all")
     gaps = [(text,) for text in gap_texts(cost)]
-    yield from _table(("left out, because it is not known",), gaps, "<code>.gaps</code> has all")
+    yield from _table(("unknown contributions, left out of the totals",), gaps, "<code>.gaps</code> has all")
     errors = [(f"{e.severity}[{e.code}]", e.message, str(e.location)) for e in cost.errors]
-    yield from _table(("finding", "what is wrong", "where"), errors, "<code>.errors</code> has all")
+    yield from _table(("finding", "message", "location"), errors, "<code>.errors</code> has all")
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], more: str) -> Iterator[str]:
-    """A table of texts; nothing where there are no rows."""
+    """A table of strings; no lines if there are no rows."""
     if not rows:
         return
     yield "<table>"

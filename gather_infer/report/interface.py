@@ -1,4 +1,4 @@
-"""How the types of a written model differ from those of the model that was given, as text."""
+"""Differences between the interface of a written model and that of its source, as text."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from gather_infer.inference.stated import Statement
 
 SHOWN = 3
-"""Dims that are open for the same reason, before they end in `and 9 more`."""
+"""Limit of the dynamic dims with the same reason, which then end in `and 9 more`."""
 
 _LABELS = {"input": "in", "output": "out", "value_info": ""}
 
 
 def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
-    """What is declared anew, and what could not be; a verbose one has all of it. Nothing where nothing was given."""
+    """Changed declarations, dynamic dims and persisted constraints; a verbose view omits nothing."""
     lines: list[str] = []
     shown = [c for c in interface.changed if view.verbose or c.kind != "value_info"]
     if interface.changed:
-        lines += ["  declared anew:", *_changes(shown, view)]
+        lines += ["  changed declarations:", *_changes(shown, view)]
         if len(shown) < len(interface.changed):
             lines.append(f"    and {len(interface.changed) - len(shown)} value_info: --verbose lists them")
     if interface.open and (interface.changed or view.verbose):
         lines += ["  still symbolic:", *_open(interface, view)]
     if interface.recorded:
-        lines += fitted(f"  recorded in the metadata: {recorded_text(interface.recorded)}", view.width, "    ")
+        lines += fitted(f"  persisted in the metadata: {recorded_text(interface.recorded)}", view.width, "    ")
     return lines
 
 
 def _changes(shown: Sequence[Redeclared], view: View) -> Iterator[str]:
-    """A line for each value; those that repeat with a number are one, unless a verbose text is wanted."""
+    """A line for each value; unless verbose, values that differ in a number are grouped."""
     rows: list[tuple[str, Repeat]] = []
     for label, group in groupby(shown, lambda c: _LABELS[c.kind]):
         cells = [(printable(f"{c.graph}/{c.name}" if c.graph else c.name), _change(c)) for c in group]
@@ -59,7 +59,7 @@ def _change(change: Redeclared) -> str:
 
 
 def recorded_text(statements: Sequence[Statement]) -> str:
-    """What a file records of its dims, as it stands there."""
+    """The persisted constraints of a file, as they are written there."""
     return printable("; ".join(sorted(map(str, statements))))
 
 
@@ -68,7 +68,7 @@ def _dims(dims: Sequence[int | str | None]) -> str:
 
 
 def _open(interface: Interface, view: View) -> list[str]:
-    """A line for all dims of inputs, or of outputs, that are called the same and open for the same reason."""
+    """A line for the dims of inputs, or of outputs, that have the same name and are dynamic for the same reason."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for o in interface.open:
         where = o.name if o.axis is None else f"{o.name}.{o.axis}"

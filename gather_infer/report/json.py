@@ -1,4 +1,4 @@
-"""Results as JSON; the schema is documented in docs/json.md and changes only together with `SCHEMA`."""
+"""Results as JSON; docs/json.md documents the schema, and each incompatible change increments `SCHEMA`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
-SCHEMA = 1
+SCHEMA = 2
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 def inference_json(report: InferenceReport) -> dict[str, Json]:
-    """Everything that a run of the inference found."""
+    """The result of an inference."""
     inference, summary = report.inference, report.summary
     facts = inference.scope("")
     coverage = inference.coverage()
@@ -47,7 +47,7 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "model": {
             "name": summary.name,
             "bytes": summary.nbytes or None,
-            "form": summary.form or "ONNX",
+            "format": summary.form or "ONNX",
             "ir_version": None if summary.form else summary.ir_version,
             "producer": summary.producer,
             "opsets": dict(summary.opsets),
@@ -80,12 +80,12 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         ],
         "constraints": [constraint_json(c) for c in inference.constraints],
         "assumptions": [assumption_json(a) for a in inference.assumptions],
-        "recorded": [statement_json(s) for s in inference.recorded],
-        "believed": [belief_json(b) for b in inference.believed],
+        "persisted_constraints": [statement_json(s) for s in inference.recorded],
+        "trusted_annotations": [belief_json(b) for b in inference.believed],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "interface": None if report.interface is None else interface_json(report.interface),
         "diagnostics": [diagnostic_json(d) for d in report.findings],
-        "aftermath": None if report.aftermath is None else aftermath_json(report.aftermath),
+        "root_causes": None if report.aftermath is None else aftermath_json(report.aftermath),
         "coverage": {
             "tensors": coverage.tensors,
             "typed": coverage.typed,
@@ -96,22 +96,22 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
 
 
 def inference_jsonl(report: InferenceReport) -> list[str]:
-    """The same on one line."""
+    """`inference_json` on one line."""
     return [json.dumps(inference_json(report), allow_nan=False)]
 
 
 def inferences_json(report: InferencesReport) -> dict[str, Json]:
-    """Those of several models."""
+    """The results of several models."""
     return {"schema": SCHEMA, "models": [dict(each) for each in report.models]}
 
 
 def inferences_jsonl(report: InferencesReport) -> list[str]:
-    """Nothing is left to say at the end."""
+    """No lines: `inference_jsonl` has printed all models."""
     return []
 
 
 def unreadable_json(file: Unreadable) -> dict[str, Json]:
-    """What stands in the place of a run where a file cannot be read."""
+    """The object of a file that cannot be read, in place of an inference."""
     return {"schema": SCHEMA, "model": {"name": file.name}, "error": file.error}
 
 
@@ -127,7 +127,7 @@ def node_json(node: WalkedNode, scope: str) -> dict[str, Json]:
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Json]:
-    """Whether every index of an access is in bounds, and when."""
+    """The verdict of the bounds check of an access, with its condition."""
     is_conditional = verdict.kind.value == "conditional"
     return {
         "kind": verdict.kind.value,
@@ -140,21 +140,21 @@ def verdict_json(verdict: Verdict) -> dict[str, Json]:
 
 
 def aftermath_json(after: Aftermath) -> dict[str, Json]:
-    """What is not known because something is wrong."""
+    """The unknown facts that errors and warnings cause."""
     return {
-        "roots": [diagnostic_json(finding) for finding in after.roots],
-        "tensors": after.tensors,
+        "diagnostics": [diagnostic_json(finding) for finding in after.roots],
+        "unknown_tensors": after.tensors,
         "symbols": [*sorted(after.symbols)],
     }
 
 
 def summaries_json(summaries: Sequence[ModelSummary | Unreadable]) -> dict[str, Json]:
-    """What is in several files; of one that cannot be read, why."""
+    """The summaries of several files, or the error of one that cannot be read."""
     return {"schema": SCHEMA, "models": [_told(summary) for summary in summaries]}
 
 
 def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]:
-    """The same, a line for each file."""
+    """The summaries, one line for each file."""
     return [json.dumps({"schema": SCHEMA, **_told(summary)}, allow_nan=False) for summary in summaries]
 
 
@@ -169,11 +169,11 @@ def belief_json(belief: Belief) -> dict[str, Json]:
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:
-    """What is in a model file."""
+    """The summary of a model file."""
     return {
         "name": summary.name,
         "bytes": summary.nbytes or None,
-        "form": summary.form or "ONNX",
+        "format": summary.form or "ONNX",
         "ir_version": None if summary.form else summary.ir_version,
         "producer": summary.producer,
         "opsets": dict(summary.opsets),
@@ -195,18 +195,18 @@ def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
 
 
 def statement_json(statement: Statement) -> dict[str, Json]:
-    """What a file records of a dim: bounds, or what it equals."""
+    """A persisted constraint on a dim: bounds, or the dim it equals."""
     value = statement.value
     return {
         "dim": dim_json(statement.dim),
-        "least": value.lo if isinstance(value, Interval) else None,
-        "most": value.hi if isinstance(value, Interval) else None,
+        "lower": value.lo if isinstance(value, Interval) else None,
+        "upper": value.hi if isinstance(value, Interval) else None,
         "equals": None if isinstance(value, Interval) else dim_json(value),
     }
 
 
 def interface_json(interface: Interface) -> Json:
-    """How the types of a written model differ from those of the model that was given."""
+    """Differences between the interface of a written model and that of its source."""
     return {
         "changed": [
             {
@@ -218,10 +218,10 @@ def interface_json(interface: Interface) -> Json:
             }
             for c in interface.changed
         ],
-        "open": [
+        "dynamic_dims": [
             {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason} for o in interface.open
         ],
-        "recorded": [statement_json(s) for s in interface.recorded],
+        "persisted_constraints": [statement_json(s) for s in interface.recorded],
     }
 
 
@@ -237,8 +237,8 @@ def constraint_json(constraint: Constraint) -> dict[str, Json]:
 def assumption_json(assumption: Assumption) -> dict[str, Json]:
     return {
         "dim": dim_json(assumption.dim),
-        "least": assumption.least,
-        "most": assumption.most,
+        "lower": assumption.least,
+        "upper": assumption.most,
         "node": str(assumption.node),
         "reason": assumption.reason,
     }
@@ -274,7 +274,7 @@ def _location(location: Location) -> Json:
 
 
 def type_json(value: Value | None, *, floats: bool = True) -> dict[str, Json]:
-    """A type as an object whose `kind` says which other members it has.
+    """A type as an object; its `kind` determines the other members.
 
     floats   False leaves out the elements of a float tensor
     """
@@ -308,7 +308,7 @@ def _tensor(value: SymbolicTensor) -> dict[str, Json]:
         "dtype": None if value.dtype is None else str(value.dtype),
         "shape": None if value.shape is None else [dim_json(d) for d in value.shape],
         "values": None if value.values is None else _elements(value.values),
-        "span": span,
+        "value_range": span,
     }
 
 
@@ -318,7 +318,7 @@ def dim_json(dim: Dim) -> int | str:
 
 
 def _elements(values: npt.NDArray[np.object_]) -> Json:
-    """Nested lists of the tensor's own rank; a scalar is no list."""
+    """Nested lists, as deep as the rank of the tensor; a scalar is a single element."""
     if values.ndim == 0:
         return _element(values.item())
     return [_elements(np.asarray(part, dtype=object)) for part in values]
@@ -328,6 +328,6 @@ def _element(element: object) -> Json:
     if element is None or isinstance(element, (bool, int)):
         return element
     if isinstance(element, float):
-        # JSON has no number for these, and a plain string is an expression
+        # JSON has no such numbers, and a plain string would be an expression
         return element if math.isfinite(element) else {"float": str(element)}
     return str(element)

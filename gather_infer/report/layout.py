@@ -1,4 +1,4 @@
-"""Tables, sizes and widths of text reports."""
+"""Layout of text reports: tables, wrapping, formatting of sizes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import zip_longest
 
 ELLIPSIS = "…"
 GLUE = "\N{NO-BREAK SPACE}"
-"""A space at which no line of `fitted` and of `table` ends; names of a file have none, see `printable`."""
+"""A non-breaking space for `fitted` and `table`; names from a file contain none, because `printable` escapes it."""
 
 _TOGETHER = re.compile(r" (?=B$)| (?== \d)|(?<= =) (?=\d)")
-"""Where no line ends either: before the unit of a formula, and in `batch = 1`."""
+"""Other spaces that do not break: before the unit of a formula, and in `batch = 1`."""
 
-_NARROWEST = 16  # a column is not made narrower than this
+_NARROWEST = 16  # minimum width of a column
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Heading and side of a table column; `right` is for numbers."""
+    """Heading and alignment of a table column; `right` is for numbers."""
 
     heading: str
     right: bool = False
@@ -31,8 +31,8 @@ def table(
 ) -> list[str]:
     """The lines of a table with its headings; no line ends in a space.
 
-    width   characters per line at most, None for no limit. What does not fit is shortened in the first column only, as
-            long as its cells can be told apart; else the cells of a row stand below its first one, with their headings
+    width   maximum characters of a line, None for no limit. Only cells of the first column are shortened, and only if
+            they stay distinct; otherwise each row is stacked: its cells follow below the first one, with headings
     """
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
@@ -55,7 +55,7 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], 
 
 
 def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: int) -> Iterator[str]:
-    """The first cell on a line of its own, the others below it, as many to a line as fit."""
+    """The first cell on one line and the others below it, as many in a line as fit."""
     yield f"{indent}{row[0]}"
     line = ""
     for column, cell in zip(columns[1:], row[1:], strict=True):
@@ -71,7 +71,7 @@ def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: 
 
 
 def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
-    """As `table`, but cells that do not fit, headings too, go on in further lines; labels if there is no other way."""
+    """Like `table`, but wraps cells and headings that do not fit; labels in the first column only if necessary."""
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
         first = widths[0] if widths[0] <= width * 2 // 5 else 0
@@ -86,7 +86,7 @@ def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: 
 
 
 def _wrap(text: str, room: int) -> list[str]:
-    """`text` in lines of at most `room` characters; a label keeps its indent."""
+    """`text` in lines of at most `room` characters, with its indentation."""
     indent = text[: len(text) - len(text.lstrip())]
     further = f"{indent}  " if room > len(indent) + 2 else ""
     found = textwrap.wrap(
@@ -96,7 +96,7 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 def _fit(widths: list[int], total: int) -> list[int]:
-    """The widths with the widest ones lowered to one common width, so that they sum to `total` where possible."""
+    """The widths, with the widest reduced to a common width so that they sum to `total` if possible."""
     widths = list(widths)
     while sum(widths) > total and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -104,7 +104,7 @@ def _fit(widths: list[int], total: int) -> list[int]:
 
 
 def fitted(line: str, width: int | None, further: str) -> list[str]:
-    """The line, with what does not fit on further lines that begin with `further`."""
+    """The line, wrapped at the width; continuation lines start with `continuation_indent`."""
     if width is None or len(line) <= width:
         return [line.replace(GLUE, " ")]
     indent = line[: len(line) - len(line.lstrip())]
@@ -120,7 +120,7 @@ def fitted(line: str, width: int | None, further: str) -> list[str]:
 
 
 def shorten(text: str, room: int) -> str:
-    """`text` in at most `room` characters: the middle gives way, because names differ at their ends."""
+    """`text` in at most `room` characters; the middle is omitted, because names differ at their ends."""
     if len(text) <= room:
         return text
     tail = (room - 1) // 2
@@ -128,7 +128,7 @@ def shorten(text: str, room: int) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` with line breaks and control characters escaped, so that names from a file cannot steer a terminal."""
+    """`text` with line breaks and control characters escaped, so that names from a file cannot control a terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,4 +1,4 @@
-"""Runs over several models as text: a line each, then what all of them come to."""
+"""Inferences of several models as text: a line each, then the totals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gather_infer.report.totals import InferencesReport
 
 
 def inferred_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
-    """`bert.onnx: 377 tensors, all known; 18 accesses: 18 proved`, or the whole report when verbose."""
+    """`bert.onnx: 377 tensors, all known; 18 accesses: 18 proved`, or the whole report if verbose."""
     if view.verbose:
         return [*inference_text(report, View(view.verbose, view.width)), ""]
     coverage = report.inference.coverage()
@@ -27,7 +27,7 @@ def inferred_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
 
 
 def inferences_text(report: InferencesReport, view: View = PLAIN) -> list[str]:
-    """The last line: `3 files: 1 error, 2 warnings in 1.23 s`; `2 of 3 files: ...` where one cannot be read."""
+    """The last line: `3 files: 1 error, 2 warnings in 1.23 s`; `2 of 3 files: ...` if one cannot be read."""
     parts = [count(n, noun) for n, noun in ((report.errors, "error"), (report.warnings, "warning")) if n]
     took = "" if view.seconds is None else f" in {view.seconds:.2f} s"
     files = count(report.read + report.unread, "file")

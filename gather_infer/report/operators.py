@@ -1,4 +1,4 @@
-"""The operators that are known, as tables, JSON and a page of the documentation."""
+"""Supported operators as tables, JSON and a page of the documentation."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ROOMS = "gather_infer"
 
 
 def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
-    """What `gather-infer ops` prints: a table for each domain; a verbose one has each behaviour."""
+    """The output of `gather-infer ops`: a table for each domain; a verbose view has each behaviour."""
     if view.verbose:
         return operator_text(operators)
     lines: list[str] = []
     for domain, found in groupby(operators, lambda operator: operator.domain):
-        columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "spans")))
+        columns = (Column(domain or "ai.onnx"), *map(Column, ("since", "facts from", "values", "value ranges")))
         lines += [*table(columns, [_row(o, o.op_type) for o in found], indent="", width=view.width), ""]
     return [*lines, *fitted(_total(operators), view.width, "  ")]
 
 
 def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
-    """What `gather-infer ops OP` prints: each behaviour of the operators of one name."""
+    """The output of `gather-infer ops OP`: each behaviour of the operators with one name."""
     lines: list[str] = []
     for operator in operators:
         deprecated = ", deprecated" if operator.deprecated else ""
@@ -47,13 +47,13 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 
 def _summary(behaviour: Behaviour) -> str:
-    """What the rule says of itself, as a sentence; of a lowering without the pages, of which the address is told."""
+    """The summary from the rule's docstring; for a lowering without the page names, because the address follows."""
     if behaviour.source is not Source.LOWERING or not behaviour.summary:
         return behaviour.summary
     rest = _PAGES.sub("", behaviour.summary, count=1)
     if not rest.strip(". "):
         return ""
-    return f"It is converted so: {rest if _BEGINS.match(rest) else behaviour.summary}"
+    return f"Conversion: {rest if _BEGINS.match(rest) else behaviour.summary}"
 
 
 def _inferred(behaviour: Behaviour) -> str:
@@ -62,10 +62,10 @@ def _inferred(behaviour: Behaviour) -> str:
 
 
 def operators_markdown(operators: Sequence[Operator]) -> Iterator[str]:
-    """The tables of docs/operators.md, a line each."""
+    """The lines of the tables in docs/operators.md."""
     for domain, found in groupby(operators, lambda operator: operator.domain):
         yield f"\n## {domain or 'ai.onnx'}\n"
-        yield "| operator | since | facts from | values | spans |"
+        yield "| operator | since | facts from | values | value ranges |"
         yield "|---|---|---|---|---|"
         for operator in found:
             link = f"[{operator.op_type}]({operator.newest.spec})" if operator.newest.spec else operator.op_type
@@ -86,7 +86,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
                         "since": b.since,
                         "source": b.source.value,
                         "values": b.values,
-                        "spans": b.spans,
+                        "value_ranges": b.spans,
                         "summary": b.summary,
                         "spec": b.spec,
                         "file": b.file,
@@ -100,7 +100,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
 
 
 def _row(operator: Operator, name: str) -> tuple[str, ...]:
-    """The name, the versions, and what the newest of them tells; the older ones may differ in where that is from."""
+    """The cells of an operator: name, versions, and the newest behaviour; older ones may have another source."""
     sources = list(dict.fromkeys(b.source for b in operator.behaviours))
     since = ", ".join(str(b.since) for b in operator.behaviours)
     shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"
@@ -115,15 +115,15 @@ def _answer(known: bool | None) -> str:
 
 def _told(behaviour: Behaviour) -> str:
     if behaviour.values is None:
-        return "Elements and their bounds are known as far as its bodies tell them."
+        return "Its bodies decide whether elements and value ranges are known."
     match behaviour.values, behaviour.spans:
         case True, True:
-            return "Elements of the results and their bounds are known where those of the inputs are."
+            return "Elements and value ranges of the results are known where those of the inputs are."
         case True, _:
             return "Elements of the results are known where those of the inputs are."
         case _, True:
-            return "Bounds of the elements of the results are known."
-    return "Of the elements of the results nothing is known."
+            return "Value ranges of the results are known."
+    return "Elements and value ranges of the results are unknown."
 
 
 def _total(operators: Sequence[Operator]) -> str:
@@ -134,21 +134,21 @@ def _total(operators: Sequence[Operator]) -> str:
 
 _PAGE = r"(?:[a-z]+/)?(?:\{[a-z0-9,-]+\}|[a-z0-9]+(?:-[a-z0-9]+)*)-\d+(?=[\s.:;,]|$)"
 _PAGES = re.compile(rf"^{_PAGE}(?:(?:, | and |, and ){_PAGE})*(?: and the like)?[\s,:;]*")
-"""The pages of OpenVINO's operators at the head of what a lowering says of itself: `arithmetic/cos-1 and the like; `"""
+"""Names of OpenVINO's pages at the start of a lowering's docstring: `arithmetic/cos-1 and the like; `"""
 _BEGINS = re.compile(r"[`\[\w](?!nd |here )")
 _WORDS = {
-    Source.WALK: "by the walk",
-    Source.RULE: "by a rule of ours",
+    Source.WALK: "by the interpreter",
+    Source.RULE: "by a built-in rule",
     Source.LOWERING: "by a lowering",
     Source.FUNCTION: "by their function body",
-    Source.ONNX: "by onnx's own inference",
-    Source.NONE: "not known",
+    Source.ONNX: "by onnx's shape inference",
+    Source.NONE: "unknown",
 }
 _INFERRED = {
-    Source.WALK: "The walk itself infers it",
-    Source.RULE: "A rule of ours infers it",
-    Source.LOWERING: "It is inferred as the ONNX nodes that it is lowered to",
-    Source.FUNCTION: "It is inferred by walking its function body",
-    Source.ONNX: "onnx infers its element type and rank, and sizes where all of them are numbers",
-    Source.NONE: "Nobody infers it: its results are unknown",
+    Source.WALK: "The interpreter infers it",
+    Source.RULE: "A built-in rule infers it",
+    Source.LOWERING: "It is inferred from the ONNX nodes that it is lowered to",
+    Source.FUNCTION: "It is inferred from its function body",
+    Source.ONNX: "onnx infers its element type and rank, and its sizes where all of them are static",
+    Source.NONE: "No rule infers it: the types of its results are unknown",
 }

@@ -1,4 +1,4 @@
-"""Rows that repeat with a number, as one row: `past_key_{0..47}   float32[batch, 1, past, 8]   (48)`."""
+"""Row grouping: rows that differ in a number become one, `past_key_{0..47}   float32[batch, 1, past, 8]   (48)`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Final, TypeAlias
 Row: TypeAlias = "tuple[str, ...]"
 
 LEAST: Final = 3
-"""Rows that are told as one, at least."""
+"""Minimum number of rows of a group."""
 
 _NUMBER: Final = re.compile(r"(?<![0-9])(0|[1-9][0-9]{0,17})(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Rows that differ in one number only, the same in all of its places; or a row that is alone.
+    """Rows that differ in one number only, which may occur several times in a row; or a single row.
 
-    cells     of the row, with `{0..47}` where the number stands
-    numbers   those of the rows, in order; none of a row that is alone
+    cells     the cells, with `{0..47}` in place of the number
+    numbers   the numbers in ascending order; empty for a single row
     """
 
     cells: Row
@@ -29,14 +29,14 @@ class Repeat:
 
     @property
     def count(self) -> int:
-        """How many rows it stands for."""
+        """The number of rows in the group."""
         return max(1, len(self.numbers))
 
 
 def repeats(rows: Iterable[Row]) -> list[Repeat]:
-    """The rows, those that repeat with a number as one, where the first of them stands.
+    """The rows, grouped where they differ in a number; a group takes the position of its first row.
 
-    A number counts only where it is in the first cell. Rows that are equal stay apart.
+    The number must occur in the first cell. Equal rows are not grouped.
     """
     families: dict[Row, list[tuple[int, Row, tuple[int, ...]]]] = {}
     for position, row in enumerate(rows):
@@ -50,14 +50,15 @@ def repeats(rows: Iterable[Row]) -> list[Repeat]:
 
 
 def _repeats_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]]) -> list[tuple[int, Repeat]]:
-    """Those of rows that are equal but for their numbers, each with the position of its first row."""
+    """The groups of rows that differ in numbers only, each with the position of its first row."""
     best: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
     running: set[int] = set()
     columns = list(zip(*(numbers for _, _, numbers in members), strict=True))
+    # Choose the number of the first cell that, as the running one, yields the fewest groups.
     for own in range(pattern[0].count("\0")) if len(members) >= LEAST else ():
         if len(set(columns[own])) < LEAST:
             continue
-        places = {at for at, column in enumerate(columns) if column == columns[own]}  # the same number, row by row
+        places = {at for at, column in enumerate(columns) if column == columns[own]}  # they vary together
         groups: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
         for member in members:
             rest = tuple(number for at, number in enumerate(member[2]) if at not in places)
@@ -82,7 +83,7 @@ def _filled(pattern: Row, texts: Sequence[str]) -> Row:
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
-    """`{0..47}`, `{0..3, 7, 9}` for numbers in order."""
+    """`{0..47}`, `{0..3, 7, 9}` for numbers in ascending order."""
     texts: list[str] = []
     for _, run in groupby(enumerate(numbers), key=lambda entry: entry[1] - entry[0]):
         each = [number for _, number in run]
@@ -91,7 +92,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 def merged(found: Iterable[Repeat]) -> list[tuple[tuple[str, ...], Repeat]]:
-    """Repeats by the same numbers that are equal but for their first cell as one, with all their first cells."""
+    """Merge groups with the same numbers that differ in their first cell only; each result has all first cells."""
     together: dict[object, tuple[list[str], Repeat]] = {}
     for at, repeat in enumerate(found):
         key: object = (repeat.numbers, repeat.cells[1:]) if repeat.numbers else at

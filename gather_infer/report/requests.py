@@ -1,4 +1,4 @@
-"""A contract as a JSON Schema (2020-12) of requests: an object with a nested array for each input."""
+"""Contracts as a JSON Schema (2020-12) of requests: an object with a nested array for each input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gather_infer.symbolic import Dim, Expr, Interval, Scope, is_total, symbol
 
 
 def request_schema(contract: Contract, *, strict: bool = False) -> dict[str, Any]:
-    """The schema, which refuses nothing that `Contract.check` takes; what it cannot say stands in descriptions.
+    """The schema, which accepts all requests that `Contract.check` accepts; descriptions list what it cannot express.
 
     strict   whether it enforces lines that are sufficient only
     """
@@ -46,7 +46,7 @@ class _Making:
         }
 
     def _scope(self) -> Scope:
-        """What the lines say of sizes that every request tells."""
+        """The facts from the lines about sizes that every request determines."""
         required = tuple(spec for spec in self.contract.inputs if not spec.optional)
         told = {solving.name for solving in solvings(required)}
         for spec in required:
@@ -57,18 +57,18 @@ class _Making:
                 relation = line.only
                 if is_total(relation.left) and is_total(
                     relation.right
-                ):  # or else it says nothing where it divides by 0
+                ):  # a line that divides by 0 for some sizes does not constrain these
                     relation.teach(scope)
         return scope
 
     def _dim(self, spec: InputSpec, axis: int) -> Dim:
-        """The size of an axis; of one that a line is about a symbol of its own."""
+        """The size of an axis; a fresh symbol for an expression that a line of the contract constrains."""
         dim = (spec.shape or ())[axis]
         name = spec.axis(axis)
         return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.told else dim
 
     def _unsaid(self) -> Iterator[str]:
-        """Lines and shapes that relate one thing with another."""
+        """The lines and shapes that a schema cannot express, because they relate several inputs or axes."""
         names: dict[str, str] = {}
         for spec in self.contract.inputs:
             for axis in range(len(spec.shape or ())):
@@ -83,17 +83,17 @@ class _Making:
             if is_of_depth or not (self._is_said_where(line) if _is_conditional(line) else _is_said(line)):
                 yield line.text
 
-    # lines of some requests only
+    # conditional lines
 
     def _is_said_where(self, line: Line) -> bool:
-        """Whether a line bounds a size that each request tells, where the elements that decide can be found."""
+        """Whether a line bounds a size that each request determines, and its condition reads ranked inputs only."""
         specs = {spec.name: spec for spec in self.contract.inputs if spec.shape is not None}
         told = {name for spec in specs.values() if not spec.optional for name in _names(spec)}
         assert isinstance(line, DimsLine), "no other line has a condition"
         return _is_said(line) and line.symbols <= told and all(when.input in specs for when in line.where)
 
     def _conditional(self) -> Iterator[dict[str, Any]]:
-        """`samples >= 192 where sr == 16000` as a schema of all requests."""
+        """`samples >= 192 where sr == 16000` as if/then schemas."""
         specs = {spec.name: spec for spec in self.contract.inputs}
         for line in self.lines:
             if not (isinstance(line, DimsLine) and line.where and self._is_said_where(line)):
@@ -112,7 +112,7 @@ class _Making:
             }
 
     def _lengths_of(self, spec: InputSpec, relation: Relation, scope: Scope) -> dict[str, Any]:
-        """The axes that a relation is about, as far as it bounds them; empty where it is about none."""
+        """The schema of the axes of an input that a relation bounds; empty if it bounds none."""
         found: dict[str, Any] = {}
         for axis in reversed(range(len(spec.shape or ()))):
             bounds = self._bounds(scope.bounds(relation.left)) if self._name(spec, axis) == str(relation.left) else {}
@@ -129,13 +129,13 @@ class _Making:
             **({"maxItems": bounds.hi} if bounds.hi is not None else {}),
         }
 
-    # what all requests have to be
+    # unconditional constraints
 
     def _rows(self) -> Iterator[str]:
-        """That nested arrays are of one length, where none is stated."""
+        """The note that nested arrays have the same length, if the schema does not fix their lengths."""
         inner = (self._dim(spec, axis) for spec in self.contract.inputs for axis in range(1, len(spec.shape or ())))
         if not all(isinstance(dim, int) for dim in inner) or self._of_any_depth():
-            yield "the rows of an array are of one length"
+            yield "the rows of an array have the same length"
 
     def _property(self, spec: InputSpec) -> dict[str, Any]:
         if spec.dtype is None:
@@ -152,7 +152,7 @@ class _Making:
             said: dict[str, Any] = {"type": "array"}
             if axis == rank - 1 and columns:
                 said["prefixItems"] = [self._items(spec, column) for column in range(max(columns) + 1)]
-            # an array without items does not tell how long these are
+            # an outer array must not be empty: it would leave the inner lengths undetermined
             items = {**said, "items": items, **self._lengths(self._dim(spec, axis), least=int(axis < rank - 1))}
         return {"description": f"{spec.dtype}[{', '.join(map(str, spec.shape))}]", **items}
 
@@ -160,7 +160,7 @@ class _Making:
         return f"#/$defs/input-{self.contract.inputs.index(spec)}"
 
     def _of_any_depth(self) -> dict[str, Any]:
-        """The inputs of which no rank is known: an element, or an array of the same."""
+        """Definitions for inputs of unknown rank: an element, or an array of the same definition."""
         unranked = [spec for spec in self.contract.inputs if spec.dtype is not None and spec.shape is None]
         return {
             self._depths(spec).rpartition("/")[2]: {
@@ -180,9 +180,9 @@ class _Making:
         return self._bounds(Interval(max(least, bounds.lo or 0), bounds.hi))
 
     def _items(self, spec: InputSpec, column: int | None) -> dict[str, Any]:
-        """The elements at an index of the last axis; None for those that no line about a column is about."""
+        """The schema of the elements in a column of the last axis; None for columns without lines."""
         dtype = spec.dtype
-        assert dtype is not None, "asked before"
+        assert dtype is not None, "_property handles an unknown element type"
         lines = [
             line for line in self.lines
             if isinstance(line, ElementsLine) and line.input == spec.name and line.column in (None, column)
@@ -207,7 +207,7 @@ def _is_conditional(line: Line) -> bool:
 
 
 def _element(when: When) -> dict[str, Any]:
-    """The one element that decides."""
+    """The schema of the element that a condition reads."""
     if when.is_bool:
         return {"const": bool(when.number)}
     match when.relation:
@@ -222,7 +222,7 @@ def _element(when: When) -> dict[str, Any]:
 
 
 def _of_one(rank: int, element: dict[str, Any]) -> dict[str, Any]:
-    """An array of some axes with this one element."""
+    """The schema of an array of some rank with this single element."""
     found = element
     for _ in range(rank):
         found = {"type": "array", "minItems": 1, "maxItems": 1, "items": found}
@@ -230,14 +230,14 @@ def _of_one(rank: int, element: dict[str, Any]) -> dict[str, Any]:
 
 
 def _names(spec: InputSpec) -> Iterator[str]:
-    """What the sizes of an input are called."""
+    """The names of the symbolic sizes of an input."""
     for axis, dim in enumerate(spec.shape or ()):
         if isinstance(dim, Expr):
             yield dim.name if dim.is_symbol else spec.axis(axis)
 
 
 def _is_said(line: Line) -> bool:
-    """Whether a schema can say it: numbers bound one symbol, or the elements of an input or of a column."""
+    """Whether a schema can express a line: constant bounds of one symbol, or of the elements of an input or column."""
     if isinstance(line, ElementsLine):
         return not line.symbols
     only = line.relations[0] if len(line.relations) == 1 else None

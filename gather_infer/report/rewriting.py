@@ -1,4 +1,4 @@
-"""What `fold` and `optimize` have done as text and JSON: the model before and after, or the edits."""
+"""Results of `fold` and `optimize` as text and JSON: the model before and after, and the edits."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 SHOWN = 4
-"""Nodes of a list that may be long, before it ends in `... 9 more: --verbose`."""
+"""Limit of the nodes in a list, which then ends in `... 9 more: --verbose`."""
 
 SHOWN_EDITS = 10
-"""Edits that `--dry-run` lists without being asked for more."""
+"""Limit of the edits that `--dry-run` lists without `--verbose`."""
 
 SHOWN_OPERATORS = 8
-"""Operators of which there are fewer or more than before, Gather and Shape not counted."""
+"""Limit of the operators with changed counts, besides Gather and Shape."""
 
 
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer fold` and `gather-infer optimize` print; a verbose one has all of it."""
+    """The output of `gather-infer fold` and `gather-infer optimize`; a verbose view omits nothing."""
     result = report.result
     findings = [d for d in result.diagnostics if d.code != LEFT]
     left = [d for d in result.diagnostics if d.code == LEFT]
@@ -42,7 +42,7 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
 
 
 def edits_text(edits: Sequence[str], view: View) -> list[str]:
-    """What would be edited; of more than a few only how many."""
+    """The list of edits, or their number if there are many."""
     if len(edits) > SHOWN_EDITS and not view.verbose:
         return [f"  {count(len(edits), 'edit')}: --verbose"]
     return ["", *(f"  {printable(edit)}" for edit in edits)] if edits else []
@@ -68,7 +68,7 @@ def _left(notes: Sequence[Diagnostic], view: View) -> list[str]:
 
 
 def _interface(result: OptimizeResult, view: View) -> list[str]:
-    """How the model is called afterwards."""
+    """The interface of the new model: its changes, or a line with the number of kept inputs, outputs and dims."""
     lines = interface_text(result.interface, view)
     if result.interface.changed:
         return lines
@@ -86,7 +86,7 @@ def _interface(result: OptimizeResult, view: View) -> list[str]:
 
 
 def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
-    """Which results are those of a runtime, and what that means for outputs."""
+    """The nodes that a runtime evaluated, and the resulting tolerance of the outputs."""
     if floats is None:
         return []
     shown = floats.nodes if view.verbose else floats.nodes[:SHOWN]
@@ -95,12 +95,12 @@ def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
     nodes = ", ".join([*(printable(str(node)) for node in shown), *more])
     return [
         *_wrapped(nodes, first, view.width),
-        f"    outputs may be apart by {floats.tolerance:g}, relative to max(1, |original|)",
+        f"    outputs may differ by {floats.tolerance:g}, relative to max(1, |original|)",
     ]
 
 
 def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
-    """A list that begins with `first`, in lines of the width."""
+    """A list after `first`, wrapped at the width."""
     return fitted(first + listed, width or WIDTH, "    ")
 
 
@@ -109,11 +109,11 @@ def _verified(report: RewriteReport, view: View) -> list[str]:
 
 
 def _done(result: OptimizeResult, view: View) -> list[str]:
-    """How often each rule has rewritten something, and with what."""
+    """The number of rewrites by rule, and the size of the largest new constant."""
     by_rule = Counter(done.rule for done in result.done)
     if not by_rule:
         dead = result.before.nodes - result.after.nodes
-        return [f"  {count(dead, 'node')} removed that nothing reads" if dead else "  nothing to do"]
+        return [f"  {count(dead, 'node')} removed as dead code" if dead else "  nothing to do"]
     listed = ", ".join(f"{rule}{GLUE}{number}" for rule, number in by_rule.most_common())
     lines = _wrapped(listed, f"  {count(len(result.done), 'rewrite')}: ", view.width)
     largest = max(done.nbytes for done in result.done)
@@ -125,7 +125,7 @@ def _done(result: OptimizeResult, view: View) -> list[str]:
 
 
 def _before_and_after(result: OptimizeResult, view: View) -> list[str]:
-    """Nodes by operator: always Gather and Shape, of the others those that have changed, the most changed first."""
+    """Node counts by operator: Gather and Shape, then the operators with the largest changes."""
     before, after = result.before, result.after
     gone = {op: before.operators[op] - after.operators[op] for op in before.operators | after.operators}
     watched = [op for op in ("Gather", "Shape") if op in gone]
@@ -157,7 +157,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
         "schema": SCHEMA,
         "before": _size_json(result.before),
         "after": _size_json(result.after),
-        "done": [
+        "applied": [
             {
                 "node": str(d.node),
                 "op_type": d.op_type,

@@ -1,4 +1,4 @@
-"""What a model takes and gives: the `in` and `out` lines at the head of a report."""
+"""Signature of a model: the `in` and `out` lines at the start of a report."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from gather_infer.tensor import Value
 
 _JOINED: Final = 64
-"""Characters that names take which share a line, at most."""
+"""Maximum total length of names that share a line."""
 
 
 def signature_text(inference: Inference, *, every: bool = False, width: int | None = None) -> list[str]:
-    """The `in` and `out` lines, and below an output what its declared symbols stand for.
+    """The `in` and `out` lines; lines below an output resolve its declared symbols.
 
-    every   a line for each, also of those that repeat with a number
-    width   characters per line at most, None for no limit: a type that does not fit stands below its name
+    every   print a line for each input and output, without grouping
+    width   maximum characters of a line, None for no limit; a type that does not fit goes below its name
     """
     equal: dict[str, list[str]] = {}
     for finding in inference.diagnostics:
@@ -39,7 +39,7 @@ def signature_text(inference: Inference, *, every: bool = False, width: int | No
 
 
 def _joined(rows: Sequence[Repeat]) -> list[Repeat]:
-    """The rows; those by the same numbers and of the same type as one, unless their names get too long."""
+    """The rows; groups with the same numbers and the same type share a row, unless their names get too long."""
     found: list[Repeat] = []
     for names, repeat in merged(rows):
         text = ", ".join(names)
@@ -51,7 +51,7 @@ def _joined(rows: Sequence[Repeat]) -> list[Repeat]:
 
 
 def _lines(listed: Sequence[tuple[str, Sequence[Repeat]]], width: int | None = None) -> list[str]:
-    """The lines; the types are in a column, and those for which the width leaves no room nearer, or below."""
+    """The lines, with the types in a column; a type that does not fit directly follows its name or goes below it."""
     room = max((len(row.cells[0]) for _, rows in listed for row in rows), default=0)
     lines = []
     for label, rows in listed:

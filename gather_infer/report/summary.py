@@ -1,4 +1,4 @@
-"""What is in a model file, read from its graph alone: no inference, no weights."""
+"""Summaries of model files, from the graph only: without inference, without reading weights."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _BITS = {
 class ExternalFile:
     """A file of external data that the model names.
 
-    nbytes    size of the file, None when it does not exist (or may not be used: outside the model's directory)
-    tensors   how many tensors refer to it
+    nbytes    size of the file, None if it does not exist or is outside the model's directory
+    tensors   number of tensors that refer to it
     """
 
     location: str
@@ -38,13 +38,13 @@ class ExternalFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
-    """What is in a model file.
+    """The summary of a model file.
 
     operators     (domain, op_type) -> number of nodes, over the main graph, subgraphs and function bodies
-    gathers       the part of `operators` that is of the gather family
-    weight_bytes  bytes of all initializers and constants in raw form, wherever they are stored
+    gathers       the entries of `operators` in the gather family
+    weight_bytes  bytes of all initializers and constants as raw data, inside the file or external
     initializer_texts   name and type of each initializer of the main graph
-    form          what the file is when it is no ONNX: `OpenVINO IR v11`, of which the nodes are layers
+    file_format   `OpenVINO IR v11`, whose nodes are layers; empty for ONNX
     """
 
     name: str
@@ -70,16 +70,16 @@ class ModelSummary:
 
     @property
     def opset(self) -> int | None:
-        """The version of the ai.onnx domain, None when it is not imported."""
+        """The version of the ai.onnx domain, None if it is not imported."""
         return self.opsets.get("")
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file of several that cannot be read as a model.
+    """The entry of a file that cannot be read as a model.
 
-    name    what the report calls it
-    error   why, in one line
+    name    name of the file in the report
+    error   the reason, in one line
     """
 
     name: str
@@ -107,9 +107,9 @@ def summarize(
 ) -> ModelSummary:
     """The summary of `proto`.
 
-    name       what the report calls the model
-    nbytes     size of its file, 0 when it is not known
-    is_gather  whether the operator of a domain and a name is of the gather family
+    name       name of the model in the report
+    nbytes     size of its file, 0 if it is unknown
+    is_gather  whether the operator with this domain and name is in the gather family
     """
     main = _Count(Counter())
     _count_graph(proto.graph, main, depth=0)
@@ -178,7 +178,7 @@ def _count_nodes(nodes: Iterable[NodeProto], total: _Count, depth: int) -> None:
 
 
 def tensor_bytes(tensor: TensorProto) -> int:
-    """Bytes of the elements in raw form from dims and element type alone; 0 for a type that is not known."""
+    """Bytes of the elements as raw data, computed from dims and element type; 0 for an unknown type."""
     if tensor.data_type == DType.STRING:
         return sum(map(len, tensor.string_data))
     elements = 1
@@ -192,7 +192,7 @@ _DTYPES = frozenset(DType)
 
 
 def dtype_text(number: int) -> str:
-    """`float32` for the number of an element type, `?` for 0, `type 99` for one that is not known."""
+    """`float32` for the number of an element type, `?` for 0, `type 99` for an unknown one."""
     return str(DType(number)) if number in _DTYPES else f"type {number}" if number else "?"
 
 
@@ -201,7 +201,7 @@ def _stored_text(data_type: int, dims: Iterable[int]) -> str:
 
 
 def type_text(type_: TypeProto) -> str:
-    """A declared type as the file has it: `float32[batch, ?, 64]`, `seq(...)`, `[...]` for an unknown rank."""
+    """A declared type as text: `float32[batch, ?, 64]`, `seq(...)`, `[...]` for an unknown rank."""
     match type_.WhichOneof("value"):
         case "tensor_type":
             return _tensor_text(type_.tensor_type)

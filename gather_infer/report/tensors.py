@@ -1,4 +1,4 @@
-"""Tensors as a table and JSON: what makes each of them, and why something of it is not known."""
+"""Tensors as a table and as JSON, each with its producer, its type and the cause of unknown parts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _GAP = 3
 _LEAST = 16
-"""Room for a cause beside the other columns; where there is less, the cells of a row stand below each other."""
+"""Minimum width of the cause column; if there is less, rows are stacked."""
 
 
 def tensors_text(report: TensorsReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer tensors` prints; a verbose one has the nodes too."""
+    """The output of `gather-infer tensors`; a verbose view adds the nodes."""
     columns = [Column("tensor"), Column("operator"), Column("type"), Column("cause")]
     if view.verbose:
         columns.insert(2, Column("node"))
@@ -35,14 +35,14 @@ def tensors_text(report: TensorsReport, view: View = PLAIN) -> list[str]:
 def _cells(row: TensorRow, verbose: bool) -> tuple[str, ...]:
     value = row.value
     if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
-        value = value.with_(values=None)  # the elements of floats say nothing about shapes
+        value = value.with_(values=None)  # float elements do not affect shapes
     node = "" if row.node is None else str(row.node)
     cells = (row.title, row.operator or row.origin, *((node,) if verbose else ()), str(value), row.cause)
     return tuple(map(printable, cells))
 
 
 def _fitted(columns: Sequence[Column], rows: list[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
-    """The rows with causes that are shortened to the room that is left for them, if there is enough."""
+    """The rows, with causes shortened to the remaining width if there is enough."""
     others = range(len(columns) - 1)
     taken = sum(max(len(cell) for cell in (columns[i].heading, *(row[i] for row in rows))) + _GAP for i in others)
     room = max(width - taken, 0)

@@ -1,4 +1,4 @@
-"""Results as text for people: plain lines, fitted to a width, without colour."""
+"""Inferences and summaries as plain text: lines wrapped at a width, without colours."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Belief, Inference
 
 SHOWN = 12
-"""Rows of a list that may be long, before it ends in `... 13 more: --all`."""
+"""Limit of the rows of a list, which then ends in `... 13 more: --all`."""
 
 SHOWN_DEMANDS = 3
-"""Demands on the inputs, before they end in `... 2 more: --constraints`."""
+"""Limit of the constraints on the inputs, which then end in `... 2 more: --constraints`."""
 
 WITH_VERBOSE: Final = ("GI302", "GI310")
-"""Codes of findings that say why a verdict of the table is what it is; they are told by a verbose report."""
+"""Codes of findings that explain a verdict of the table; only a verbose report prints them."""
 
 
 def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer infer` prints; a verbose one has all rows, all constraints and the type of every tensor."""
+    """The output of `gather-infer infer`; a verbose view has all rows, all constraints and the type of every tensor."""
     inference, summary, after = report.inference, report.summary, report.aftermath
     constraints = report.constraints or view.verbose
     every = report.everything or view.verbose
     limit = None if every else SHOWN
     lines = [headline(summary), *signature_text(inference, every=every, width=view.width)]
     if inference.recorded:
-        lines.append(f"  recorded in the file, as declared: {recorded_text(inference.recorded)}")
+        lines.append(f"  persisted in the file: {recorded_text(inference.recorded)}")
     verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
     behind = () if after is None else after.nodes
     if inference.accesses:
@@ -54,7 +54,7 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     assumed = [a for a in inference.assumptions if free_symbols(a.dim).isdisjoint(followed)]
     if assumed:
         rows = [f"{printable(str(a))}: {a.reason}" for a in assumed]
-        lines += ["", "  assumed, --no-assume does without:", *_limited(rows, limit, view.width)]
+        lines += ["", "  assumed (--no-assume disables this):", *_limited(rows, limit, view.width)]
     if inference.believed:
         lines += ["", *_beliefs(inference.believed, view.verbose or constraints)]
     causes = {name: cause for name, cause in inference.causes.items() if name not in followed}
@@ -75,7 +75,7 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
 
 
 def _totals(report: InferenceReport, view: View) -> list[str]:
-    """How many accesses have which verdict, how much is known of the tensors, and what is not for a fault."""
+    """The number of accesses by verdict, the coverage of the types, and the unknowns that a root cause explains."""
     coverage = report.inference.coverage()
     tail = "" if view.seconds is None else f"{view.seconds:.2f} s"
     total = (
@@ -96,7 +96,7 @@ def _aftermath(after: Aftermath) -> str:
     place = printable(f"value {where.value}" if where.node is None else f"node {where.node}")
     subject = f"the {first.severity} {first.code} at {place} leaves"
     if number > 1:
-        subject = f"what is wrong at {number} places, first {first.code} at {place}, leaves"
+        subject = f"{number} findings, first {first.code} at {place}, leave"
     rest = [
         count(n, noun)
         for n, noun in ((len(after.symbols), "generated symbol"), (len(after.assumptions), "assumption"))
@@ -107,8 +107,8 @@ def _aftermath(after: Aftermath) -> str:
 
 
 def _beliefs(beliefs: Sequence[Belief], listed: bool) -> list[str]:
-    """What is taken from the file as it is: how much, and with `listed` all of it."""
-    total = f"  {count(len(beliefs), 'type')} believed as the file declares {'it' if len(beliefs) == 1 else 'them'}"
+    """The number of trusted annotations, or with `listed` all of them."""
+    total = f"  {count(len(beliefs), 'type')} trusted as the file declares {'it' if len(beliefs) == 1 else 'them'}"
     if not listed:
         return [f"{total}: --constraints"]
     return [f"{total}:", *(f"    {printable(str(b))}" for b in beliefs)]
@@ -135,7 +135,7 @@ def _tensors(facts: Mapping[str, Value]) -> list[str]:
 
 
 def _is_demand(constraint: Constraint, inference: Inference) -> bool:
-    """Whether a constraint is about the inputs alone."""
+    """Whether a constraint contains no generated symbols, so that it concerns the inputs only."""
     return not (free_symbols(constraint.left) | free_symbols(constraint.right)) & inference.causes.keys()
 
 
@@ -148,9 +148,9 @@ def _limited(rows: Sequence[str], limit: int | None, width: int | None, option: 
 
 
 def summaries_text(files: Sequence[ModelSummary | Unreadable], view: View = PLAIN) -> list[str]:
-    """What `gather-infer inspect` prints: a property per row, a model per column; nothing of what cannot be read.
+    """The output of `gather-infer inspect`: a row for each property, a column for each readable model.
 
-    A verbose one has also each initializer, a line for every input and output, and the values of the metadata.
+    A verbose view adds each initializer, a line for every input and output, and the values of the metadata.
     """
     summaries = [file for file in files if isinstance(file, ModelSummary)]
     if not summaries:
@@ -197,7 +197,7 @@ def summaries_text(files: Sequence[ModelSummary | Unreadable], view: View = PLAI
 
 
 def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int | None) -> list[str]:
-    if len(columns) == 2:  # one model: nothing to line up, nothing to shorten
+    if len(columns) == 2:  # one model needs no columns
         room = max(len(label) for label, _ in rows)
         lines = [f"  {label:<{room}}   {cell}".rstrip() for label, cell in rows]
         return [columns[1].heading, *(part for line in lines for part in fitted(line, width, " " * (room + 7)))]
@@ -205,7 +205,7 @@ def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], wi
 
 
 def _declared(values: Sequence[tuple[str, str]], every: bool) -> list[str]:
-    """Inputs or outputs as the file declares them; unless `every` is wanted, those that repeat are one line."""
+    """Inputs or outputs as the file declares them, grouped unless `every` is set."""
     rows = [(printable(name), text) for name, text in values]
     if every:
         return [f"{name} {text}" for name, text in rows]

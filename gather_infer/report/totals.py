@@ -1,4 +1,4 @@
-"""What runs over several models come to."""
+"""Totals of inferences of several models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class InferencesReport:
-    """Runs over several models, what is left of them when all are done.
+    """Totals of inferences of several models, printed after the last one.
 
-    errors, warnings   findings of all of them
-    read               how many of the files could be read
-    unread             how many could not
-    models             their objects of JSON, in that form
+    errors, warnings   number of findings in all models
+    read               number of files that could be read
+    unreadable         number of files that could not
+    models             their JSON objects, in that format
     """
 
     errors: int = 0

@@ -1,4 +1,4 @@
-"""A verification as text and JSON."""
+"""Verifications as text and JSON."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from gather_infer.verification.result import Mismatch, Run, Verification
 
 WIDTH = 120
-"""Of lines where the width is not told."""
+"""Width of lines if none is given."""
 
 MAX_SHOWN = 4
-"""Bindings, mismatches and bodies that are shown, unless all are wanted."""
+"""Limit of the printed bindings, mismatches and bodies, unless verbose."""
 
 
 def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
-    """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or what went wrong."""
+    """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or the differences."""
     return [line.replace(GLUE, " ") for line in _lines(found, view)]
 
 
 def verified_lines(found: Verification, view: View) -> list[str]:
-    """The same as a part of a report, in lines of its width."""
+    """`verification_text` as a part of a report, indented and wrapped."""
     lines = [f"  {line}" for line in _lines(found, view)]
     return [part for line in lines for part in fitted(line, view.width or WIDTH, _further(line))]
 
 
 def _further(line: str) -> str:
-    """The indent of what does not fit on the line."""
+    """The indentation of continuation lines."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
 
@@ -41,7 +41,7 @@ def _lines(found: Verification, view: View) -> list[str]:
         outputs = count(len(found.compared), "output")
         lines = [f"verified   {_runs(found)}, {outputs}, {_how(found)}{_bindings(found, view)}"]
         if found.with_elements < len(found.runs):
-            lines.append(f"  with elements: {found.with_elements} of {len(found.runs)}")
+            lines.append(f"  runs with non-empty outputs: {found.with_elements} of {len(found.runs)}")
     else:
         what = found.fault or count(len(found.mismatches), "difference")
         lines = [f"verification failed: {what}"]
@@ -55,16 +55,16 @@ def _lines(found: Verification, view: View) -> list[str]:
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
     if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
-        lines.append(f"  redrawn: {found.redrawn}, the model itself fails there: {found.why_redrawn}")
+        lines.append(f"  redrawn: {found.redrawn}, the original model fails there: {found.why_redrawn}")
     if found.ok and found.compared and found.rtol is None and not found.noise and found.runtime == "onnxruntime":
-        lines.append(f"  bits of onnxruntime {found.version}: the same kernels, its optimizer and packed weights off")
+        lines.append(f"  onnxruntime {found.version}: same kernels, optimizer and weight packing disabled")
     elif found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
     return lines
 
 
 def _untaken(found: Verification, view: View) -> list[str]:
-    """The bodies of which the runs say nothing."""
+    """The bodies that no run covered."""
     if not found.ok:
         return []
     shown = found.untaken if view.verbose else found.untaken[:MAX_SHOWN]
@@ -73,14 +73,14 @@ def _untaken(found: Verification, view: View) -> list[str]:
         node, _, body = label.rpartition("/")
         lines.append(f"  no run {'took' if body.endswith('_branch') else 'entered'} {body} of {printable(node)}")
     if len(shown) < len(found.untaken):
-        lines.append(f"  ... {len(found.untaken) - len(shown)} more that no run came to: --verbose")
+        lines.append(f"  ... {len(found.untaken) - len(shown)} more that no run reached: --verbose")
     return lines
 
 
 def _how(found: Verification) -> str:
-    """What was asked of two results to be the same."""
+    """The criterion by which two results are equal, and the largest error."""
     if found.noise:
-        how = f"within {found.noise:.1g} of the largest element, by which sums of {found.runtime} may be apart"
+        how = f"within {found.noise:.1g} of the largest element, the summation error of {found.runtime}"
         if found.rtol or found.atol:
             how += f", or {_tolerance(found)}"
     elif found.rtol is not None:
@@ -97,7 +97,7 @@ def _tolerance(found: Verification) -> str:
 
 
 def _runs(found: Verification) -> str:
-    """`8 bindings`, `8 runs at 5 bindings` where some have the same sizes, `6 of 8 bindings`."""
+    """`8 bindings`, `8 runs at 5 bindings` if some have the same sizes, `6 of 8 bindings`."""
     is_sized = any(run.binding for run in found.runs)
     is_repeated = is_sized and found.bindings < len(found.runs)
     noun = "binding" if is_sized and not is_repeated else "run"
@@ -111,7 +111,7 @@ def _runs(found: Verification) -> str:
 
 
 def _bindings(found: Verification, view: View) -> str:
-    """The bindings, each once, a few of them."""
+    """The first few distinct bindings."""
     texts = list(dict.fromkeys(str(run).replace(" ", GLUE) for run in found.runs if run.binding))
     shown = texts if view.verbose else texts[:MAX_SHOWN]
     more = ["..."] if len(shown) < len(texts) else []
@@ -119,30 +119,30 @@ def _bindings(found: Verification, view: View) -> str:
 
 
 def verification_json(found: Verification) -> dict[str, Json]:
-    """An object with `schema`."""
+    """The verification as an object with `schema`."""
     return {"schema": SCHEMA, **verification_members(found)}
 
 
 def verification_members(found: Verification) -> dict[str, Json]:
-    """The same as a part of another object."""
+    """The members of the verification, as a part of another object."""
     return {
         "ok": found.ok,
-        "fault": found.fault or None,
-        "wanted": found.wanted,
+        "failure": found.fault or None,
+        "requested_runs": found.wanted,
         "runs": [_run_json(run) for run in found.runs],
-        "redrawn": found.redrawn,
-        "why_redrawn": found.why_redrawn if found.redrawn else None,
-        "compared": [*found.compared],
+        "redraws": found.redrawn,
+        "redraw_reason": found.why_redrawn if found.redrawn else None,
+        "compared_outputs": [*found.compared],
         "skipped": [{"output": name, "reason": reason} for name, reason in found.skipped],
         "mismatches": [_mismatch_json(mismatch) for mismatch in found.mismatches],
         "runtime": found.runtime or None,
         "version": found.version or None,
         "rtol": found.rtol,
         "atol": found.atol,
-        "error": found.error,
-        "noise": found.noise,
-        "first": found.first or None,
-        "untaken": [*found.untaken],
+        "max_error": found.error,
+        "summation_error": found.noise,
+        "first_difference": found.first or None,
+        "uncovered": [*found.untaken],
         "notes": [*found.notes],
     }
 
@@ -150,7 +150,7 @@ def verification_members(found: Verification) -> dict[str, Json]:
 def _run_json(run: Run) -> Json:
     return {
         "binding": dict(run.binding),
-        "numbers": run.numbers,
+        "float_inputs": run.numbers,
         "has_elements": run.has_elements,
         "steps": run.steps,
     }

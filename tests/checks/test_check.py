@@ -140,7 +140,7 @@ def test_inputs_and_outputs_without_a_shape_are_named() -> None:
     result = check(model)
     (found,) = result.warnings
     assert (found.code, found.location.value, result.errors) == ("GI115", "y", ())
-    assert found.detail == ("outputs without a shape: y, z; infer -o declares what is known of it",)
+    assert found.detail == ("outputs without a shape: y, z; infer -o declares the inferred shape",)
     onnx.checker.check_model(gather_infer.infer(model).annotated())
 
     model.graph.input[0].type.tensor_type.ClearField("shape")
@@ -243,7 +243,7 @@ def test_what_the_body_of_an_operator_of_the_specification_demands() -> None:
         "[attend] y = ai.onnx.preview.FlexAttention(q, k, v) }"
     )
     found = {d.code: d for d in check(model, dims=["M=1..16"]).diagnostics}
-    assert found["GI322"].message == "the inputs leave M open, the node works with M = 8 only"
+    assert found["GI322"].message == "M is dynamic in the inputs, but the node requires M = 8"
     assert found["GI501"].location == found["GI322"].location
     assert str(found["GI501"].location).startswith("node attend/MatMul#")
     assert found["GI501"].location.version == 13

@@ -191,7 +191,7 @@ def test_annotations_of_notes_only_where_they_fail() -> None:
 def test_json() -> None:
     found = checks_json(CheckReport([result(), unreadable()], exit_code=3, accepted=2))
     first, second = _objects(found["models"])
-    assert (found["schema"], found["exit_code"], found["accepted"]) == (1, 3, 2)
+    assert (found["schema"], found["exit_code"], found["accepted"]) == (2, 3, 2)
     assert first["accesses"] == {"proved": 1, "conditional": 0, "violated": 1, "undecided": 0}
     assert first["contract"] == [{"text": "seq <= 512", "nodes": "/emb/Add_1"}]
     assert [(m["name"], m["checked"], m["fails"]) for m in (first, second)] == [
@@ -223,7 +223,9 @@ def test_last_lines() -> None:
     assert line.startswith("2 files: 1 error, 1 warning, 3 accepted by the baseline in 1.23 s   ")
     assert line.endswith(" gather-infer explain GI301")
     assert checks_text(CheckReport([result()], Severity.NOTE))[0].startswith("1 error, 1 warning, 1 note ")
-    assert checks_text(CheckReport([clean], outdated=1))[1].startswith("the baseline has 1 finding that is gone")
+    assert checks_text(CheckReport([clean], outdated=1))[1].startswith(
+        "the baseline has 1 finding that no longer occurs"
+    )
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -166,7 +166,7 @@ def children() -> set[int]:
 def test_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="jobs must be 1 or more, is 0"):
         check_many([], jobs=0)
-    with pytest.raises(UsageError, match="dims must be a list of texts"):
+    with pytest.raises(UsageError, match="dims must be a list of strings"):
         check_many([], dims="seq=1")
     local = RuleSet("com.example")
     local.rule("Local")(lambda op: [op.tensor(0)])

@@ -40,7 +40,7 @@ def test_a_truncated_data_file_is_one_finding(tmp_path: Path) -> None:
     data.write_bytes(data.read_bytes()[:100])
     (found,) = check(path).errors
     assert found.code == "GI112" and "are outside" in found.message
-    assert found.detail[-1].startswith("so have ") and "more tensors: " in found.detail[-1]
+    assert found.detail[-1].startswith("also ") and "more tensors: " in found.detail[-1]
     data.unlink()
     (found,) = check(path).errors
     assert "No such file" in found.message
@@ -66,7 +66,7 @@ def test_keys_of_external_data(key: str, runs: bool, severity: str, tmp_path: Pa
         assert runs
     found = check(path).diagnostics
     assert [(d.code, str(d.severity)) for d in found] == ([("GI112", severity)] if severity else [])
-    assert not severity or found[0].detail[-1] == "so have 1 more tensor: w1"
+    assert not severity or found[0].detail[-1] == "also 1 more tensor: w1"
 
 
 NUMBERS = {

@@ -92,7 +92,7 @@ def test_statistics_count_findings_by_code(run: Run) -> None:
 
 def test_what_no_model_has_is_a_mistake(run: Run) -> None:
     result = run("check", "embedding.onnx", "bad.onnx", "--dim", "seq=4", "--dim", "past=2")
-    assert result.stderr == "error: none of the models has an input, or a dim of an input, that is called 'past'\n"
+    assert result.stderr == "error: no model has an input or an input dim with the name 'past'\n"
 
 
 def test_standard_input(run: Run) -> None:
@@ -129,7 +129,7 @@ def test_baselines(run: Run) -> None:
     assert accepted.stdout.splitlines()[-1].startswith("no errors, no warnings, 1 accepted by the baseline in ")
     Path("bad.onnx").write_bytes(embedding().SerializeToString())
     mended = run("check", "bad.onnx", "--baseline", "accepted.json")
-    assert "the baseline has 1 finding that is gone: --write-baseline leaves it out\n" in mended.stdout
+    assert "the baseline has 1 finding that no longer occurs: --write-baseline removes it\n" in mended.stdout
 
 
 def test_rules_in_other_processes(run: Run) -> None:
@@ -304,7 +304,7 @@ def test_lines_of_json_are_those_of_json(slow: list[str], run: Run) -> None:
     found = [json.loads(line) for line in lines.stdout.splitlines()]
     assert [each["name"] for each in found] == slow[:3]
     assert [untimed(each) for each in found] == [
-        {"schema": 1, **untimed(each)} for each in json.loads(whole.stdout)["models"]
+        {"schema": 2, **untimed(each)} for each in json.loads(whole.stdout)["models"]
     ]
 
 

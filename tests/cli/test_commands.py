@@ -125,16 +125,16 @@ def test_nodes_left_alone_are_listed(run: Run) -> None:
 def test_json_of_infer(run: Run) -> None:
     result = run("infer", "embedding.onnx", "--dim", "seq=2..16", "--format", "json")
     found = json.loads(result.stdout)
-    assert found["schema"] == 1
+    assert found["schema"] == 2
     assert found["model"]["opsets"] == {"": 17}
     assert [i["name"] for i in found["inputs"]] == ["ids", "scale"]
     assert found["outputs"][0]["shape"] == ["batch", "seq", 8]
     assert found["tensors"][""]["shape"]["values"] == ["batch", "seq"]
     assert found["tensors"][""]["seq_len"] == {
-        "kind": "tensor", "dtype": "int64", "shape": [], "values": "seq", "span": None,
+        "kind": "tensor", "dtype": "int64", "shape": [], "values": "seq", "value_range": None,
         "producer": "/Gather_len",
     }  # fmt: skip
-    assert found["tensors"][""]["at"]["span"] == [0, "seq - 1"]
+    assert found["tensors"][""]["at"]["value_range"] == [0, "seq - 1"]
     assert next((a["node"], a["axis"]) for a in found["accesses"]) == ("/word/Gather", 0)
     assert found["coverage"]["tensors"] == found["coverage"]["exact"]
     assert [d["code"] for d in found["diagnostics"]] == ["GI203", "GI302"]
@@ -143,7 +143,7 @@ def test_json_of_infer(run: Run) -> None:
 def test_json_of_fold_and_convert(run: Run) -> None:
     folded = json.loads(run("fold", "embedding.onnx", "-o", "out.onnx", "--format", "json").stdout)
     assert (folded["before"]["nodes"], folded["after"]["nodes"]) == (11, 8)
-    assert [d["name"] for d in folded["done"]] == ["widths", "width", "last"]
+    assert [d["name"] for d in folded["applied"]] == ["widths", "width", "last"]
     converted = run("convert", "exported.onnx", "-o", "o.onnx", "--gather-oob", "assume-valid", "--format", "json")
     assert [c["indices"] for c in json.loads(converted.stdout)["converted"]] == ["proved", "assumed"]
 
@@ -153,16 +153,16 @@ def test_json_of_explain(run: Run) -> None:
     assert (found["name"], found["type"]["shape"]) == ("hidden", ["batch", "seq", 8])
     step = found["step"]
     assert (step["op_type"], [o["label"] for o in step["operands"]]) == ("Reshape", ["data", "shape"])
-    assert step["sources"][0]["asked"] == [8, "batch", "seq"]
+    assert step["sources"][0]["relevant"] == [8, "batch", "seq"]
     assert found["unknowns"] == []
     assert json.loads(run("explain", "GI301", "--format", "json").stdout)["severity"] == "error"
 
 
 def test_ops(run: Run) -> None:
     lines = run("ops").stdout.splitlines()
-    assert lines[0].split() == ["ai.onnx", "since", "facts", "from", "values", "spans"]
+    assert lines[0].split() == ["ai.onnx", "since", "facts", "from", "values", "value", "ranges"]
     assert ["Shape", "1,", "15", "built-in", "rule", "yes"] in [line.split() for line in lines]
-    assert re.fullmatch(r"\d+ operators: 4 by the walk, \d+ by a rule of ours, .*", lines[-1])
+    assert re.fullmatch(r"\d+ operators: 4 by the interpreter, \d+ by a built-in rule, .*", lines[-1])
     found = json.loads(run("ops", "GatherND", "--format", "json").stdout)
     first = found["operators"][0]
     assert (first["domain"], [b["since"] for b in first["behaviours"]]) == ("", [11, 12, 13])

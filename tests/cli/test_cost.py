@@ -63,10 +63,10 @@ def test_what_is_left_out_is_named(run: Run) -> None:
     assert result.exit_code == 0
     assert "  macs          at least 0\n" in result.stdout
     assert "    macs of mine.Blur (2 nodes, first Blur#0): mine.Blur has no formula\n" in result.stdout
-    assert "mine.Blur       2   not known" in result.stdout
+    assert "mine.Blur       2   unknown" in result.stdout
     found = json.loads(run("cost", "blur.onnx", "--format", "json").stdout)
     assert found["exact"]["macs"] is False
-    assert {gap["node"] for gap in found["left_out"] if gap["what"] == "macs"} == {"Blur#0", "Blur#1"}
+    assert {gap["node"] for gap in found["unknown_contributions"] if gap["quantity"] == "macs"} == {"Blur#0", "Blur#1"}
 
 
 def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:

@@ -295,12 +295,12 @@ def test_one_fault_is_told_once(columns: int, run: Run) -> None:
     assert "generated symbols:" not in text and "assumed" not in text
     assert sum("[GI" in line for line in lines) == 1
     undecided = sum(v.kind is validate.Kind.UNDECIDED for v in gather_infer.verdicts(inference))
-    assert f", {undecided} behind what is wrong: --all" in told
+    assert f", {undecided} downstream of errors: --all" in told
     everything = wide(run, "infer", "faulty.onnx", "--all")
     assert all(f"    {name}: " in everything for name in inference.causes)
-    found = json.loads(wide(run, "infer", "faulty.onnx", "--format", "json"))["aftermath"]
-    assert [root["location"]["node"] for root in found["roots"]] == ["/gpt2/transformer/Add_1"]
-    assert (found["tensors"], found["symbols"]) == (lost, sorted(inference.causes))
+    found = json.loads(wide(run, "infer", "faulty.onnx", "--format", "json"))["root_causes"]
+    assert [root["location"]["node"] for root in found["diagnostics"]] == ["/gpt2/transformer/Add_1"]
+    assert (found["unknown_tensors"], found["symbols"]) == (lost, sorted(inference.causes))
 
 
 def test_an_operator_without_a_rule_is_a_cause_too(run: Run) -> None:

@@ -73,7 +73,7 @@ def test_objects_are_printed_as_json_and_lines_as_they_are() -> None:
     assert forms.CODE.lines(Form.TEXT, "GI301") == code_text("GI301")
     (text,) = forms.CODE.lines(Form.JSON, "GI301")
     assert json.loads(text) == code_json("GI301")
-    assert text.startswith('{\n "schema": 1,\n "code": "GI301"')
+    assert text.startswith('{\n "schema": 2,\n "code": "GI301"')
 
 
 def test_codes() -> None:
@@ -85,7 +85,7 @@ def test_codes() -> None:
 
 def test_no_summaries_are_no_lines() -> None:
     assert summaries_text([], VERBOSE) == []
-    assert summaries_json([]) == {"schema": 1, "models": []}
+    assert summaries_json([]) == {"schema": 2, "models": []}
 
 
 def test_a_fold() -> None:
@@ -105,7 +105,7 @@ def test_a_fold() -> None:
     assert "    /Gather_width: all inputs are constant" in rewriting_text(report, VERBOSE)
     found = rewriting_json(report)
     assert found["edits"] is None
-    assert _objects(found["done"])[1] == {
+    assert _objects(found["applied"])[1] == {
         "node": "/Gather_width", "op_type": "Gather", "name": "width", "rule": "fold-constants",
         "law": "all inputs are constant", "bytes": 8,
     }  # fmt: skip
@@ -128,7 +128,7 @@ def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
     result = optimize(model)
     assert result.done == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
     shown = rewriting_text(RewriteReport(result))
-    assert "  1 node removed that nothing reads" in shown and "  nothing to do" not in shown
+    assert "  1 node removed as dead code" in shown and "  nothing to do" not in shown
 
 
 def test_many_edits_are_listed_for_those_who_ask() -> None:
@@ -171,8 +171,8 @@ def test_a_conversion() -> None:
     ]
     node = {"op_type": "Gather", "version": 8, "draws": False}
     assert conversion_json(report)["converted"] == [
-        {"node": "constant", **node, "made": ["Cast", "Gather"], "indices": "proved"},
-        {"node": "dynamic", **node, "made": ["Gather"], "indices": "assumed"},
+        {"node": "constant", **node, "operators": ["Cast", "Gather"], "indices": "proved"},
+        {"node": "dynamic", **node, "operators": ["Gather"], "indices": "assumed"},
     ]
 
 
@@ -205,7 +205,7 @@ def test_the_edits_of_a_conversion() -> None:
 
 def test_a_conversion_of_nothing() -> None:
     report = ConversionReport(convert(embedding()))
-    assert conversion_text(report)[0] == "<model>   ONNX, no nodes of OpenVINO"
+    assert conversion_text(report)[0] == "<model>   ONNX, no OpenVINO nodes"
     assert conversion_json(report)["converted"] == []
 
 
@@ -237,24 +237,24 @@ OPERATORS = [
 
 def test_operators() -> None:
     assert operators_text(OPERATORS) == [
-        "ai.onnx   since   facts from                   values   spans",
+        "ai.onnx   since   facts from                   values   value ranges",
         "Twice     1, 7    built-in rule, before onnx   yes",
         "",
-        "com.example   since   facts from                  values        spans",
+        "com.example   since   facts from                  values        value ranges",
         "Run           1       function body, deprecated   as its body   as its body",
         "",
-        "2 operators: 1 by a rule of ours, 1 by their function body",
+        "2 operators: 1 by a built-in rule, 1 by their function body",
     ]
     in_detail = operator_text(OPERATORS)
     assert in_detail == operators_text(OPERATORS, VERBOSE)
     assert in_detail[:5] == [
         "Twice   ai.onnx",
-        "  since 1   onnx infers its element type and rank, and sizes where all of them are numbers.",
+        "  since 1   onnx infers its element type and rank, and its sizes where all of them are static.",
         "            Doubles.",
-        "            Of the elements of the results nothing is known.",
+        "            Elements and value ranges of the results are unknown.",
         "            https://twice",
     ]
-    assert in_detail[5] == "  since 7   A rule of ours infers it, in gather_infer/ops/twice.py."
+    assert in_detail[5] == "  since 7   A built-in rule infers it, in gather_infer/ops/twice.py."
     assert "Run   com.example, deprecated" in in_detail
     twice, _ = _objects(operators_json(OPERATORS)["operators"])
     assert [b["since"] for b in _objects(twice["behaviours"])] == [1, 7]

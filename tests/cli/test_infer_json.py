@@ -98,8 +98,8 @@ def test_verdicts(run: Run) -> None:
 
 
 def test_nothing_is_wrong(run: Run) -> None:
-    assert of(run, "embedding.onnx")["aftermath"] is None
-    assert of(run, "bad.onnx")["aftermath"] == {"roots": [], "tensors": 0, "symbols": []}
+    assert of(run, "embedding.onnx")["root_causes"] is None
+    assert of(run, "bad.onnx")["root_causes"] == {"diagnostics": [], "unknown_tensors": 0, "symbols": []}
 
 
 def test_the_size_of_an_ir_is_not_told(run: Run) -> None:

@@ -51,8 +51,8 @@ def test_an_ir_has_no_ir_version_of_onnx(columns: int, run: Run) -> None:
 def test_json_says_what_a_file_is(command: str, run: Run) -> None:
     both = json.loads(run(command, DECODER, "embedding.onnx", "--format", "json").stdout)["models"]
     ir, model = [each["model"] if command == "infer" else each for each in both]
-    assert (ir["form"], ir["ir_version"], "" in ir["opsets"]) == ("OpenVINO IR v11", None, False)
-    assert (model["form"], model["ir_version"]) == ("ONNX", onnx.load("embedding.onnx").ir_version)
+    assert (ir["format"], ir["ir_version"], "" in ir["opsets"]) == ("OpenVINO IR v11", None, False)
+    assert (model["format"], model["ir_version"]) == ("ONNX", onnx.load("embedding.onnx").ir_version)
 
 
 def test_a_file_that_cannot_be_read_has_an_entry(run: Run) -> None:
@@ -63,6 +63,6 @@ def test_a_file_that_cannot_be_read_has_an_entry(run: Run) -> None:
     assert models[0] == {"name": "missing.onnx", "error": error}
     assert models[1] == json.loads(run("inspect", "embedding.onnx", "--format", "json").stdout)["models"][0]
     lines = run("inspect", "missing.onnx", "embedding.onnx", "--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line) for line in lines] == [{"schema": 1, **each} for each in models]
+    assert [json.loads(line) for line in lines] == [{"schema": 2, **each} for each in models]
     empty = json.loads(run("inspect", "-", "--format", "json", input=b"").stdout)["models"]
     assert [each["name"] for each in empty] == ["<stdin>"]

@@ -43,11 +43,11 @@ def test_files_that_cannot_be_read(run: Run) -> None:
 def test_files_that_cannot_be_read_have_an_entry(run: Run) -> None:
     """Where it was named, in both forms; the others are what they are alone."""
     alone = json.loads(run("infer", "embedding.onnx", "--format", "json").stdout)
-    missing = {"schema": 1, "model": {"name": "missing.onnx"}, "error": "missing.onnx: No such file or directory"}
+    missing = {"schema": 2, "model": {"name": "missing.onnx"}, "error": "missing.onnx: No such file or directory"}
     for order in (["missing.onnx", "embedding.onnx"], ["embedding.onnx", "missing.onnx"]):
         expected = [missing if name == "missing.onnx" else alone for name in order]
         result = run("infer", *order, "--format", "json")
-        assert (result.exit_code, json.loads(result.stdout)) == (3, {"schema": 1, "models": expected})
+        assert (result.exit_code, json.loads(result.stdout)) == (3, {"schema": 2, "models": expected})
         lines = run("infer", *order, "--format", "jsonl").stdout.splitlines()
         assert [json.loads(line) for line in lines] == expected
 
@@ -62,7 +62,7 @@ def test_json_of_many(run: Run) -> None:
     """The objects are those of each model alone."""
     alone = [json.loads(run("infer", model, "--format", "json").stdout) for model in THREE]
     together = json.loads(run("infer", *THREE, "--format", "json").stdout)
-    assert together == {"schema": 1, "models": alone}
+    assert together == {"schema": 2, "models": alone}
     lines = run("infer", *THREE, "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line) for line in lines] == alone
     (line,) = run("infer", "bad.onnx", "--format", "jsonl").stdout.splitlines()
@@ -82,7 +82,7 @@ def test_what_is_said_holds_of_those_that_have_such_names(run: Run) -> None:
     result = run("infer", "embedding.onnx", "many.onnx", "--dim", "sec=3")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (
         2,
-        "error: none of the models has an input, or a dim of an input, that is called 'sec'",
+        "error: no model has an input or an input dim with the name 'sec'",
     )
 
 

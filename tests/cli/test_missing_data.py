@@ -68,7 +68,7 @@ def test_what_is_unknown_for_missing_numbers_is_counted(run: Run, missing: onnx.
     text = run("infer", "missing.onnx").stdout
     inference = gather_infer.infer("missing.onnx")
     lost = inference.coverage().tensors - inference.coverage().exact
-    assert f", leaves {lost} tensors unknown, with {len(inference.causes)} generated symbols" in text
+    assert f", leave {lost} tensors unknown, with {len(inference.causes)} generated symbols" in text
     assert "\n  generated symbols:" not in text
     found = json.loads(run("check", "missing.onnx", "--format", "json").stdout)["models"][0]
     assert (found["checked"], {d["code"] for d in found["diagnostics"] if d["severity"] == "error"}) == (

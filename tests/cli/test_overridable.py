@@ -24,7 +24,7 @@ TOLD = {
     # command: (further arguments, what is said without the option, what with it)
     "infer": ([], "float32[N, topk_0]", "float32[N, 2]"),
     "check": ([], "GI119", "1 warning in"),
-    "contract": ([], "topk_0 <= 12 depends on data", "no line: whatever"),
+    "contract": ([], "topk_0 <= 12 depends on data", "no line: for all inputs"),
     "cost": ([], "topk_0", "in N\n"),
     "explain": (["z"], f"known with {OPTION}", "float32[N, 2]"),
     "tensors": (["z"], "float32[N, topk_0]", "float32[N, 2]"),

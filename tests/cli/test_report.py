@@ -154,32 +154,32 @@ def test_names_cannot_steer_the_terminal() -> None:
 TYPES: dict[str, tuple[Value | None, Any]] = {
     "unknown": (None, {"kind": "unknown"}),
     "nothing known": (
-        SymbolicTensor(), {"kind": "tensor", "dtype": None, "shape": None, "values": None, "span": None},
+        SymbolicTensor(), {"kind": "tensor", "dtype": None, "shape": None, "values": None, "value_range": None},
     ),
     "scalar": (
         SymbolicTensor(DType.INT64, (), make_values(N - 1)),
-        {"kind": "tensor", "dtype": "int64", "shape": [], "values": "N - 1", "span": None},
+        {"kind": "tensor", "dtype": "int64", "shape": [], "values": "N - 1", "value_range": None},
     ),
     "span": (
         SymbolicTensor(DType.INT64, (N,), span=Span(0, N - 1)),
-        {"kind": "tensor", "dtype": "int64", "shape": ["N"], "values": None, "span": [0, "N - 1"]},
+        {"kind": "tensor", "dtype": "int64", "shape": ["N"], "values": None, "value_range": [0, "N - 1"]},
     ),
     "open span": (
         SymbolicTensor(DType.INT64, (2,), span=Span(None, 5)),
-        {"kind": "tensor", "dtype": "int64", "shape": [2], "values": None, "span": [None, 5]},
+        {"kind": "tensor", "dtype": "int64", "shape": [2], "values": None, "value_range": [None, 5]},
     ),
     "floats": (
         SymbolicTensor(DType.FLOAT32, (2, 2), make_values([float("nan"), float("-inf"), -0.0, None], (2, 2))),
-        {"kind": "tensor", "dtype": "float32", "shape": [2, 2], "span": None,
+        {"kind": "tensor", "dtype": "float32", "shape": [2, 2], "value_range": None,
          "values": [[{"float": "nan"}, {"float": "-inf"}], [-0.0, None]]},
     ),
     "booleans": (
         SymbolicTensor(DType.BOOL, (2,), make_values([True, None])),
-        {"kind": "tensor", "dtype": "bool", "shape": [2], "values": [True, None], "span": None},
+        {"kind": "tensor", "dtype": "bool", "shape": [2], "values": [True, None], "value_range": None},
     ),
     "no elements": (
         SymbolicTensor(DType.INT64, (0, 2), np.empty((0, 2), dtype=object)),
-        {"kind": "tensor", "dtype": "int64", "shape": [0, 2], "values": [], "span": None},
+        {"kind": "tensor", "dtype": "int64", "shape": [0, 2], "values": [], "value_range": None},
     ),
     "sequence": (
         SequenceType(SparseTensor(DType.INT8, (N,)), 3),
@@ -226,7 +226,7 @@ def test_what_a_run_may_hold() -> None:
     assert "\n  holds in every run that does not fail:\n    N <= 512 (node /Add)\n" in text
     held: Any = inference_json(report)
     assert held["assumptions"] == [
-        {"dim": "N", "least": 1, "most": None, "node": "/Reshape", "reason": "an entry of 0 copies"}
+        {"dim": "N", "lower": 1, "upper": None, "node": "/Reshape", "reason": "an entry of 0 copies"}
     ]
     assert held["constraints"] == [{"left": "N", "relation": "<=", "right": 512, "node": "/Add"}]
     assert list(held["causes"]) == ["nonzero_0"]

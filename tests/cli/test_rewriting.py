@@ -26,7 +26,7 @@ def test_folded_floats(run: Run) -> None:
     told = run("fold", "floats.onnx", "-o", "out.onnx", "--fold-floats", "--verify", "2")
     assert told.exit_code == 0
     assert "evaluated by onnxruntime 1." in told.stdout and ": Exp#0, Sin#1, MatMul#2\n" in told.stdout
-    assert "outputs may be apart by 1e-05, relative to max(1, |original|)\n" in told.stdout
+    assert "outputs may differ by 1e-05, relative to max(1, |original|)\n" in told.stdout
     assert "1 output, within 1e-05" in told.stdout
     assert [node.op_type for node in onnx.load("out.onnx").graph.node] == ["Add"]
     plain = run("fold", "floats.onnx", "-o", "plain.onnx", "--verify", "2")

@@ -76,7 +76,7 @@ def test_an_operator_on_a_terminal(columns: int, run: Run) -> None:
     code, text = shown(columns, "ops", "Gather")
     assert code == 0
     assert all(len(line) <= columns for line in text.split("\n") if "https://" not in line)
-    assert "Elements of the results and their bounds are known" in text
+    assert "Elements and value ranges of the results are known" in text
 
 
 def test_text_json_and_python_tell_the_same(run: Run) -> None:
@@ -104,15 +104,15 @@ def test_of_many_explanations_the_first_are_told(run: Run) -> None:
     assert first.endswith("\n\n... 6 more tensors: --all\n")
     assert every.startswith(first.removesuffix("... 6 more tensors: --all\n"))
     told = json.loads(run("explain", DETECTOR, "--unknown", "--depth", "0", "--format", "json").stdout)
-    assert (len(told["explanations"]), told["more"]) == (12, 6)
+    assert (len(told["explanations"]), told["omitted"]) == (12, 6)
 
 
 def test_one_explanation_is_an_object_and_several_are_a_list(run: Run) -> None:
     one = json.loads(run("explain", "embedding.onnx", "seq", "--format", "json").stdout)
-    assert (one["symbol"], one["least"], one["most"]) == ("seq", 0, None)
-    assert [limit["text"] for limit in one["limits"]] == ["seq <= 16"]
+    assert (one["symbol"], one["lower"], one["upper"]) == ("seq", 0, None)
+    assert [limit["text"] for limit in one["contract_lines"]] == ["seq <= 16"]
     none = json.loads(run("explain", "embedding.onnx", "--unknown", "--format", "json").stdout)
-    assert none == {"schema": 1, "explanations": [], "more": 0}
+    assert none == {"schema": 2, "explanations": [], "omitted": 0}
 
 
 def test_of_the_names_that_there_are_those_of_the_interface_come_first(run: Run) -> None:

@@ -27,10 +27,10 @@ def test_infer_writes_value_info(run: Run) -> None:
     result = run("infer", "embedding.onnx", "-o", "out.onnx", "--dim", "seq=1..16", "--dim", "batch=2")
     assert result.stderr == "wrote out.onnx\n"
     assert "    in   ids      [batch, seq] -> [2, seq]\n" in result.stdout
-    assert "  recorded in the metadata: seq=1..16\n" in result.stdout
+    assert "  persisted in the metadata: seq=1..16\n" in result.stdout
     again = run("infer", "out.onnx").stdout
     assert "  in   ids      int64[2, seq]\n" in again
-    assert "  recorded in the file, as declared: seq=1..16\n" in again
+    assert "  persisted in the file: seq=1..16\n" in again
 
 
 def test_in_place(run: Run) -> None:

@@ -30,7 +30,7 @@ KINDS = (
     *("", "", "element", "element", "end", "axis", "ragged"),
     *("type", "rank", "missing", "more", "none", "float", "empty"),
 )
-ROWS = "the rows of an array are of one length"
+ROWS = "the rows of an array have the same length"
 
 
 def contracts() -> Iterator[tuple[str, Contract]]:

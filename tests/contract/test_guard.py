@@ -156,7 +156,7 @@ def test_the_schema_says_what_it_can(case: str) -> None:
 def test_the_schema_describes_what_it_cannot_say() -> None:
     assert request_schema(BERT)["description"] == (
         "not checked by this schema: mask.0 == ids.0; mask.1 == ids.1; types.0 == ids.0; types.1 == ids.1; "
-        "the rows of an array are of one length"
+        "the rows of an array have the same length"
     )
     mixed = request_schema(MIXED)
     assert "past + seq <= 12" in mixed["description"]

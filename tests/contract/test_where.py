@@ -95,7 +95,7 @@ def test_what_a_person_reads() -> None:
         "    n >= 2             tight       …/a/stft/Conv",
         "    m >= 3 or n >= 3   tight       …/b/stft/Conv and 1 more node",
         "  and 1 limit of 10^9 or more: -v",
-        "  not in it, a run may fail there all the same:",
+        "  open, a run may still fail there:",
         "    norm.0 and 24 more nodes: the requirements of Norm are unknown",
         "    in then_branch of If_1, where n >= 5; in body of …/b/c:",
         "      …/y/z: k == 1",
@@ -123,14 +123,14 @@ def test_reasons_are_wrapped() -> None:
 def test_a_contract_of_no_line_says_so_in_words() -> None:
     nothing = Contract("nothing.onnx", MANY.inputs, ())
     assert text(nothing)[1:] == [
-        "  no line: whatever the inputs hold, no index is out of bounds and no shapes clash",
+        "  no line: for all inputs, no index is out of bounds and no shapes clash",
         "",
         "no lines",
     ]
     only = Contract("only.onnx", MANY.inputs, (), (dims("n >= 1"),))
     assert text(only)[1:] == [
         "  not empty: n",
-        "  no other line: whatever the inputs hold, no index is out of bounds and no shapes clash",
+        "  no other line: for all inputs, no index is out of bounds and no shapes clash",
         "",
         "only sizes that must not be 0",
     ]

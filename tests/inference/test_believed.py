@@ -93,21 +93,21 @@ def test_bodies_that_are_tried_more_than_once_list_it_once(kind: str) -> None:
 def test_reports() -> None:
     inference = infer(BELIEVING)
     summary = summarize(BELIEVING, name="m.onnx", nbytes=0, is_gather=is_gather)
-    assert "  1 type believed as the file declares it: --constraints" in inference_text(
+    assert "  1 type trusted as the file declares it: --constraints" in inference_text(
         InferenceReport(inference, summary)
     )
     listed = inference_text(InferenceReport(inference, summary, constraints=True))
-    assert listed[listed.index("  1 type believed as the file declares it:") + 1] == (
+    assert listed[listed.index("  1 type trusted as the file declares it:") + 1] == (
         "    z is float32[k, 3] (node Mystery#0)"
     )
     written: Any = inference_json(InferenceReport(inference, summary))
-    (found,) = written["believed"]
+    (found,) = written["trusted_annotations"]
     assert (found["name"], found["scope"], found["node"], found["shape"]) == ("z", "", "Mystery#0", ["k", 3])
     why = explain(BELIEVING, "y")
     assert [b.value for b in why.believed] == ["z"]
     assert "    z is float32[k, 3] (node Mystery#0)" in explanation_text(ExplanationReport(why, "m.onnx"))
     explained: Any = explanation_json(ExplanationReport(why, "m.onnx"))
-    assert len(explained["believed"]) == 1
+    assert len(explained["trusted_annotations"]) == 1
     assert explain(UNKNOWN, "y").believed == ()
 
 

@@ -136,9 +136,9 @@ def test_outputs_come_first_among_the_names_that_there_are() -> None:
 UNKNOWN_NAMES = {
     # name: message
     "yy": "did you mean 'y'?",
-    "reshape": "no tensor 'reshape'; the node of that name makes 'y'",
+    "reshape": "no tensor 'reshape'; the node of that name produces 'y'",
     "loop/body/nxt": "did you mean 'loop/body/next'?",
-    "branch/then_branch/flip": "the node of that name makes 'branch/then_branch/t'",
+    "branch/then_branch/flip": "the node of that name produces 'branch/then_branch/t'",
 }
 
 
@@ -202,13 +202,13 @@ def test_sizes_that_are_needed_together() -> None:
 
 def test_what_only_a_run_tells() -> None:
     (unknown,) = (u for u in explain(DERIVED, "z").unknowns if u.symbol == "nonzero_0")
-    assert unknown.remedies == ("only a run tells: it depends on the elements of y",)
+    assert unknown.remedies == ("only known at run time: it depends on the elements of y",)
 
 
 def test_a_run_tells_the_elements_that_are_a_shape() -> None:
     proto = model("(float x, bool[n] mask) => (y) { m = Cast <to = 7> (mask) k = ReduceSum (m) y = Expand (x, k) }")
     (unknown,) = explain(proto, "y").unknowns
-    assert unknown.remedies == ("only a run tells: it depends on the elements of k",)
+    assert unknown.remedies == ("only known at run time: it depends on the elements of k",)
 
 
 SHIFT = """(float[batch, 4, seq, 8] q) => (y)
@@ -290,14 +290,14 @@ def test_names_that_no_option_can_say_are_not_tried() -> None:
     proto = model("(float[n, m] x) => (y) { y = Squeeze (x) }")
     for axis, text in enumerate(("a=b", "n ")):
         proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = text
-    assert explain(proto, "y").remedies == ("only a run tells: it depends on the elements of x",)
+    assert explain(proto, "y").remedies == ("only known at run time: it depends on the elements of x",)
 
 
 def test_a_rank_that_only_a_run_tells() -> None:
     proto = model("(float[n] x) => (y) { s = NonZero (x) t = Squeeze (s) y = Identity (t) }")
     found = explain(proto, "y")
     assert found.lost is not None and found.lost.op_type == "Squeeze"
-    assert found.remedies == ("only a run tells: it depends on the elements of s",)
+    assert found.remedies == ("only known at run time: it depends on the elements of s",)
 
 
 def test_a_branch_of_a_fixture() -> None:
@@ -325,7 +325,7 @@ SUM = model("""(float[a, b] x) => (float[P] y) <int64[1] one = {1}, int64[1] zer
 
 def test_that_another_summand_is_known_is_no_remedy() -> None:
     data, target = explain(SUM, "y", assume=False).unknowns
-    assert data.remedies == ("only a run tells: it depends on the elements of x",)
+    assert data.remedies == ("only known at run time: it depends on the elements of x",)
     assert target.remedies == ("--dim a=1..", "the assumption: without --no-assume")
     (left,) = explain(SUM, "y", assume=False, dims=["a=1.."]).unknowns
     assert (data.symbol, left.symbol) == ("nonzero_0", "nonzero_0")
@@ -389,4 +389,4 @@ def test_what_an_error_hides_is_not_said_to_depend_on_a_run() -> None:
     )
     found = explain(broken, "z")
     assert (found.lost, found.remedies, [d.code for d in found.findings]) == (None, (), ["GI212"])
-    assert "only a run tells" not in str(found) and "error[GI212]" in str(found)
+    assert "only known at run time" not in str(found) and "error[GI212]" in str(found)

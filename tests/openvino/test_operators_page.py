@@ -77,7 +77,7 @@ def test_ops_knows_what_is_lowered() -> None:
     assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}
 
 
-SENTENCE = re.compile(r"(It is converted so: .+|[A-Z`(].*|\w+ = .+|\w+_\w+, .+)\.")
+SENTENCE = re.compile(r"(Conversion: .+|[A-Z`(].*|\w+ = .+|\w+_\w+, .+)\.")
 """A sentence; one about an attribute or an output begins with its name."""
 
 
@@ -90,14 +90,14 @@ def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
 
 
 SAID = {
-    "MVN": "It is converted so: ReduceMean, Sub and Div over the axes of an input.",
-    "Abs": "It is converted so: Abs.",
-    "AdaptiveMaxPool": "It is converted so: Gather of every window, then ArgMax and GatherElements.",
+    "MVN": "Conversion: ReduceMean, Sub and Div over the axes of an input.",
+    "Abs": "Conversion: Abs.",
+    "AdaptiveMaxPool": "Conversion: Gather of every window, then ArgMax and GatherElements.",
 }
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_what_a_lowering_says_begins_behind_its_page(name: str) -> None:
     (operator,) = (each for each in operators() if each.name == f"openvino.{name}")
-    told = [line[12:] for line in operator_text([operator]) if "It is converted so" in line]
+    told = [line[12:] for line in operator_text([operator]) if "Conversion: " in line]
     assert told[-1:] == ([SAID[name]] if SAID[name] else [])

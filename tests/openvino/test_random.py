@@ -182,7 +182,7 @@ def test_the_report_names_the_nodes(tmp_path: Path, run: Run) -> None:
     path = noisy(tmp_path, plain=True)
     out = ["-o", str(tmp_path / "m.onnx"), "--random", "onnx"]
     told = run("convert", str(path), *out)
-    assert "random numbers by ONNX's generators, others than OpenVINO's: 1 (draw)" in told.stdout
+    assert "random numbers from ONNX's generators, which differ from OpenVINO's: 1 (draw)" in told.stdout
     found = json.loads(run("convert", str(path), *out, "--format", "json").stdout)
     assert [one["node"] for one in found["converted"] if one["draws"]] == ["draw"]
     assert [str(one.node) for one in convert(path, random="onnx").converted if one.draws] == ["draw"]

@@ -34,7 +34,7 @@ def test_what_the_first_run_feeds(tmp_path: Path) -> None:
     code, output = run_command(f"gather-infer convert {path} -o {tmp_path / 'out.onnx'}")
     assert code == 0, output
     assert [line for line in output.splitlines() if "state" in line] == [
-        "  state as inputs and outputs, with the initial value as default: held -> held_out",
-        "  state as inputs and outputs, first fed with zeros: bare -> bare_out",
+        "  state as inputs and outputs, initial value as default: held -> held_out",
+        "  state as inputs and outputs, zeros in the first run: bare -> bare_out",
         "  state that is never read, as outputs: log_out",
     ]

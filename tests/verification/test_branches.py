@@ -110,7 +110,7 @@ def test_a_branch_that_no_run_takes_is_told() -> None:
     found = verified(proto, model(RARE.replace("p = Neg(x)", "p = Abs(x)")), 8)
     assert found.ok and found.untaken == ("If#2/then_branch",)
     assert "  no run took then_branch of If#2" in VERIFICATION.lines(Form.TEXT, found)
-    assert json.loads("\n".join(VERIFICATION.lines(Form.JSON, found)))["untaken"] == ["If#2/then_branch"]
+    assert json.loads("\n".join(VERIFICATION.lines(Form.JSON, found)))["uncovered"] == ["If#2/then_branch"]
     assert verified(proto, proto, 2).untaken == ("If#2/then_branch",)
 
 
@@ -133,7 +133,7 @@ def test_many_are_counted() -> None:
     found = Verification(1, (Run((), "finite"),), compared=("y",), untaken=labels)
     lines = VERIFICATION.lines(Form.TEXT, found)
     assert "  no run took then_branch of If_0" in lines and "  no run entered body of Loop_2" in lines
-    assert "  ... 2 more that no run came to: --verbose" in lines
+    assert "  ... 2 more that no run reached: --verbose" in lines
     assert "  no run entered body of Loop_4" in VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
 
 

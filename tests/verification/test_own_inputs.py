@@ -130,8 +130,8 @@ def test_commands(command: list[str], run: Command) -> None:
     result = run(*told, "--format", "json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["verification"]
-    assert found["ok"] and found["wanted"] == 0 and found["rtol"] == 1e-6 and found["atol"] == 0
-    assert [each["numbers"] for each in found["runs"]] == ["as in the file"]
+    assert found["ok"] and found["requested_runs"] == 0 and found["rtol"] == 1e-6 and found["atol"] == 0
+    assert [each["float_inputs"] for each in found["runs"]] == ["as in the file"]
     assert "within 1e-06 * |original|" in run(*told).stdout
 
 

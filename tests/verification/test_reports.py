@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {
     "runtime": "onnxruntime",
     "version": "1.31.1",
 }
-BITS = "  bits of onnxruntime 1.31.1: the same kernels, its optimizer and packed weights off"
+BITS = "  onnxruntime 1.31.1: same kernels, optimizer and weight packing disabled"
 BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS]),
@@ -41,15 +41,19 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "sums in any order": (
         {"noise": 2e-6, "error": 0.0, "runtime": "onnx's reference evaluator", "notes": ("onnxruntime is not there",)},
         [
-            "verified   2 bindings, 2 outputs, within 2e-06 of the largest element, by which sums of onnx's reference "
-            f"evaluator may be apart, largest error 0    {BINDINGS}",
+            "verified   2 bindings, 2 outputs, within 2e-06 of the largest element, the summation error of onnx's "
+            f"reference evaluator, largest error 0    {BINDINGS}",
             "  onnxruntime is not there",
             "  run by onnx's reference evaluator 1.31.1",
         ],
     ),
     "a run without elements": (
         {"runs": (RUNS[0], Run(RUNS[1].binding, "finite", has_elements=False))},
-        [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", "  with elements: 1 of 2", BITS],
+        [
+            f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
+            "  runs with non-empty outputs: 1 of 2",
+            BITS,
+        ],
     ),
     "steps": (
         {"runs": tuple(Run(run.binding, "finite", steps=3) for run in RUNS)},
@@ -75,7 +79,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
         [
             f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
-            "  redrawn: 9, the model itself fails there: no luck",
+            "  redrawn: 9, the original model fails there: no luck",
             BITS,
         ],
     ),
@@ -124,7 +128,7 @@ def test_all_of_it() -> None:
     lines = VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
     assert lines.count("  no") == 6
     assert lines[-2:] == [
-        "  redrawn: 1, the model itself fails there: no luck",
+        "  redrawn: 1, the original model fails there: no luck",
         "  run by onnxruntime 1.31.1",
     ]
 
@@ -132,10 +136,10 @@ def test_all_of_it() -> None:
 def test_json() -> None:
     changes = CASES["a difference"][0]
     found = json.loads("\n".join(VERIFICATION.lines(Form.JSON, Verification(**{**GOOD, **changes}))))
-    assert found["ok"] is False and found["fault"] is None and found["schema"] == 1
+    assert found["ok"] is False and found["failure"] is None and found["schema"] == 2
     assert found["runs"][0] == {
         "binding": {"batch": 2, "seq": 3},
-        "numbers": "finite",
+        "float_inputs": "finite",
         "has_elements": True,
         "steps": 1,
     }

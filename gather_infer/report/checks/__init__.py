@@ -1,1 +1,1 @@
-"""Checks, a module for each form."""
+"""Output formats of `gather-infer check`, a module for each."""

@@ -1,4 +1,4 @@
-"""Files as other programs want them named."""
+"""File names for other programs: relative paths and URIs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 
 def file_of(model: str) -> str:
-    """The file from the current directory, where it is below it; what is no file, `<stdin>`, keeps its name."""
+    """The path relative to the current directory, absolute if it is outside; `<stdin>` stays as it is."""
     if model.startswith("<"):
         return model
     name = os.path.relpath(model) if os.path.isabs(model) else os.path.normpath(model)
@@ -16,7 +16,7 @@ def file_of(model: str) -> str:
 
 
 def uri_of(model: str) -> str:
-    """The same as a relative reference, or as a `file:` URI (RFC 3986)."""
+    """The path as a relative reference, or as a `file:` URI if it is absolute (RFC 3986)."""
     name = file_of(model)
     if os.path.isabs(name):
         return PurePath(name).as_uri()

@@ -1,4 +1,4 @@
-"""Checks as workflow commands of GitHub Actions: each finding becomes an annotation of the run.
+"""Findings as workflow commands of GitHub Actions, which become annotations of the run.
 
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions
 """
@@ -14,14 +14,14 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def check_github(report: FileReport) -> list[str]:
-    """A line per finding of one file; notes only where they fail the run: GitHub shows ten of a kind at most."""
+    """A line for each finding; notes only with `--fail-on note`, because GitHub shows ten annotations of a kind."""
     result = report.result
     shown = (d for d in result.diagnostics if d.severity is not Severity.NOTE or reaches(d.severity, report.fail_on))
     return [_command(finding, result) for finding in shown]
 
 
 def checks_github(report: CheckReport) -> list[str]:
-    """Nothing is left to say at the end."""
+    """No lines: `check_github` has printed all findings."""
     return []
 
 

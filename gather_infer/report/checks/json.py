@@ -1,4 +1,4 @@
-"""Checks as JSON; docs/json.md describes it."""
+"""Findings as JSON; docs/json.md describes the schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 
 
 def checks_json(report: CheckReport) -> dict[str, Json]:
-    """All findings of all files; `fails` says which of them weigh enough."""
+    """All findings of all files; `fails` marks the files that fail the run."""
     return {
         "schema": SCHEMA,
         "exit_code": report.exit_code,
@@ -30,12 +30,12 @@ def _statistics(report: CheckReport) -> list[Json]:
 
 
 def check_jsonl(report: FileReport) -> list[str]:
-    """All findings of one file, on a line."""
+    """All findings of one file, on one line."""
     return [json.dumps({"schema": SCHEMA, **_result_json(report.result, report.fail_on)}, allow_nan=False)]
 
 
 def checks_jsonl(report: CheckReport) -> list[str]:
-    """Nothing is left to say at the end."""
+    """No lines: `check_jsonl` has printed all files."""
     return []
 
 

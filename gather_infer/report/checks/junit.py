@@ -1,7 +1,7 @@
-"""Checks as JUnit XML, which the test reports of CI systems read.
+"""Findings as JUnit XML, which CI systems show in their test reports.
 
-A file is a test suite. Each finding that fails the run is a test case of its own, so that one that is new shows up
-beside those that were there; a file without any has one case that passes. What weighs less is output of the suite.
+Each file is a test suite. Each finding that fails the run is a test case, so that CI reports new ones separately; a
+file without such findings has one passing case. Other findings go to the output of the suite.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.report.forms import CheckReport
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not have."""
+"""Characters that XML 1.0 does not allow."""
 
 
 def checks_junit(report: CheckReport) -> list[str]:
-    """The lines of the file."""
+    """The lines of the XML file."""
     root = ElementTree.Element("testsuites", name="gather-infer check")
     suites = [_suite(result, report.fail_on) for result in report.results]
     root.extend(suites)
@@ -56,7 +56,7 @@ def _suite(result: CheckResult, fail_on: Severity) -> ElementTree.Element:
 
 
 def _name(finding: Diagnostic) -> str:
-    """The same for the same finding, run by run."""
+    """The name of the test case, which is the same in every run that has the finding."""
     return _legal(f"{finding.code} {finding.location}")
 
 

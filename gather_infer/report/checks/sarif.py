@@ -1,4 +1,4 @@
-"""Checks as SARIF 2.1.0, which code scanning reads (https://docs.oasis-open.org/sarif/sarif/v2.1.0/)."""
+"""Findings as SARIF 2.1.0, for code scanning tools (https://docs.oasis-open.org/sarif/sarif/v2.1.0/)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA_URI = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def checks_sarif(report: CheckReport) -> dict[str, Json]:
-    """One run with all files; its rules are the codes that were found."""
+    """One SARIF run with all files; its rules are the codes of the findings."""
     used = {finding.code for result in report.results for finding in result.diagnostics}
     codes = [code for code in CODES if code in used]
     positions = {code: position for position, code in enumerate(codes)}
@@ -71,7 +71,7 @@ def _result(finding: Diagnostic, rule: int, result: CheckResult, artifact: int) 
     where = finding.location
     physical: dict[str, Json] = {
         "artifactLocation": {"uri": uri_of(result.model), "index": artifact},
-        # a model has no lines; viewers that ask for one are shown the file
+        # a model has no lines, but some viewers require a region
         "region": {"startLine": 1, "startColumn": 1},
     }
     location: dict[str, Json] = {"physicalLocation": physical, "message": {"text": str(where)}}
@@ -89,7 +89,7 @@ def _result(finding: Diagnostic, rule: int, result: CheckResult, artifact: int) 
 
 
 def _logical(finding: Diagnostic) -> list[Json]:
-    """The node by its path through subgraphs and functions, and the value."""
+    """Logical locations: the path of the node through subgraphs and functions, and the value."""
     where = finding.location
     found: list[Json] = []
     path = where.graph if where.node is None else str(where.node)
@@ -105,5 +105,5 @@ def _logical(finding: Diagnostic) -> list[Json]:
 
 
 def _level(severity: Severity) -> str:
-    """SARIF has the same three."""
+    """The SARIF level; SARIF has the same three names."""
     return str(severity)

@@ -1,4 +1,4 @@
-"""How often each code was found, in how many files."""
+"""Number of findings and files for each code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ORDER = list(Severity)
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """A code that was found `findings` times with one severity, in `files` files."""
+    """The number of findings with a code and severity, and the number of files that have them."""
 
     code: str
     severity: Severity
@@ -28,7 +28,7 @@ class CodeCount:
 
 
 def statistics_of(results: Iterable[CheckResult]) -> list[CodeCount]:
-    """A row per code and severity: the heaviest first, then the most frequent."""
+    """A row for each code and severity, by descending severity, then by frequency."""
     findings: Counter[tuple[str, Severity]] = Counter()
     files: Counter[tuple[str, Severity]] = Counter()
     for result in results:

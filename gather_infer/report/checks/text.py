@@ -1,4 +1,4 @@
-"""Checks as text: the findings of each file, then what all files come to."""
+"""Findings as text: those of each file, then the totals."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gather_infer.report.layout import count, fitted, printable
 
 
 def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
-    """What `gather-infer check` prints of one file; of several a line of each, and its findings.
+    """The output of `gather-infer check` for one file: findings, then the contract, or a summary line of several files.
 
-    A verbose one has the notes, and the contract of each.
+    A verbose view adds notes, and the contract of each file.
     """
     result = report.result
     name = printable(result.model)
@@ -57,13 +57,15 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
         else:
             lines.append(f"  {hint}")
     if report.outdated:
-        many, verb, them = ("findings", "are", "them") if report.outdated > 1 else ("finding", "is", "it")
-        lines.append(f"the baseline has {report.outdated} {many} that {verb} gone: --write-baseline leaves {them} out")
+        many, verb, them = ("findings", "occur", "them") if report.outdated > 1 else ("finding", "occurs", "it")
+        lines.append(
+            f"the baseline has {report.outdated} {many} that no longer {verb}: --write-baseline removes {them}"
+        )
     return [*rows, *lines]
 
 
 def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:
-    """`0 <= input_ids < 30522   /emb/word/Gather`: the nodes in a column of their own, or below where it is narrow."""
+    """`0 <= input_ids < 30522   /emb/word/Gather`: nodes in a second column, or below if they do not fit."""
     rows = [(printable(text), printable(nodes)) for text, nodes in contract]
     room = min(max(len(text) for text, _ in rows), 44)
     for text, nodes in rows:
