@@ -17,7 +17,7 @@ from gather_infer.checks.result import CheckResult, Key, key_of
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import ModelWriteError, UsageError
 
-VERSION: Final = 1
+SCHEMA: Final = 2
 
 _MEMBERS = ("model", "code", "op_type", "node", "value")
 
@@ -43,8 +43,8 @@ class Baseline:
             raise UsageError(f"baseline {path}: {error.strerror}") from error
         except ValueError as error:
             raise UsageError(f"baseline {path}: not JSON: {error}") from error
-        if not isinstance(found, dict) or found.get("version") != VERSION:
-            raise UsageError(f"baseline {path}: must be an object with version {VERSION}")
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise UsageError(f"baseline {path}: must be an object with schema {SCHEMA}")
         try:
             entries = Counter({_key(entry): int(entry.get("count", 1)) for entry in found["findings"]})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -84,7 +84,7 @@ def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult],
         entry: dict[str, Any] = dict(zip(_MEMBERS, key, strict=True))
         findings.append(entry if number == 1 else {**entry, "count": number})
     lines = ",\n".join(f"  {json.dumps(entry, ensure_ascii=False)}" for entry in findings)
-    text = f'{{"version": {VERSION}, "findings": [\n{lines}\n]}}\n'
+    text = f'{{"schema": {SCHEMA}, "findings": [\n{lines}\n]}}\n'
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8", errors="surrogateescape")

@@ -120,9 +120,9 @@ BROKEN = {
     "no JSON": "findings",
     "no object": "[]",
     "another version": '{"version": 2, "findings": []}',
-    "no findings": '{"version": 1}',
-    "a member missing": '{"version": 1, "findings": [{"code": "GI301"}]}',
-    "no objects": '{"version": 1, "findings": [3]}',
+    "no findings": '{"schema": 2}',
+    "a member missing": '{"schema": 2, "findings": [{"code": "GI301"}]}',
+    "no objects": '{"schema": 2, "findings": [3]}',
 }
 
 
