@@ -19,7 +19,7 @@ class Source(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What is inferred for an operator, from version `since` to the next behaviour.
+    """Inference of an operator, from version `since` to the next behaviour.
 
     since         first version of the behaviour
     source        where the facts come from

@@ -23,7 +23,7 @@ class Facet(str, enum.Enum):
 
 
 class Origin(str, enum.Enum):
-    """What defines a tensor: a node, a model input, the file, the node that owns the graph; or nothing (undefined)."""
+    """Kind of definition of a tensor: a node, a model input, the file, the node that owns the graph, or none."""
 
     NODE = "node"
     INPUT = "input"

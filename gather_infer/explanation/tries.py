@@ -1,4 +1,4 @@
-"""What-if runs: search for bounds of symbols that make an unknown known, each confirmed by another inference."""
+"""Search by what-if runs for bounds of symbols that make an unknown known, each confirmed by another inference."""
 
 from __future__ import annotations
 

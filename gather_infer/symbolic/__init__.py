@@ -3,11 +3,11 @@
 How to read the package, bottom up. Every line of the example holds: N and M are symbols, which are integers >= 0, and
 s and t are new scopes.
 
-Representation (`normal_form`, `division`, `min_max`). A `Dim` is an int or an `Expr` in polynomial normal
-form: integer coefficients and monomials over atoms. An atom is a symbol, a floor division `num // den`, a `min` or a `max`. `from_terms` sorts and
-merges monomials, so two expressions with the same terms are the same object. `division` and `min_max` apply the
-identities of their atoms when they build one: they pull common factors out, merge constants and drop dominated
-arguments. Each identity is a comment with its side condition.
+Representation (`normal_form`, `division`, `min_max`). A `Dim` is an int or an `Expr` in polynomial normal form:
+integer coefficients and monomials over atoms. An atom is a symbol, a floor division `num // den`, a `min` or a `max`.
+`from_terms` sorts and merges monomials, so two expressions with the same terms are the same object. `division` and
+`min_max` apply the identities of their atoms when they build one: they pull common factors out, merge constants and
+drop dominated arguments. Each identity is a comment with its side condition.
 
     2*(N + M) - N           is 2*M + N
     (6*N + 3) // 3          is 2*N + 1

@@ -75,7 +75,7 @@ def test_a_folder_stands_for_every_model_below_it(run: Run) -> None:
 def test_a_folder_without_models_is_a_mistake(run: Run) -> None:
     Path("empty").mkdir()
     told = run("check", "empty")
-    assert told.stderr == "error: empty: no models below this folder: no .onnx, no .xml with a .bin beside it\n"
+    assert told.stderr == "error: empty: no models below this folder: no .onnx, no .xml with its .bin\n"
 
 
 def test_statistics_count_findings_by_code(run: Run) -> None:
