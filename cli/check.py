@@ -245,9 +245,11 @@ def _checked(
     is_alone: bool = False,
 ) -> CheckResult:
     from gather_infer.checks.run import check_file
-    from gather_infer.checks.said import Said
+    from gather_infer.inference.constraints.shared import SharedConstraints
 
-    return check_file(path, Said(*said, _rules(rule_files), constants), Said(*usual), is_alone=is_alone)
+    return check_file(
+        path, SharedConstraints(*said, _rules(rule_files), constants), SharedConstraints(*usual), is_alone=is_alone
+    )
 
 
 @cache

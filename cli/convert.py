@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from gather_infer.diagnostic import has_faults
+from gather_infer.diagnostic import has_errors_or_warnings
 from gather_infer.report.forms import CONVERSION, ConversionReport
 
 from .console import Console
@@ -105,5 +105,5 @@ def command(
         save,
         None if dry_run else target,
         console,
-        refused=is_wrong or (strict and has_faults(unmended(result))),
+        refused=is_wrong or (strict and has_errors_or_warnings(unmended(result))),
     )

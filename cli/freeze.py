@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gather_infer.diagnostic import has_faults
+from gather_infer.diagnostic import has_errors_or_warnings
 from gather_infer.report.forms import FREEZE, FreezeReport
 
 from .console import Console
@@ -67,5 +67,5 @@ def command(
         result.save,
         None if dry_run else target,
         console,
-        refused=bool(result.refused) or is_wrong or (strict and has_faults(result.diagnostics)),
+        refused=bool(result.refused) or is_wrong or (strict and has_errors_or_warnings(result.diagnostics)),
     )

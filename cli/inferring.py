@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gather_infer.diagnostic import Severity, has_faults
+from gather_infer.diagnostic import Severity, has_errors_or_warnings
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.report.forms import INFERENCE, INFERENCES, INFERRED, Form, InferenceReport
 
 from .console import Console
 
 if TYPE_CHECKING:
-    from gather_infer.checks.said import Said
+    from gather_infer.inference.constraints.shared import SharedConstraints
     from gather_infer.model import ModelFile
     from gather_infer.progress import Progress
     from gather_infer.rules import RuleSet
@@ -40,13 +40,13 @@ class Wanted:
     def exit_code(self, report: InferenceReport) -> int:
         """1 if the model has errors, or warnings with --strict; else 0."""
         found = report.findings
-        is_wrong = has_faults(found) if self.strict else any(d.severity is Severity.ERROR for d in found)
+        is_wrong = has_errors_or_warnings(found) if self.strict else any(d.severity is Severity.ERROR for d in found)
         return 1 if is_wrong and not self.exit_zero else 0
 
 
 def inferred(
     file: ModelFile,
-    said: Facts | Said,
+    said: Facts | SharedConstraints,
     rules: Sequence[RuleSet],
     wanted: Wanted,
     progress: Progress,
@@ -70,7 +70,7 @@ def inferred(
         progress(lambda: "judging")
         more["verdicts"] = verdicts(inference, rules=rules)
         more["judged"] = tuple(judged_findings(more["verdicts"], inference))
-    if has_faults(inference.diagnostics):
+    if has_errors_or_warnings(inference.diagnostics):
         from gather_infer.explanation import aftermath
 
         more["aftermath"] = aftermath(inference)
@@ -88,11 +88,11 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
     """Infer several models and print each report at once; the highest exit code."""
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    from gather_infer.checks.said import Said
+    from gather_infer.inference.constraints.shared import SharedConstraints
     from gather_infer.report.totals import InferencesReport
 
     console = wanted.console
-    said = Said(facts.dims, facts.inputs, (), tuple(facts.rules()), facts.constants)
+    said = SharedConstraints(facts.dims, facts.inputs, (), tuple(facts.rules()), facts.constants)
     code = errors = warnings = read = 0
     objects: list[dict[str, Any]] = []
     unused: list[set[str]] = []
@@ -119,9 +119,11 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
     return code
 
 
-def _one_of_many(model: str, said: Said, wanted: Wanted, progress: Progress) -> tuple[InferenceReport, set[str]]:
+def _one_of_many(
+    model: str, said: SharedConstraints, wanted: Wanted, progress: Progress
+) -> tuple[InferenceReport, set[str]]:
     """The report of one of several models, and the names in the constraints that it does not have."""
-    from gather_infer.checks.said import applicable
+    from gather_infer.inference.constraints.shared import applicable
     from gather_infer.model.given import to_model_file, with_constants
 
     progress(lambda: "reading")

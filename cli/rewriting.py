@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gather_infer.diagnostic import has_faults
+from gather_infer.diagnostic import has_errors_or_warnings
 from gather_infer.report.forms import REWRITING, RewriteReport
 
 from .console import Console
@@ -72,7 +72,7 @@ class Rewriting:
             result.save,
             None if self.dry_run else self.target,
             self.console,
-            refused=is_wrong or (self.strict and has_faults(result.diagnostics)),
+            refused=is_wrong or (self.strict and has_errors_or_warnings(result.diagnostics)),
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gather_infer.progress import Progress, unseen
+from gather_infer.progress import Progress, no_progress
 
 from .options import Function, option, with_options
 
@@ -37,7 +37,7 @@ class Verifying:
         inference: Inference,
         *,
         default: float | None = None,
-        progress: Progress = unseen,
+        progress: Progress = no_progress,
     ) -> Verification:
         """Compare runs of the models before and after. Raises as `gather_infer.verification.verify`.
 

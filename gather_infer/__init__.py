@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gather_infer.passes import FreezeResult, OptimizeResult, Rewrite, RewriteSet, Site, fold, freeze, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
-    from gather_infer.tensor import DType, OptionalType, SequenceType, Span, SymbolicTensor
+    from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
     from gather_infer.validate import Verdict, verdicts
     from gather_infer.validate.contract import ContractResult, contract_of
 
@@ -59,7 +59,7 @@ _HOME = {
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "freeze", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
-    "tensor": ("DType", "OptionalType", "SequenceType", "Span", "SymbolicTensor"),
+    "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
     "validate": ("Verdict", "verdicts"),
     "validate.contract": ("ContractResult", "contract_of"),
 }  # fmt: skip
@@ -96,13 +96,13 @@ __all__ = [
     "SequenceType",
     "Severity",
     "Site",
-    "Span",
     "SpecViolation",
     "SymbolExplanation",
     "SymbolicTensor",
     "TensorRow",
     "UnknownName",
     "UsageError",
+    "ValueRange",
     "Verdict",
     "Violation",
     "check",

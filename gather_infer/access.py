@@ -26,13 +26,13 @@ class Indexing:
     ignored: int | None = None
     inserts: bool = False
 
-    def first(self, size: Dim) -> Dim:
+    def first_defined(self, size: Dim) -> Dim:
         """The smallest index that the operator defines."""
         return self.inserts - size if self.from_end else 0
 
-    def least(self, size: Dim) -> Dim:
+    def lower_bound(self, size: Dim) -> Dim:
         """The smallest index that is in bounds."""
-        return -size if self.negative_note else self.first(size)
+        return -size if self.negative_note else self.first_defined(size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +56,5 @@ class Addressing:
     column: int | None
     columns: int
     elements: tuple[Dim, ...]
-    complete: bool
-    some: bool = False
+    is_complete: bool
+    may_skip: bool = False

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.places import MAIN, GraphPath, NodePath, Source
-from gather_infer.record import Assumption, Cause, Constraint, Demand, Record, Unchecked
+from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
+from gather_infer.trail import Assumption, Cause, Constraint, ImpliedConstraint, Trail, Unchecked
 
-Stated: TypeAlias = "tuple[Dim, str, Dim]"
+Relation: TypeAlias = "tuple[Dim, str, Dim]"
 """A relation `(left, relation, right)`, where the relation is `==` or `<=`."""
 
 
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     severity: Severity | None = None
 
 
-class Standing(NamedTuple):
+class ResumePoint(NamedTuple):
     """A point of the main graph from which a run without assumptions can resume.
 
     scope    the scope that the interpreter uses there
@@ -66,13 +66,13 @@ class Context:
         self.scope = scope if scope is not None else Scope()
         self.may_assume = may_assume
         self.zero_dims = frozenset(zero_dims)
-        self.record = Record()
+        self.trail = Trail()
         self.causes: dict[str, Cause] = {}
         self.findings: list[Finding] = []
         self.addressed: list[Addressing] = []
-        self.unassumed: Standing | None = None  # before the first fact that relies on an assumption
-        self.implied: dict[Expr, dict[Source | None, None]] = {}
-        self.equated: dict[tuple[Dim, Dim], dict[Source | None, None]] = {}
+        self.taint_point: ResumePoint | None = None  # before the first fact that relies on an assumption
+        self.implied_facts: dict[Expr, dict[NodeId | None, None]] = {}
+        self.equated: dict[tuple[Dim, Dim], dict[NodeId | None, None]] = {}
         self.is_enforced = True  # see `unenforced`
         self.is_ambiguous = False  # a declared dim and a generated symbol share a name
         self.op_type = ""
@@ -91,12 +91,12 @@ class Context:
         return NodePath(self.graph, self.position, self.labels[self.position])
 
     @property
-    def _source(self) -> Source | None:
+    def _source(self) -> NodeId | None:
         """The node whose rule is running; None before the first."""
         return (self.graph, self.position) if self.op_type else None
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def preserved(self) -> Iterator[None]:
         """Restore scope, node and `may_assume` on exit, whatever is interpreted in between."""
         kept = self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position
         try:
@@ -116,34 +116,34 @@ class Context:
         finally:
             self.is_enforced = before
 
-    def rest_on_assumption(self) -> None:
+    def taint(self) -> None:
         """Mark all later facts as tainted: they rely on an assumption that may fail in some run.
 
         The first call snapshots the program point, so that a run without assumptions can resume there.
         """
-        if self.unassumed is None:
+        if self.taint_point is None:
             known = self.scope.snapshot()
             counts = len(self.causes), len(self._derived)
-            self.unassumed = Standing(self.graph, self.position, self.scope, known, *counts)
+            self.taint_point = ResumePoint(self.graph, self.position, self.scope, known, *counts)
 
-    def resumed(self, standing: Standing, scope: Scope) -> Context:
+    def resume_from(self, point: ResumePoint, scope: Scope) -> Context:
         """A context that continues from `point` under `scope` and makes no assumptions."""
         found = Context(scope, reserved=self._reserved, may_assume=False, zero_dims=self.zero_dims)
-        found.causes = dict(islice(self.causes.items(), standing.causes))
+        found.causes = dict(islice(self.causes.items(), point.causes))
         found._numbers = dict(self._numbers)
-        found._derived = dict(islice(self._derived.items(), standing.derived))
+        found._derived = dict(islice(self._derived.items(), point.derived))
         found._derivations = {symbol.name: key for key, symbol in found._derived.items()}
         return found
 
     @property
     def constraints(self) -> list[Constraint]:
         """The constraints that valid runs satisfy, in the order in which nodes imply them."""
-        return list(self.record.all(Constraint))
+        return list(self.trail.all(Constraint))
 
     @property
     def assumptions(self) -> list[Assumption]:
         """The assumptions made so far, in order."""
-        return list(self.record.all(Assumption))
+        return list(self.trail.all(Assumption))
 
     def fresh(self, reason: str, *, stem: str = "") -> Expr:
         """Generate a symbol >= 0, different from every other, for a size that depends on data."""
@@ -163,11 +163,11 @@ class Context:
             number += 1
         self._numbers[stem] = number + 1
         self._reserved.add(name)
-        self.record.note_effect()
+        self.trail.note_effect()
         self.causes[name] = Cause(self.node, self.op_type, reason, data_dependent, operands, equals)
         return symbol(name)
 
-    def adopt(self, name: str) -> Expr:
+    def declared_symbol(self, name: str) -> Expr:
         """The symbol of a dim name that the model declares inside a graph; see `is_ambiguous`."""
         self.is_ambiguous |= name in self.causes
         self._reserved.add(name)
@@ -192,17 +192,17 @@ class Context:
         """The `(operation, operand, ...)` from which a symbol was derived; None for any other symbol."""
         return self._derivations.get(name)
 
-    def imply(self, dim: Dim) -> None:
+    def add_implied_fact(self, dim: Dim) -> None:
         """Add the fact `dim >= 0`: the node fails in every run in which it does not hold."""
         if not isinstance(dim, Expr):
             return
         if self.scope is self._outermost:
-            self.implied.setdefault(dim, {})[self._source] = None
+            self.implied_facts.setdefault(dim, {})[self._source] = None
         if known_le(0, dim, self.scope) is None:
-            self.record.note_effect()
+            self.trail.note_effect()
             self.scope.require(dim)
 
-    def constrain(self, left: Dim, relation: str, right: Dim) -> None:
+    def add_constraint(self, left: Dim, relation: str, right: Dim) -> None:
         """Record a constraint in canonical form, with the first node that implies it.
 
         Symbols are not substituted.
@@ -212,9 +212,9 @@ class Context:
         left, right = reduced(left, relation, right)
         if relation == "==" and self.scope is self._outermost:
             self.equated.setdefault((left, right), {})[self._source] = None
-        self.record.constrain(Constraint(left, relation, right, self.node, self.is_enforced))
+        self.trail.add_constraint(Constraint(left, relation, right, self.node, self.is_enforced))
 
-    def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
+    def require(self, *any_of: Relation, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
         """Enforce one clause of a specification: one relation of `any_of` holds, or the node fails.
 
         The clause is checked where sizes are known, and otherwise recorded as an implied constraint. A single
@@ -229,28 +229,28 @@ class Context:
         if undecided is not None and not undecided:
             raise SpecViolation(otherwise if isinstance(otherwise, str) else otherwise(), code)
         if undecided is not None and len(undecided) > 1:
-            self.demand(*undecided)
+            self.add_implied_constraint(*undecided)
             return
         for left, relation, right in any_of if undecided is None and len(any_of) == 1 else undecided or ():
             if relation == "<=":
                 if undecided is not None:
-                    self.demand((left, "<=", right))
-                self.imply(right - left)  # known or not: this node is one more that implies it
+                    self.add_implied_constraint((left, "<=", right))
+                self.add_implied_fact(right - left)  # known or not: this node is one more that implies it
             elif undecided is not None:
-                self.constrain(left, "==", right)
+                self.add_constraint(left, "==", right)
 
-    def refuse(self, *any_of: Stated, runtime: str = "onnxruntime") -> None:
+    def add_runtime_constraint(self, *any_of: Relation, runtime: str = "onnxruntime") -> None:
         """Record that a runtime fails where no relation of `any_of` holds, though the specification allows it.
 
         No fact follows from it.
         """
         undecided = self._undecided(any_of)
         if undecided:
-            self.demand(*undecided, refusal=runtime)
+            self.add_implied_constraint(*undecided, runtime=runtime)
 
-    def _undecided(self, any_of: Iterable[Stated]) -> list[Stated] | None:
+    def _undecided(self, any_of: Iterable[Relation]) -> list[Relation] | None:
         """The relations that may hold; None when one holds in every run."""
-        found: list[Stated] = []
+        found: list[Relation] = []
         for left, relation, right in any_of:
             answer = (known_eq if relation == "==" else known_le)(left, right, self.scope)
             if answer is True:
@@ -259,22 +259,22 @@ class Context:
                 found.append((left, relation, right))
         return found
 
-    def leave_open(self, reason: str) -> None:
+    def add_unchecked(self, reason: str) -> None:
         """Record that the node may fail for a reason that the facts do not decide; the contract lists it as open."""
-        self.record.leave_open(Unchecked(reason, self.node))
+        self.trail.add_unchecked(Unchecked(reason, self.node))
 
-    def demand(self, *any_of: Stated, refusal: str = "") -> None:
+    def add_implied_constraint(self, *any_of: Relation, runtime: str = "") -> None:
         """Record that one of (left, relation, right) holds in every valid run, with the first node that implies it.
 
         relation   `==` or `<=`
         runtime    see ImpliedConstraint
         """
-        stated: list[Stated] = []
+        relations: list[Relation] = []
         for left, relation, right in any_of:
             assert relation in ("==", "<="), "other relations are these with the sides exchanged"
             left, right = reduced(left, relation, right)
-            stated.append((left, relation, right))
-        self.record.demand(Demand(tuple(stated), self.node, refusal, self.is_enforced))
+            relations.append((left, relation, right))
+        self.trail.add_implied_constraint(ImpliedConstraint(tuple(relations), self.node, runtime, self.is_enforced))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """Unify two dims that have to agree and return one of them; `what` names both in the message.
@@ -286,37 +286,37 @@ class Context:
             return left
         if known_eq(left, right, self.scope) is False:
             raise SpecViolation(f"{what} must be equal, are {left} and {right}", code)
-        self.constrain(left, "==", right)
+        self.add_constraint(left, "==", right)
         return right if isinstance(right, int) else left
 
-    def assume(self, dim: Dim, least: int, reason: str) -> bool:
+    def assume(self, dim: Dim, lower: int, reason: str) -> bool:
         """Return True when `dim >= lower` is known here, or has been added to the listed assumptions."""
-        known = known_le(least, dim, self.scope)
+        known = known_le(lower, dim, self.scope)
         if known is not None:
             return known
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
         assert isinstance(dim, Expr), "comparisons of numbers are decided"
-        dim, least = least_of(dim, least)
-        self.rest_on_assumption()
-        self.record.assume(Assumption(dim, least, self.node, reason))
+        dim, lower = least_of(dim, lower)
+        self.taint()
+        self.trail.add_assumption(Assumption(dim, lower, self.node, reason))
         return True
 
-    def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
+    def assume_at_most(self, dim: Dim, upper: int, reason: str) -> bool:
         """As `assume`, for `dim <= upper`: a size that an element type has to represent."""
-        known = known_le(dim, most, self.scope)
+        known = known_le(dim, upper, self.scope)
         if known is not None:
             return known
         if not self.may_assume:
             return False
         below = -dim
         assert isinstance(below, Expr), "comparisons of numbers are decided"
-        below, least = least_of(below, -most)
-        self.rest_on_assumption()
-        self.record.assume(Assumption(-below, None, self.node, reason, -least))
+        below, lower = least_of(below, -upper)
+        self.taint()
+        self.trail.add_assumption(Assumption(-below, None, self.node, reason, -lower))
         return True
 
     def report(self, code: str, message: str, detail: tuple[str, ...], severity: Severity | None) -> None:
         """Add a finding about the current node."""
-        self.record.note_effect()
+        self.trail.note_effect()
         self.findings.append(Finding(code, message, detail, severity))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 
 
 class Severity(str, enum.Enum):
@@ -65,12 +65,12 @@ class Diagnostic:
     message: str
     location: Location = Location()
     detail: tuple[str, ...] = ()
-    under: tuple[GraphPath, ...] = field(default=(), compare=False, repr=False)
+    conditional_bodies: tuple[GraphPath, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def is_failure(self) -> bool:
         """Whether every run that reaches the location fails."""
-        return self.severity is Severity.ERROR or bool(self.under)
+        return self.severity is Severity.ERROR or bool(self.conditional_bodies)
 
     def __str__(self) -> str:
         return self.text()
@@ -86,7 +86,7 @@ class Diagnostic:
         return [*head, *(f"   |  {line}" for line in self.detail)]
 
 
-def tally(diagnostics: Iterable[Diagnostic]) -> str:
+def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
     """Counts by severity, `1 error, 2 warnings`; empty when there are only notes."""
     found = [d.severity for d in diagnostics]
     numbers = [(found.count(severity), severity) for severity in (Severity.ERROR, Severity.WARNING)]
@@ -240,7 +240,7 @@ def is_broken(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(finding.severity is Severity.ERROR and is_structural(finding) for finding in diagnostics)
 
 
-def has_faults(diagnostics: Iterable[Diagnostic]) -> bool:
+def has_errors_or_warnings(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether there is an error or a warning among the diagnostics."""
     return any(d.severity is not Severity.NOTE for d in diagnostics)
 

@@ -20,7 +20,7 @@ class LoweringRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class LoweredBody:
     """The function body of a node, in ONNX operators.
 
     function            takes the inputs of the node in order and returns its outputs
@@ -30,15 +30,15 @@ class Body:
     """
 
     function: FunctionProto
-    is_alike: bool = False
+    preserves_failures: bool = False
 
 
-Builder: TypeAlias = "Callable[[OpCall], Body]"
+Builder: TypeAlias = "Callable[[OpCall], LoweredBody]"
 """Builds the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
 
 
 @dataclass(frozen=True, slots=True)
-class Defined:
+class InputPrecondition:
     """Precondition on the elements of an input: for others the operator's result is undefined, and a runtime need not
     fail.
 
@@ -48,14 +48,14 @@ class Defined:
     is_ascending  no element is smaller than the previous one
     """
 
-    least: int | None = None
+    lower: int | None = None
     size: tuple[int, int | str] | None = None
-    under: int = 0
+    margin: int = 0
     is_ascending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DialectOp:
     """An operator of a dialect, from a version on.
 
     since           first version of the domain for which it holds
@@ -67,10 +67,10 @@ class Known:
 
     op_type: str
     since: int
-    described: Callable[..., object]
+    implementation: Callable[..., object]
     spec: str = ""
-    refused: str = ""
-    defined: Mapping[int, Defined] = field(default_factory=dict)
+    refusal: str = ""
+    preconditions: Mapping[int, InputPrecondition] = field(default_factory=dict)
 
 
 class Dialect(Protocol):
@@ -82,5 +82,5 @@ class Dialect(Protocol):
     def find(self, op_type: str, version: int) -> Builder | None:
         """The builder of an operator at `version` of its domain; None for an unknown operator."""
 
-    def known(self) -> Iterable[Known]:
+    def operators(self) -> Iterable[DialectOp]:
         """Every operator, once for each version that changes it, in no particular order."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-UNNUMBERED: Final = ("experimental", "extension", "ie_internal_opset")
+EXTENSION_SETS: Final = ("experimental", "extension", "ie_internal_opset")
 """Extension sets that a layer of an IR may belong to besides the opsets; their operators are defined by the author of
 the file.
 """
 
-_FOREIGN: Final = frozenset(f"openvino.{name}" for name in UNNUMBERED)
+_EXTENSION_DOMAINS: Final = frozenset(f"openvino.{name}" for name in EXTENSION_SETS)
 _OPENVINO: Final = re.compile(r"openvino(?:\.opset(\d+))?|org\.openvinotoolkit")
 NEWEST_OPENVINO: Final = 17
 """The newest known opset of OpenVINO, used for a domain without a number."""
@@ -30,7 +30,7 @@ def canonical_domain(domain: str) -> str:
 
 def is_extension(domain: str) -> bool:
     """Whether a domain is one of OpenVINO's extension sets, whose operators are unknown whatever their names are."""
-    return domain in _FOREIGN
+    return domain in _EXTENSION_DOMAINS
 
 
 def openvino_opset(domain: str) -> int | None:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 
-_OF_SHELLS = frozenset('"$`\\!')
+_SHELL_SPECIAL = frozenset('"$`\\!')
 """Characters that a shell interprets between double quotes."""
 
 
@@ -105,7 +105,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def close_match(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'seq'?` when a known name is close, else an empty text."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
@@ -113,13 +113,13 @@ def near(name: str, known: Iterable[str]) -> str:
 
 def as_option(option: str, text: str) -> str:
     """`--input 'ids=[batch, seq]'`: an option with its value quoted for a shell."""
-    if "'" in text and not _OF_SHELLS.intersection(text):
+    if "'" in text and not _SHELL_SPECIAL.intersection(text):
         return f'{option} "{text}"'
     return f"{option} {shlex.quote(text)}"
 
 
 @contextmanager
-def foreign(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
+def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
     """Run user code and turn its exceptions into a UsageError `FILE:LINE: what: KeyError: 'x'`, with its cause.
 
     file      file of the code; its frames are searched for the line, since the innermost frame may be in this package
@@ -132,7 +132,11 @@ def foreign(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, passing) or (isinstance(error, GatherInferError) and not isinstance(error, UsageError)):
             raise
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        lines = [
+            environment.lineno
+            for environment in traceback.extract_tb(error.__traceback__)
+            if environment.filename == file
+        ]
         text = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
         if isinstance(error, SyntaxError) and error.filename == file:
             lines, text = [error.lineno], error.msg

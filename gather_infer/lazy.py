@@ -29,10 +29,10 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[s
     return find
 
 
-def resolved(home: str) -> Any:
+def resolve(target: str) -> Any:
     """Import `module:name` below this package.
 
     Results use it to reach code above them without an upward import: their texts in `report`, or another run.
     """
-    module, _, name = home.partition(":")
+    module, _, name = target.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-LAST_BYTES: Final = 4096
+LOG_TAIL_BYTES: Final = 4096
 """Bytes at the end of a child's standard error that are searched for its last line."""
 
 
-def ending(code: int) -> str:
+def exit_description(code: int) -> str:
     """How a process ended, from its return code: `with exit code 3`, `by SIGKILL`."""
     if code >= 0:
         return f"with exit code {code}"
@@ -19,8 +19,8 @@ def ending(code: int) -> str:
         return f"by signal {-code}"
 
 
-def last_words(log: bytes) -> str:
+def last_log_line(log: bytes) -> str:
     """`: ` and the last nonempty line of a log; empty when there is none."""
-    text = log[-LAST_BYTES:].decode("utf-8", "replace").split("\n")
+    text = log[-LOG_TAIL_BYTES:].decode("utf-8", "replace").split("\n")
     words = [line.strip() for line in text if line.strip()]
     return f": {words[-1][:300]}" if words else ""

@@ -9,5 +9,5 @@ Progress: TypeAlias = Callable[[Callable[[], str]], None]
 """Receives a function that returns the current state as text; the display may call it at any time, from any thread."""
 
 
-def unseen(tell: Callable[[], str]) -> None:
+def no_progress(describe: Callable[[], str]) -> None:
     """A Progress without a display."""

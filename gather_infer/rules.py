@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from gather_infer.access import Addressing
-from gather_infer.context import Context, Stated
+from gather_infer.context import Context, Relation
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.record import Cause
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.trail import Cause
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class OpCall:
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of an integer input that is a constant of the model, read from the file on demand; else None."""
-        self.context.record.note_effect()  # the elements are not part of the input's fact, which is the cache key
+        self.context.trail.note_effect()  # the elements are not part of the input's fact, which is the cache key
         return self.load(index) if self.load is not None else None
 
     @property
@@ -93,51 +93,51 @@ class OpCall:
         """See Context.derived."""
         return self.context.derived(operation, *operands, reason=reason, equals=equals)
 
-    def imply(self, dim: Dim) -> None:
+    def add_implied_fact(self, dim: Dim) -> None:
         """Add the fact `dim >= 0` and record that this node implies it; see Context.add_implied_fact."""
         if isinstance(dim, Expr) and known_le(0, dim, self.scope) is None:
-            self.context.demand((0, "<=", dim))
-        self.context.imply(dim)
+            self.context.add_implied_constraint((0, "<=", dim))
+        self.context.add_implied_fact(dim)
 
-    def learn(self, dim: Dim) -> None:
+    def add_fact(self, dim: Dim) -> None:
         """Add the fact `dim >= 0` that holds in every run and fails no node: NonZero finds at most all elements."""
-        self.context.imply(dim)
+        self.context.add_implied_fact(dim)
 
-    def require(self, *any_of: Stated, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
+    def require(self, *any_of: Relation, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
         """See Context.require."""
         self.context.require(*any_of, otherwise=otherwise, code=code)
 
-    def refuse(self, *any_of: Stated) -> None:
+    def add_runtime_constraint(self, *any_of: Relation) -> None:
         """See Context.add_runtime_constraint."""
-        self.context.refuse(*any_of)
+        self.context.add_runtime_constraint(*any_of)
 
     def unenforced(self) -> AbstractContextManager[None]:
         """See Context.unenforced."""
         return self.context.unenforced()
 
-    def leave_open(self, reason: str) -> None:
+    def add_unchecked(self, reason: str) -> None:
         """See Context.add_unchecked."""
-        self.context.leave_open(reason)
+        self.context.add_unchecked(reason)
 
-    def demand(self, *any_of: Stated) -> None:
+    def add_implied_constraint(self, *any_of: Relation) -> None:
         """See Context.add_implied_constraint."""
-        self.context.demand(*any_of)
+        self.context.add_implied_constraint(*any_of)
 
-    def constrain(self, left: Dim, relation: str, right: Dim) -> None:
+    def add_constraint(self, left: Dim, relation: str, right: Dim) -> None:
         """See Context.add_constraint."""
-        self.context.constrain(left, relation, right)
+        self.context.add_constraint(left, relation, right)
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
         """See Context.require_equal."""
         return self.context.require_equal(left, right, what, code=code)
 
-    def assume(self, dim: Dim, least: int, reason: str) -> bool:
+    def assume(self, dim: Dim, lower: int, reason: str) -> bool:
         """See Context.assume."""
-        return self.context.assume(dim, least, reason)
+        return self.context.assume(dim, lower, reason)
 
-    def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
+    def assume_at_most(self, dim: Dim, upper: int, reason: str) -> bool:
         """See Context.assume_at_most."""
-        return self.context.assume_at_most(dim, most, reason)
+        return self.context.assume_at_most(dim, upper, reason)
 
     def derivation(self, name: str) -> tuple[Any, ...] | None:
         """See Context.derivation."""
@@ -156,11 +156,13 @@ class OpCall:
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
                 continue
             if self.load is None or self.load(index) is None:
-                self.leave_open(f"input {index} of {self.op_type} is known only at run time: {clause}")
-        for index in sorted(traits.unstated):
+                self.add_unchecked(f"input {index} of {self.op_type} is known only at run time: {clause}")
+        for index in sorted(traits.unchecked_sizes):
             value = self.input(index)
             if isinstance(value, SymbolicTensor) and (value.shape is None or any(map(free_symbols, value.shape))):
-                self.leave_open(f"some requirements of {self.op_type} on sizes of input {index} are unknown: {value}")
+                self.add_unchecked(
+                    f"some requirements of {self.op_type} on sizes of input {index} are unknown: {value}"
+                )
 
     def address(self, *axes: Addressing) -> None:
         """Declare the axes that the node addresses by index; each gets a verdict from the facts before this node.
@@ -216,11 +218,11 @@ class Traits:
     moves: int | None = None
     permutes: bool = False
     gathers: bool = False
-    tells_dims: bool = False
+    outputs_dims: bool = False
     deterministic: bool = True
     operands: Mapping[int, str] = field(default_factory=dict)
     dims: frozenset[int] = frozenset()
-    unstated: frozenset[int] = frozenset()
+    unchecked_sizes: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.permutes and self.moves is None:
@@ -235,7 +237,7 @@ NO_TRAITS: Final = Traits()
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredRule:
     """A rule with its since_version, and the traits of the operator from then on."""
 
     since: int
@@ -244,7 +246,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class MacsFormula:
     """The number of multiply-adds of an operator.
 
     text     printed formula, in the letters of the operator's page
@@ -262,8 +264,8 @@ class RuleSet:
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
-        self._rules: dict[str, list[Registered]] = {}
-        self._counted: dict[str, Counted] = {}
+        self._rules: dict[str, list[RegisteredRule]] = {}
+        self._macs_formulas: dict[str, MacsFormula] = {}
 
     def rule(
         self,
@@ -275,20 +277,20 @@ class RuleSet:
         moves: int | None = None,
         permutes: bool = False,
         gathers: bool = False,
-        tells_dims: bool = False,
+        outputs_dims: bool = False,
         deterministic: bool = True,
         operands: Mapping[int, str] | None = None,
         dims: Iterable[int] = (),
-        unstated: Iterable[int] = (),
+        unchecked_sizes: Iterable[int] = (),
     ) -> Callable[[Rule], Rule]:
         """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
         traits = Traits(
-            addresses or {}, checks_types, moves, permutes, gathers, tells_dims, deterministic, operands or {},
-            frozenset(dims), frozenset(unstated),
+            addresses or {}, checks_types, moves, permutes, gathers, outputs_dims, deterministic, operands or {},
+            frozenset(dims), frozenset(unchecked_sizes),
         )  # fmt: skip
 
         def add(function: Rule) -> Rule:
-            self._add(op_type, Registered(since, function, traits))
+            self._add(op_type, RegisteredRule(since, function, traits))
             return function
 
         return add
@@ -300,32 +302,32 @@ class RuleSet:
         """
 
         def add(function: _Macs) -> _Macs:
-            self._count(op_type, Counted(text, source, function))
+            self._add_macs(op_type, MacsFormula(text, source, function))
             return function
 
         return add
 
-    def _count(self, op_type: str, counted: Counted) -> None:
-        if op_type in self._counted:
+    def _add_macs(self, op_type: str, formula: MacsFormula) -> None:
+        if op_type in self._macs_formulas:
             raise ValueError(f"the multiply-adds of {self.domain or 'ai.onnx'} {op_type} are counted twice")
-        self._counted[op_type] = counted
+        self._macs_formulas[op_type] = formula
 
-    def counted(self, op_type: str) -> Counted | None:
+    def macs_formula(self, op_type: str) -> MacsFormula | None:
         """The multiply-add formula of an operator; None where this set has none."""
-        return self._counted.get(op_type)
+        return self._macs_formulas.get(op_type)
 
-    def _add(self, op_type: str, entry: Registered) -> None:
+    def _add(self, op_type: str, entry: RegisteredRule) -> None:
         versions = self._rules.setdefault(op_type, [])
         if any(known.since == entry.since for known in versions):
             raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rules since {entry.since}")
         versions.append(entry)
         versions.sort(key=lambda known: -known.since)
 
-    def lookup(self, op_type: str, version: int) -> Registered | None:
+    def lookup(self, op_type: str, version: int) -> RegisteredRule | None:
         """The rule in force at `version` with its traits, or None."""
         return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
 
-    def versions(self, op_type: str) -> Sequence[Registered]:
+    def versions(self, op_type: str) -> Sequence[RegisteredRule]:
         """Every rule of an operator, newest first."""
         return tuple(self._rules.get(op_type, ()))
 
@@ -346,5 +348,5 @@ class RuleSet:
         for op_type, versions in other._rules.items():
             for entry in versions:
                 self._add(op_type, entry)
-        for op_type, counted in other._counted.items():
-            self._count(op_type, counted)
+        for op_type, counted in other._macs_formulas.items():
+            self._add_macs(op_type, counted)

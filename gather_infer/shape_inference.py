@@ -38,9 +38,9 @@ from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import GatherInferError, ModelReadError
 from gather_infer.inference import Inference
 from gather_infer.inference.annotate import completed
+from gather_infer.inference.inference_driver import infer_like_onnx
 from gather_infer.inference.proto.schema import schema_of
 from gather_infer.inference.proto.types import to_dim_param, to_type
-from gather_infer.inference.run import infer_like_onnx
 from gather_infer.model import ModelFile, open_model, save
 from gather_infer.symbolic import Expr
 
@@ -158,7 +158,7 @@ def infer_node_outputs(
     if misused:
         raise ValidationError("; ".join(misused))
     _raise_errors(inference, check_type=True, strict_mode=True)
-    return {name: stated for name, stated in _stated(inference, node.output).items() if stated is not None}
+    return {name: stated for name, stated in _known_types(inference, node.output).items() if stated is not None}
 
 
 def infer_function_output_types(
@@ -188,7 +188,7 @@ def infer_function_output_types(
     )
     inference = infer_like_onnx(ModelFile.from_proto(model), check_types=True)
     _raise_errors(inference, check_type=True, strict_mode=True)
-    return [stated or TypeProto() for stated in _stated(inference, node.output).values()]
+    return [stated or TypeProto() for stated in _known_types(inference, node.output).values()]
 
 
 def _annotated(inference: Inference, check_type: bool, strict_mode: bool) -> ModelProto:
@@ -217,7 +217,7 @@ def _is_raised(finding: Diagnostic, check_type: bool, strict_mode: bool) -> bool
     return strict_mode and finding.severity is Severity.ERROR and finding.code not in _CONTRADICTIONS
 
 
-def _stated(inference: Inference, names: Iterable[str]) -> dict[str, TypeProto | None]:
+def _known_types(inference: Inference, names: Iterable[str]) -> dict[str, TypeProto | None]:
     """The types by name; a dim is left open unless it is a number or an expression of declared symbols."""
     declared = {d.dim_param for i in inference.model.proto.graph.input for d in i.type.tensor_type.shape.dim}
 

@@ -78,10 +78,10 @@ class DType(enum.IntEnum):
         """
         if self is DType.STRING:
             return np.dtype(object)
-        if self in _NOT_NUMPYS:
+        if self in _ML_DTYPES:
             import ml_dtypes
 
-            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NOT_NUMPYS[self]))
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[self]))
             return found
         return np.dtype(str(self))
 
@@ -101,7 +101,7 @@ INTEGER_RANGE: dict[DType, tuple[int, int]] = {
     DType.INT2: (-2, 1),
 }
 FLOATS = frozenset(d for d in DType if "FLOAT" in d.name)
-_NOT_NUMPYS = {
+_ML_DTYPES = {
     # names in ml_dtypes
     DType.BFLOAT16: "bfloat16",
     DType.FLOAT8E4M3FN: "float8_e4m3fn",
@@ -146,7 +146,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ValueRange:
     """Value range: inclusive bounds `lo <= element <= hi` of every element of an integer tensor; they may be symbolic.
 
     A bound of `None` is unbounded. The range of a tensor without elements holds trivially.
@@ -172,7 +172,7 @@ class SymbolicTensor:
     dtype: DType | None = None
     shape: Shape | None = None
     values: npt.NDArray[np.object_] | None = None
-    span: Span | None = None
+    value_range: ValueRange | None = None
 
     @property
     def rank(self) -> int | None:
@@ -190,12 +190,12 @@ class SymbolicTensor:
 
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with some fields replaced."""
-        given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "span": self.span}
+        given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "span": self.value_range}
         return SymbolicTensor(**{**given, **changes})  # dataclasses.replace takes several times as long
 
     def _key(self) -> tuple[object, ...]:
         values = None if self.values is None else (self.values.shape, tuple(map(_typed, self.values.flat)))
-        return (self.dtype, self.shape, values, self.span)
+        return (self.dtype, self.shape, values, self.value_range)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

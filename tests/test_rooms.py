@@ -124,8 +124,8 @@ CIRCLES = {
 """Modules of one room that import each other when the program runs."""
 
 TYPING_CIRCLES = CIRCLES | {
-    "gather_infer.inference.walk": "a graph is walked node by node, and the nodes of control flow hold graphs",
-    "gather_infer.inference.frame": "a frame keeps what lineage notes in it",
+    "gather_infer.inference.interpreter": "a graph is walked node by node, and the nodes of control flow hold graphs",
+    "gather_infer.inference.environment": "a frame keeps what lineage notes in it",
 }
 """The same when imports for annotations alone count as well."""
 

@@ -13,9 +13,9 @@ import onnx.defs
 
 from gather_infer.catalog.coverage import Behaviour, Operator, Source
 from gather_infer.catalog.probe import carries
-from gather_infer.dialect import Known
+from gather_infer.dialect import DialectOp
 from gather_infer.errors import UsageError, suggestion
-from gather_infer.inference.dispatch import CONTROL_FLOW
+from gather_infer.inference.op_resolution import CONTROL_FLOW
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.model.given import known_dialects
 from gather_infer.ops import standard_rules
@@ -77,11 +77,11 @@ def operator_named(name: str) -> list[Operator]:
 
 
 @cache
-def _lowerings() -> dict[tuple[str, str], tuple[Known, ...]]:
+def _lowerings() -> dict[tuple[str, str], tuple[DialectOp, ...]]:
     """Lowerings of the dialects by domain and operator, newest version first."""
-    found: dict[tuple[str, str], list[Known]] = {}
+    found: dict[tuple[str, str], list[DialectOp]] = {}
     for dialect in known_dialects():
-        for known in dialect.known():
+        for known in dialect.operators():
             found.setdefault((dialect.domain, known.op_type), []).append(known)
     return {name: tuple(sorted(entries, key=lambda one: -one.since)) for name, entries in found.items()}
 
@@ -103,7 +103,7 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     starts = {s for op, s, _ in rules.entries() if op == op_type}
     lowerings = _lowerings().get((domain, op_type), ())
     points = sorted(since | {max(s, min(since, default=s)) for s in starts} | {known.since for known in lowerings})
-    ranges: list[tuple[int, int, Source, Known | None]] = []  # first version, last version, source, lowering
+    ranges: list[tuple[int, int, Source, DialectOp | None]] = []  # first version, last version, source, lowering
     last: object = None
     for version in points:
         rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
@@ -158,12 +158,12 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, r
     return Behaviour(first, source, values, spans, summary, page or link, _file(rule))
 
 
-def _lowered(known: Known) -> Behaviour:
+def _lowered(known: DialectOp) -> Behaviour:
     """The behaviour of an operator that a dialect lowers, or refuses."""
-    if known.refused:
-        return Behaviour(known.since, Source.NONE, False, False, _sentence(known.refused), known.spec)
-    summary, _ = _described(known.described)
-    return Behaviour(known.since, Source.LOWERING, None, None, summary, known.spec, _file(known.described))
+    if known.refusal:
+        return Behaviour(known.since, Source.NONE, False, False, _sentence(known.refusal), known.spec)
+    summary, _ = _described(known.implementation)
+    return Behaviour(known.since, Source.LOWERING, None, None, summary, known.spec, _file(known.implementation))
 
 
 def _described(rule: Callable[..., object]) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.rules import OpCall, Rule
 from gather_infer.symbolic import DimTooLarge, symbol
-from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, SymbolicTensor, Value, ValueRange, make_values
 
 MAX_CALLS: Final = 81
 """Limit of calls per choice of element types and attributes."""
@@ -92,7 +92,7 @@ def _has_elements(result: SymbolicTensor) -> bool:
 
 def _has_bounds(result: SymbolicTensor) -> bool:
     """Whether the value range is narrower than that of the element type."""
-    span = result.span
+    span = result.value_range
     if span is None or result.dtype is None:
         return False
     anyway = INTEGER_RANGE.get(result.dtype, (None, None))
@@ -152,8 +152,8 @@ def _known(dtype: DType) -> list[SymbolicTensor]:
 
 def _bounded(dtype: DType) -> list[SymbolicTensor]:
     """Tensors with unknown elements; integers get a value range."""
-    span = Span(0, 1) if dtype.is_integer else None
-    return [SymbolicTensor(dtype, shape, span=span) for shape in ((), (N,), (N, 3), (1, 3, 8, 8))]
+    span = ValueRange(0, 1) if dtype.is_integer else None
+    return [SymbolicTensor(dtype, shape, value_range=span) for shape in ((), (N,), (N, 3), (1, 3, 8, 8))]
 
 
 def _attributes(op_type: str, schema: Schema | None) -> Iterator[Mapping[str, object]]:

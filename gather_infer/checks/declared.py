@@ -9,11 +9,11 @@ from onnx import GraphProto, ValueInfoProto
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Inference
+from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.proto.types import DimReader, from_type, shown
-from gather_infer.inference.said import shaped_dims
 from gather_infer.model.paths import bodies, label_of
-from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import Dim, Expr, known_eq, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 

@@ -12,8 +12,8 @@ from typing import Final
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.inference import Inference
-from gather_infer.inference.said import shaped_dims
-from gather_infer.places import MAIN
+from gather_infer.inference.constraints.given import shaped_dims
+from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, evaluate, free_symbols, known_eq
 from gather_infer.tensor import SymbolicTensor
 
@@ -76,7 +76,10 @@ def _is_legal(sizes: Mapping[str, int], inference: Inference) -> bool:
         return False
     if any(fact.symbols <= sizes.keys() and evaluate(fact, sizes) < 0 for fact in known.facts):
         return False
-    needs = [*(((c.left, c.relation, c.right),) for c in inference.constraints), *(d.any_of for d in inference.demands)]
+    needs = [
+        *(((c.left, c.relation, c.right),) for c in inference.constraints),
+        *(d.any_of for d in inference.implied_constraints),
+    ]
     return all(
         any(_HOLDS[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of)
         for any_of in needs

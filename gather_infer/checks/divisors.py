@@ -11,9 +11,9 @@ from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
-from gather_infer.inference.declared import is_constant
+from gather_infer.inference.declarations import is_constant
 from gather_infer.model.paths import bodies
-from gather_infer.places import GraphPath
+from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import known_le
 from gather_infer.tensor import SymbolicTensor, Value
 

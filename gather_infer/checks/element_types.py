@@ -8,9 +8,9 @@ from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.inference.declared import is_constant
+from gather_infer.inference.declarations import is_constant
 from gather_infer.model.paths import bodies, label_of
-from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.node_ids import MAIN, GraphPath, Root
 
 
 def element_type_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:

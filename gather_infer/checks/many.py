@@ -106,9 +106,9 @@ def _checked(
     constants: bool,
 ) -> CheckResult:
     from gather_infer.checks.run import check_file
-    from gather_infer.checks.said import Said
+    from gather_infer.inference.constraints.shared import SharedConstraints
 
-    return check_file(path, Said(dims, inputs, ranges, rules, constants))
+    return check_file(path, SharedConstraints(dims, inputs, ranges, rules, constants))
 
 
 def _cores() -> int:

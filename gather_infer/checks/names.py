@@ -9,9 +9,9 @@ from onnx import ModelProto
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.domains import plain_domain
-from gather_infer.inference.declared import is_constant
+from gather_infer.inference.declarations import is_constant
 from gather_infer.model.paths import bodies
-from gather_infer.places import Root
+from gather_infer.node_ids import Root
 
 
 def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:

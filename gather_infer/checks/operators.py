@@ -10,9 +10,9 @@ from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
-from gather_infer.errors import near
+from gather_infer.errors import close_match
 from gather_infer.model.paths import bodies
-from gather_infer.places import GraphPath
+from gather_infer.node_ids import GraphPath
 
 DOMAINS = frozenset({"", "ai.onnx.ml"})
 
@@ -43,7 +43,7 @@ def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Pla
         if fault is None:
             continue
         known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
-        hint = near(op_type, _names(domain, version)) if not fault else ""
+        hint = close_match(op_type, _names(domain, version)) if not fault else ""
         more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more node{'s' * (len(nodes) > 2)}",)
         aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
         message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}{hint}"

@@ -9,9 +9,9 @@ from onnx import NodeProto, defs
 from gather_infer.diagnostic import Location
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
-from gather_infer.inference.walked import Bodies, Body
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
 from gather_infer.model.paths import graph_at, joined, label_of, node_labels
-from gather_infer.places import GraphPath, NodePath, Root
+from gather_infer.node_ids import GraphPath, NodePath, Root
 
 
 class Places:
@@ -22,7 +22,7 @@ class Places:
 
     def __init__(self, inference: Inference) -> None:
         self._model = inference.model.proto
-        self._bodies = Bodies(inference)
+        self._bodies = InferredGraphs(inference)
         self._labels: dict[GraphPath, Sequence[str]] = {}
         self._imported = self._bodies.main.opsets.versions
 
@@ -41,7 +41,7 @@ class Places:
         version = _since(node.op_type, domain, imported.get(domain, 0))
         return Location(NodePath(path, position, self._labels[path][position]), node.op_type, domain, version, value)
 
-    def _walked(self, path: GraphPath) -> Body | None:
+    def _walked(self, path: GraphPath) -> InferredGraph | None:
         return self._bodies.at(path) if path.root is Root.GRAPH else None
 
     def _labels_of(self, path: GraphPath) -> list[str]:

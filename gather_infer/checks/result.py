@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from gather_infer.diagnostic import Diagnostic, Severity, tally
+from gather_infer.diagnostic import Diagnostic, Severity, severity_counts
 
 UNREADABLE, LOST, UNFIT = "GI001", "GI002", "GI003"
 """Codes of a model that was not checked: unreadable, crashed its process, contradicts the given constraints."""
@@ -45,7 +45,7 @@ class CheckResult:
     seconds: float = 0.0
 
     def __repr__(self) -> str:
-        return f"<CheckResult of {self.model}: {tally(self.diagnostics) or 'clean'}>"
+        return f"<CheckResult of {self.model}: {severity_counts(self.diagnostics) or 'clean'}>"
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

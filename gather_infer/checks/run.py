@@ -21,7 +21,6 @@ from gather_infer.checks.order import order_findings
 from gather_infer.checks.pinned import pinned_findings
 from gather_infer.checks.places import Places
 from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
-from gather_infer.checks.said import NOTHING, Said, applicable
 from gather_infer.checks.sizes import size_findings
 from gather_infer.checks.versions import version_findings
 from gather_infer.checks.weights import weight_findings
@@ -29,7 +28,8 @@ from gather_infer.checks.wrapping import wrapping_findings
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.failures import refused_unreached
+from gather_infer.inference.constraints.shared import NO_CONSTRAINTS, SharedConstraints, applicable
+from gather_infer.inference.failures import refused_unreachable
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file, with_constants
 from gather_infer.rules import RuleSet
@@ -90,7 +90,7 @@ def check(
         found += name_findings(file.proto, places)
         found += element_type_findings(file.proto, places)
         found += divisor_findings(inference, places)
-        found += refused_unreached(inference)
+        found += refused_unreachable(inference)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
     if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
@@ -104,7 +104,9 @@ def check(
     )
 
 
-def check_file(path: str, said: Said, usual: Said = NOTHING, *, is_alone: bool = False) -> CheckResult:
+def check_file(
+    path: str, said: SharedConstraints, usual: SharedConstraints = NO_CONSTRAINTS, *, is_alone: bool = False
+) -> CheckResult:
     """Check a file; one that cannot be read gets a finding instead of an exception.
 
     constraints   given by the caller for all files: each file uses those whose names it has, and a contradiction is a
@@ -151,7 +153,7 @@ def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: P
     """GI501 findings of the contract, each at the node that requires the line."""
     at = [access.node for access in inference.accesses]
     at += [constraint.node for constraint in inference.constraints]
-    at += [demand.node for demand in inference.demands]
+    at += [demand.node for demand in inference.implied_constraints]
     nodes = {f"node {place}": place for place in at}
     for finding in diagnostics:
         if finding.code == "GI501":

@@ -17,7 +17,7 @@ from gather_infer.checks.result import LOST, CheckResult
 from gather_infer.checks.worker import READY
 from gather_infer.diagnostic import diagnostic
 from gather_infer.errors import GatherInferError, UsageError
-from gather_infer.processes import LAST_BYTES, ending, last_words
+from gather_infer.processes import LOG_TAIL_BYTES, exit_description, last_log_line
 
 Task: TypeAlias = Callable[[str], CheckResult]
 
@@ -128,8 +128,8 @@ class Worker:
                 stream.close()
         code = process.wait()
         self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - LAST_BYTES))
-        return f"{ending(code)}{last_words(self._log.read())}"
+        self._log.seek(max(0, self._log.tell() - LOG_TAIL_BYTES))
+        return f"{exit_description(code)}{last_log_line(self._log.read())}"
 
 
 def _ask(process: subprocess.Popen[bytes], path: str) -> Any:

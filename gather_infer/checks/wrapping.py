@@ -7,19 +7,19 @@ from typing import Final
 
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Access, Inference
-from gather_infer.places import GraphPath
+from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, substitute, symbol
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 NARROW: Final = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4})
 """Types that ordinary sizes and ids overflow."""
 
-_SUMS: Final = {"Add": spans.add, "Sub": spans.sub, "Mul": spans.mul}
+_SUMS: Final = {"Add": value_ranges.add, "Sub": value_ranges.sub, "Mul": value_ranges.mul}
 
 
 def wrapping_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
@@ -97,16 +97,16 @@ def _wrapping(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows
     return past, Severity.NOTE
 
 
-def _known_span(value: Value | None) -> Span | None:
+def _known_span(value: Value | None) -> ValueRange | None:
     """The value range of a tensor; None if only the element type bounds it."""
     if not isinstance(value, SymbolicTensor) or value.dtype not in INTEGER_RANGE:
         return None
-    if value.values is None and value.span is None:
+    if value.values is None and value.value_range is None:
         return None
-    return spans.span_of(value)
+    return value_ranges.range_of(value)
 
 
-def _numbers(span: Span, declared: Scope) -> Interval:
+def _numbers(span: ValueRange, declared: Scope) -> Interval:
     """The numeric bounds of a value range under the declared bounds of the symbols."""
 
     def ends(dim: Dim | None) -> Interval:
@@ -115,7 +115,7 @@ def _numbers(span: Span, declared: Scope) -> Interval:
     return Interval(ends(span.lo).lo, ends(span.hi).hi)
 
 
-def _reached(span: Span, declared: Scope) -> int | None:
+def _reached(span: ValueRange, declared: Scope) -> int | None:
     """A lower bound of the range's upper end if all symbols with a declared maximum are at their maximum."""
     if not isinstance(span.hi, Expr):
         return span.hi

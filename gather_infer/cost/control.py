@@ -7,7 +7,7 @@ from onnx import NodeProto
 from gather_infer.cost.iterated import Rounds, local_symbols
 from gather_infer.cost.place import Facts, Place
 from gather_infer.cost.work import Untold
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
 
@@ -30,7 +30,7 @@ def rounds(place: Place, node: NodeProto, body: GraphPath, path: NodePath, facts
     found = facts.iterations.get(body)
     if found is None:
         raise Untold("the trip count is not known")
-    trips = found.trips
+    trips = found.trip_count
     if node.op_type == "Scan" and place.version("") < 9:
         first = place.find(node.input[1]) if len(node.input) > 1 else None
         if not isinstance(first, SymbolicTensor) or not first.shape:

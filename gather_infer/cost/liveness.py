@@ -11,7 +11,7 @@ from gather_infer.cost.front import Moment
 from gather_infer.cost.place import Place
 from gather_infer.cost.tally import Tally
 from gather_infer.model.index import Use
-from gather_infer.places import NodePath
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim
 
 

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from gather_infer.cost.work import Formula, Untold, Work
 from gather_infer.domains import canonical_domain, qualified
-from gather_infer.errors import SpecViolation, UsageError, file_of, foreign
-from gather_infer.places import NodePath
-from gather_infer.rules import Registered, RuleSet
+from gather_infer.errors import SpecViolation, UsageError, file_of, user_code
+from gather_infer.node_ids import NodePath
+from gather_infer.rules import RegisteredRule, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr
 
 
 def own_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
     """The first formula of the user for an operator; `domain` as the node writes it. None when there is none."""
     for each in _of(rules, domain):
-        counted = each.counted(op_type)
+        counted = each.macs_formula(op_type)
         if counted is not None:
             return Formula(counted.text, counted.source, counted.macs)
     return None
 
 
-def own_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> Registered | None:
+def own_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> RegisteredRule | None:
     """The first rule of the user for an operator, with its traits; None when there is none."""
     return next((found for each in _of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None)
 
@@ -39,7 +39,7 @@ def macs_by_caller(formula: Formula, work: Work, domain: str, path: NodePath) ->
     file = file_of(formula.macs)
     what = f"the formula of {qualified(domain, work.op_type)} at node {path}"
     try:
-        with foreign(file, what, Untold, SpecViolation, DimTooLarge):
+        with user_code(file, what, Untold, SpecViolation, DimTooLarge):
             found = formula.macs(work)
     except SpecViolation as error:
         raise Untold(str(error)) from error

@@ -11,7 +11,7 @@ from gather_infer.cost.result import Gap
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies
-from gather_infer.places import Root
+from gather_infer.node_ids import Root
 from gather_infer.tensor import DType
 
 _A = AttributeProto

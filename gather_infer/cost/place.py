@@ -13,11 +13,11 @@ from gather_infer.domains import openvino_opset, plain_domain
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphScope
 from gather_infer.model.paths import Body
-from gather_infer.places import GraphPath
-from gather_infer.record import Assumption, Cause, Constraint, Iterations
+from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Scope, total
 from gather_infer.tensor import Value
+from gather_infer.trail import Assumption, Cause, Constraint, Iterations
 
 
 class Believed(Protocol):

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from gather_infer.cost.front import Front, Moment
 from gather_infer.errors import UnknownName, UsageError
-from gather_infer.lazy import resolved
-from gather_infer.places import NodePath
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.lazy import resolve
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -25,6 +24,7 @@ from gather_infer.symbolic import (
     total,
 )
 from gather_infer.tensor import DType
+from gather_infer.trail import Assumption, Cause, Constraint
 
 if TYPE_CHECKING:
     from gather_infer.cost.place import Facts
@@ -132,7 +132,7 @@ class Cost:
 
         Costs count every node as if no run failed.
         """
-        return () if self.facts is None else tuple(resolved("validate:failures")(self.facts, self.sizes))
+        return () if self.facts is None else tuple(resolve("validate:failures")(self.facts, self.sizes))
 
     @property
     def peak(self) -> Dim:
@@ -254,7 +254,7 @@ class Cost:
         return f"<Cost of {self}>"
 
     def _repr_html_(self) -> str:
-        return "\n".join(resolved("report.html:cost_html")(self))
+        return "\n".join(resolve("report.html:cost_html")(self))
 
     def __str__(self) -> str:
         try:

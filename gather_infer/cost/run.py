@@ -22,8 +22,8 @@ from gather_infer.cost.work import Formula, Untold, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import below_label
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rules
-from gather_infer.places import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.symbolic import Dim, Effort, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value

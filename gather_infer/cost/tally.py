@@ -14,7 +14,7 @@ from gather_infer.cost.iterated import Rounds
 from gather_infer.cost.result import Gap, NodeCost
 from gather_infer.cost.work import Untold
 from gather_infer.domains import qualified
-from gather_infer.places import NodePath
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, maximum, total
 
 SUMS: Final = ("macs", "reads", "writes")

@@ -25,7 +25,7 @@ def read_bytes(place: Place, node: NodeProto, work: Work, traits: Traits) -> Dim
     given.pop("", None)
     picked: Dim = 0
     first = node.input[0] if node.input else ""
-    if traits.tells_dims or node.op_type in TELL_DIMS:
+    if traits.outputs_dims or node.op_type in TELL_DIMS:
         given.pop(first, None)
     elif node.op_type in PARTIAL or (traits.gathers and traits.addresses and _data(traits) == 0):
         given.pop(first, None)

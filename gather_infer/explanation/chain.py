@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from gather_infer.contract import Line
 from gather_infer.diagnostic import Diagnostic
-from gather_infer.inference.result import Belief
-from gather_infer.lazy import resolved
-from gather_infer.places import NodePath
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.inference.result import TrustedAnnotation
+from gather_infer.lazy import resolve
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import Value
+from gather_infer.trail import Assumption, Cause, Constraint
 
 
 class Facet(str, enum.Enum):
@@ -112,14 +112,14 @@ class Explanation:
     constraints: tuple[Constraint, ...]
     findings: tuple[Diagnostic, ...]
     lost: Cause | None = None
-    believed: tuple[Belief, ...] = ()
+    believed: tuple[TrustedAnnotation, ...] = ()
     model: str = ""
 
     def __repr__(self) -> str:
         return f"<Explanation of {f'{self.scope}/' if self.scope else ''}{self.name}: {self.value}>"
 
     def __str__(self) -> str:
-        return "\n".join(resolved("report.explain:tensor_text")(self))
+        return "\n".join(resolve("report.explain:tensor_text")(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +170,4 @@ class SymbolExplanation:
         return f"<SymbolExplanation of {self.symbol} in {self.model}>"
 
     def __str__(self) -> str:
-        return "\n".join(resolved("report.explain:symbol_text")(self))
+        return "\n".join(resolve("report.explain:symbol_text")(self))

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gather_infer.diagnostic import Diagnostic, Severity, has_faults
+from gather_infer.diagnostic import Diagnostic, Severity, has_errors_or_warnings
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
-from gather_infer.inference.walked import Bodies, Body, Place
 from gather_infer.model.paths import subgraphs
-from gather_infer.places import MAIN, GraphPath, NodePath
-from gather_infer.record import Assumption
+from gather_infer.node_ids import MAIN, GraphPath, NodePath
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
+from gather_infer.trail import Assumption
 
 _Place: TypeAlias = "tuple[GraphPath, str]"
 """A value: the graph that defines it and its name."""
@@ -48,7 +48,7 @@ def aftermath(inference: Inference) -> Aftermath:
     """
     search = _Search(inference)
     blamed = dict[_Place, Diagnostic]()
-    for finding in inference.diagnostics if has_faults(inference.diagnostics) else ():
+    for finding in inference.diagnostics if has_errors_or_warnings(inference.diagnostics) else ():
         for place in search.outputs_of(finding):
             blamed.setdefault(place, finding)
     if not blamed:
@@ -75,7 +75,7 @@ def aftermath(inference: Inference) -> Aftermath:
 
 class _Search:
     def __init__(self, inference: Inference) -> None:
-        self.bodies = Bodies(inference)
+        self.bodies = InferredGraphs(inference)
         self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
     def outputs_of(self, finding: Diagnostic) -> Iterator[_Place]:
@@ -84,9 +84,9 @@ class _Search:
         if finding.severity is Severity.NOTE:
             return
         if where.node is not None:
-            place = self.bodies.place(where.node)
+            place = self.bodies.node(where.node)
             if place is not None:
-                yield from ((place.body.path, name) for name in place.node.output if name)
+                yield from ((place.graph.path, name) for name in place.node.output if name)
         elif where.value in self.bodies.main.values and not where.graph:
             yield MAIN, where.value
 
@@ -98,9 +98,9 @@ class _Search:
         """The values reachable from some through those that satisfy `is_propagated`, and the nodes that read them."""
         seen: _Seen = {}
         nodes: set[NodePath] = set()
-        pending: list[tuple[Body, str]] = []
+        pending: list[tuple[InferredGraph, str]] = []
 
-        def add(body: Body, names: Iterable[str]) -> None:
+        def add(body: InferredGraph, names: Iterable[str]) -> None:
             for name in names:
                 if name and (body.path, name) not in seen and goes_on(body.fact(name)):
                     seen[body.path, name] = None
@@ -113,23 +113,23 @@ class _Search:
         while pending:
             body, name = pending.pop()
             for position in self.readers(body).get(name, ()):
-                place = Place(body, position)
+                place = InferredNode(body, position)
                 nodes.add(place.path)
                 add(body, place.node.output)
-                for _, inner in self.bodies.inner(place):
+                for _, inner in self.bodies.bodies(place):
                     add(inner, inner.inputs)
                     if not inner.is_call:
                         add(inner, [name])
             if body.caller is not None and name in body.outputs:
                 nodes.add(body.caller.path)
-                add(body.caller.body, body.caller.node.output)
+                add(body.caller.graph, body.caller.node.output)
         return {key: None for key in seen if key[1] in self._own(key[0])}, nodes
 
     def _own(self, path: GraphPath) -> Iterable[str]:
         body = self.bodies.at(path)
         return () if body is None else body.values
 
-    def readers(self, body: Body) -> dict[str, list[int]]:
+    def readers(self, body: InferredGraph) -> dict[str, list[int]]:
         """The positions of the nodes that read each name, as an input or inside a subgraph."""
         found = self._readers.get(body.path)
         if found is None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gather_infer.domains import plain_domain
+from gather_infer.inference.inferred_graphs import InferredGraphs
 from gather_infer.inference.result import Inference
-from gather_infer.inference.walked import Bodies
-from gather_infer.places import NodePath
+from gather_infer.node_ids import NodePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class WalkedNode:
 
 def walked_nodes(inference: Inference) -> Iterator[WalkedNode]:
     """Every node, by scope in the order of `Inference.scopes`, then in file order."""
-    bodies = Bodies(inference)
+    bodies = InferredGraphs(inference)
     for path in inference.scopes:
         body = bodies.at(path)
         for position, node in enumerate(() if body is None else body.nodes):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gather_infer.explanation.chain import Facet, Link, Operand, Origin
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
-from gather_infer.inference.walked import Bodies, Body, Place
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
@@ -29,7 +29,7 @@ MAX_STEPS: Final = 400
 class _Source:
     """A relevant tensor; `relevant` has those of its dims or elements to explain, None stands for all."""
 
-    body: Body
+    body: InferredGraph
     name: str
     facet: Facet
     wanted: frozenset[Dim] | None
@@ -42,28 +42,28 @@ class Search:
     every   include nodes that only forward dims
     """
 
-    def __init__(self, inference: Inference, bodies: Bodies, *, depth: int, every: bool) -> None:
+    def __init__(self, inference: Inference, bodies: InferredGraphs, *, depth: int, every: bool) -> None:
         self.inference = inference
         self.bodies = bodies
         self.depth = depth
         self.every = every
-        self.visited: list[Place] = []
+        self.visited: list[InferredNode] = []
         self._seen: set[tuple[GraphPath, str, Facet]] = set()
 
-    def chain(self, body: Body, name: str) -> Link:
+    def chain(self, body: InferredGraph, name: str) -> Link:
         """The chain of a tensor: of its elements if they are known, else of its shape."""
         value = body.fact(name) or UNKNOWN
         return self._step(_Source(body, name, facet_of(value), None), self.depth)
 
     def _step(self, source: _Source, depth: int) -> Link:
-        home = source.body.home(source.name) or source.body
+        home = source.body.defining_graph(source.name) or source.body
         made_by = home.producers.get(source.name)
         value = home.values.get(source.name, UNKNOWN)
         asked = tuple(sorted(source.wanted or (), key=str))
         step = Link(source.facet, asked, home.label, source.name, value, Origin.UNDEFINED)
         if made_by is None:
             return self._leaf(step, source, home, depth)
-        place, slot = Place(home, made_by[0]), made_by[1]
+        place, slot = InferredNode(home, made_by[0]), made_by[1]
         if is_constant(place):
             return replace(step, origin=Origin.CONSTANT, node=place.path)
         sources = list(self._sources(place, slot, source))
@@ -72,7 +72,7 @@ class Search:
             s for s, cause in self.inference.causes.items() if cause.node == place.path and s in names_in(value)
         )
         step = replace(
-            step, origin=Origin.NODE, node=place.path, op_type=place.node.op_type, domain=place.entry.domain,
+            step, origin=Origin.NODE, node=place.path, op_type=place.node.op_type, domain=place.op.domain,
             operands=shown, made=made,
         )  # fmt: skip
         self.visited.append(place)
@@ -84,7 +84,7 @@ class Search:
         self._seen.add(key)
         return replace(step, sources=tuple(self._below(sources, depth)))
 
-    def _leaf(self, step: Link, source: _Source, home: Body, depth: int) -> Link:
+    def _leaf(self, step: Link, source: _Source, home: InferredGraph, depth: int) -> Link:
         """The step of a tensor that no node of its graph produces."""
         if home.caller is None:
             if source.name in self.inference.inputs:
@@ -98,7 +98,7 @@ class Search:
             return step
         if depth == 0:
             return replace(step, cut=True)
-        outside = _Source(home.caller.body, given, source.facet, source.wanted if home.is_call else None)
+        outside = _Source(home.caller.graph, given, source.facet, source.wanted if home.is_call else None)
         return replace(step, sources=tuple(self._below([outside], depth)))
 
     def _below(self, sources: Iterable[_Source], depth: int) -> Iterator[Link]:
@@ -116,27 +116,27 @@ class Search:
         """The tensor at the start of a path of nodes that only forward its dims, and the length of the path."""
         passed = 0
         while source.facet is Facet.SHAPE and source.wanted and passed < 100_000:
-            home = source.body.home(source.name)
+            home = source.body.defining_graph(source.name)
             made_by = None if home is None else home.producers.get(source.name)
             if home is None or made_by is None or (home.path, source.name, source.facet) in self._seen:
                 break
-            place = Place(home, made_by[0])
+            place = InferredNode(home, made_by[0])
             sources = list(self._sources(place, made_by[1], source))
-            if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.inner(place):
+            if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.bodies(place):
                 break
             if sources[0].wanted is None or not source.wanted <= sources[0].wanted:
                 break
             source, passed = sources[0], passed + 1
         return source, passed
 
-    def _operands(self, place: Place, sources: list[_Source]) -> Iterator[Operand]:
+    def _operands(self, place: InferredNode, sources: list[_Source]) -> Iterator[Operand]:
         followed = {s.name for s in sources}
-        schema = place.entry.schema
-        formal = [] if schema is None or place.entry.function is not None else [p.name for p in schema.raw.inputs]
+        schema = place.op.schema
+        formal = [] if schema is None or place.op.function is not None else [p.name for p in schema.raw.inputs]
         for position, name in enumerate(place.node.input):
             if not name:
                 continue
-            value = place.body.fact(name) or UNKNOWN
+            value = place.graph.fact(name) or UNKNOWN
             steers = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
             if not (position == 0 or name in followed or steers):
                 continue
@@ -146,16 +146,16 @@ class Search:
 
     # relevant inputs
 
-    def _sources(self, place: Place, slot: int, source: _Source) -> Iterator[_Source]:
-        node, body = place.node, place.body
-        inner = self.bodies.inner(place)
+    def _sources(self, place: InferredNode, slot: int, source: _Source) -> Iterator[_Source]:
+        node, body = place.node, place.graph
+        inner = self.bodies.bodies(place)
         if inner:
             yield from _through(place, slot, inner, source)
             return
         names = list(dict.fromkeys(n for n in node.input if n))
         facts = {n: body.fact(n) or UNKNOWN for n in names}
         value = body.values.get(node.output[slot], UNKNOWN)
-        if place.entry.traits.tells_dims and slot == 0 and source.facet is Facet.VALUES:
+        if place.op.traits.outputs_dims and slot == 0 and source.facet is Facet.VALUES:
             yield from (_Source(body, n, Facet.SHAPE, source.wanted) for n in names[:1])
             return
         wanted = facet_dims(value, source.facet) if source.wanted is None else source.wanted
@@ -177,7 +177,7 @@ class Search:
         made = {n for d in wanted for n in free_symbols(d) if n in causes and causes[n].node == node}
         return frozenset(symbol(operand) for name in made for operand in causes[name].operands)
 
-    def _is_open(self, value: Value, facet: Facet, place: Place) -> bool:
+    def _is_open(self, value: Value, facet: Facet, place: InferredNode) -> bool:
         """Whether the node lost information about the tensor, so that its known dims alone do not explain it."""
         if not isinstance(value, SymbolicTensor):
             return False
@@ -212,8 +212,8 @@ def names_in(value: Value) -> set[str]:
     return {name for dim in dims for name in free_symbols(dim)}
 
 
-def is_constant(place: Place) -> bool:
-    return place.node.op_type == "Constant" and place.entry.domain == ""
+def is_constant(place: InferredNode) -> bool:
+    return place.node.op_type == "Constant" and place.op.domain == ""
 
 
 def _is_float(value: SymbolicTensor) -> bool:
@@ -286,7 +286,7 @@ def _carries_sizes(value: Value) -> bool:
 # subgraphs and function bodies
 
 
-def _argument(body: Body, name: str) -> str | None:
+def _argument(body: InferredGraph, name: str) -> str | None:
     """The operand that the owning node passes for a formal input of its body, by position; None if it passes none."""
     assert body.caller is not None, "the main graph has no caller"
     node, position = body.caller.node, body.inputs.index(name)
@@ -296,7 +296,9 @@ def _argument(body: Body, name: str) -> str | None:
     return given or None
 
 
-def _through(place: Place, slot: int, inner: list[tuple[str, Body]], source: _Source) -> Iterator[_Source]:
+def _through(
+    place: InferredNode, slot: int, inner: list[tuple[str, InferredGraph]], source: _Source
+) -> Iterator[_Source]:
     """The sources of an output of a node with bodies: the outputs of the bodies, and the initial values of states."""
     node = place.node
     given: list[tuple[int, Facet]] = []
@@ -313,7 +315,7 @@ def _through(place: Place, slot: int, inner: list[tuple[str, Body]], source: _So
         given = [(first + (slot if slot < states else states), source.facet if slot < states else Facet.SHAPE)]
     for position, facet in given:
         if position < len(node.input) and node.input[position]:
-            yield _Source(place.body, node.input[position], facet, None)
+            yield _Source(place.graph, node.input[position], facet, None)
     for attribute, body in inner:
         if at < len(body.outputs):
             yield _Source(body, body.outputs[at], source.facet, None if attribute else source.wanted)

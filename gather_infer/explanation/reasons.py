@@ -13,16 +13,16 @@ from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.remedies import Remedies
 from gather_infer.explanation.symbols import explained_symbol, known_symbols
 from gather_infer.explanation.tries import Bounds, Tries
+from gather_infer.inference.inference_driver import infer
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
 from gather_infer.inference.result import Inference
-from gather_infer.inference.rows import is_glob, lost_rank
-from gather_infer.inference.run import infer
-from gather_infer.inference.walked import Bodies, Body
+from gather_infer.inference.tensor_table import is_glob, unknown_rank_cause
 from gather_infer.model.given import GivenModel, to_model_file, with_constants
 from gather_infer.model.paths import joined
-from gather_infer.places import MAIN, NodePath
-from gather_infer.record import Constraint
+from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Interval, free_symbols
+from gather_infer.trail import Constraint
 
 DEPTH: Final = 8
 """Default for the maximum nesting of steps."""
@@ -95,7 +95,7 @@ class Explainer:
         self._inputs = dict(inputs) if isinstance(inputs, Mapping) else list(inputs)
         self._rules = rules
         self.inference = infer(self._file, dims=self._dims, inputs=self._inputs, rules=rules, assume=assume)
-        self._bodies = Bodies(self.inference)
+        self._bodies = InferredGraphs(self.inference)
         self._is_strict = not assume or any(map(_FROM_ZERO.fullmatch, self._dims))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
         self._of_constants: Inference | None = None
@@ -130,11 +130,11 @@ class Explainer:
         symbol = (self.symbol(name),) if name in symbols else ()
         if symbol and next(_found(self.inference, self._bodies, name), None) is None:
             return symbol
-        place = None if next(_found(self.inference, self._bodies, name), None) else self._bodies.called(name)
+        place = None if next(_found(self.inference, self._bodies, name), None) else self._bodies.find_node(name)
         if place is not None and not symbol:  # the name of a node: explain its outputs
-            outputs = [output for output in place.node.output if output in place.body.values]
+            outputs = [output for output in place.node.output if output in place.graph.values]
             if outputs:
-                return tuple(self._explained(place.body, output, depth, every) for output in outputs)
+                return tuple(self._explained(place.graph, output, depth, every) for output in outputs)
         body, known = _resolve(self.inference, self._bodies, name, symbols)
         return self._explained(body, known, depth, every), *symbol
 
@@ -143,7 +143,7 @@ class Explainer:
         is_name = text in known_symbols(self.inference) or any(True for _ in _found(self.inference, self._bodies, text))
         return is_glob(text) and not is_name
 
-    def _explained(self, body: Body, name: str, depth: int, every: bool) -> Explanation:
+    def _explained(self, body: InferredGraph, name: str, depth: int, every: bool) -> Explanation:
         inference = self.inference
         value = body.values[name]
         search = Search(inference, self._bodies, depth=depth, every=every)
@@ -167,15 +167,15 @@ class Explainer:
             step=step,
             unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
             remedies=ways,
-            lost=None if lost is None else lost_rank(lost),
+            lost=None if lost is None else unknown_rank_cause(lost),
             assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
             constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
             findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, is_open)),
-            believed=tuple(b for b in inference.believed if b.node in visited),
+            believed=tuple(b for b in inference.trusted_annotations if b.node in visited),
             model=self._file.name,
         )
 
-    def _remedies(self, body: Body, name: str, is_unknown: bool) -> Remedies:
+    def _remedies(self, body: InferredGraph, name: str, is_unknown: bool) -> Remedies:
         """Suggestions that would make a tensor, or a symbol in it, known."""
         relaxed = self._relaxed() if self._is_strict and is_unknown else None
         tries = Tries(self.inference, self._again)
@@ -245,7 +245,7 @@ def _spec(name: str, bounds: Interval) -> str:
     return f"{name}={bounds.lo}..{'' if bounds.hi is None else bounds.hi}"
 
 
-def _found(inference: Inference, bodies: Bodies, tensor: str) -> Iterator[tuple[Body, str]]:
+def _found(inference: Inference, bodies: InferredGraphs, tensor: str) -> Iterator[tuple[InferredGraph, str]]:
     """The graphs and names that `scope/name` may denote, the main graph first."""
     if tensor in inference.scopes[MAIN]:
         yield bodies.main, tensor
@@ -256,14 +256,16 @@ def _found(inference: Inference, bodies: Bodies, tensor: str) -> Iterator[tuple[
             yield body, name
 
 
-def _resolve(inference: Inference, bodies: Bodies, tensor: str, symbols: Iterable[str] = ()) -> tuple[Body, str]:
+def _resolve(
+    inference: Inference, bodies: InferredGraphs, tensor: str, symbols: Iterable[str] = ()
+) -> tuple[InferredGraph, str]:
     """The graph and name that `scope/name` denotes. Raises UsageError, which may suggest one of the symbols."""
     found = next(_found(inference, bodies, tensor), None)
     if found is not None:
         return found
-    place = bodies.called(tensor)
+    place = bodies.find_node(tensor)
     if place is not None and any(place.node.output):
-        made = " and ".join(repr(joined(place.body.label, n)) for n in place.node.output if n)
+        made = " and ".join(repr(joined(place.graph.label, n)) for n in place.node.output if n)
         raise UsageError(f"no tensor {tensor!r}; the node of that name produces {made}")
     known = [joined(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
     # Outputs first: they are the most likely suggestions.

@@ -11,13 +11,13 @@ from gather_infer.errors import as_option
 from gather_infer.explanation.chain import Facet, Link, Origin
 from gather_infer.explanation.provenance import Search, names_in
 from gather_infer.explanation.tries import SIZES, Tries, is_ranked, is_without
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
-from gather_infer.inference.rows import is_typed
-from gather_infer.inference.walked import Bodies, Body, Place
+from gather_infer.inference.tensor_table import is_typed
 from gather_infer.model.tensors import initializers_of
-from gather_infer.record import Assumption, Cause
 from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
+from gather_infer.trail import Assumption, Cause
 
 DEEPEST: Final = 60
 """Maximum nesting of the search for the sources of an unknown."""
@@ -42,8 +42,8 @@ class Remedies:
     def __init__(
         self,
         inference: Inference,
-        bodies: Bodies,
-        asked: tuple[Body, str],
+        bodies: InferredGraphs,
+        asked: tuple[InferredGraph, str],
         tries: Tries,
         relaxed: Inference | None,
         fixed: Callable[[], Inference],
@@ -90,7 +90,7 @@ class Remedies:
             return remedy
         return f"{ONLY_A_RUN}, as far as tested{remedy.removeprefix(ONLY_A_RUN)}"
 
-    def of_type(self, body: Body, name: str, lost: Place | None) -> tuple[str, ...]:
+    def of_type(self, body: InferredGraph, name: str, lost: InferredNode | None) -> tuple[str, ...]:
         """Suggestions that would make the element type and the rank of a tensor known; empty if they are.
 
         unknown_at   the node at which the rank became unknown
@@ -103,7 +103,7 @@ class Remedies:
             found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
         return tuple(dict.fromkeys(found))
 
-    def lost(self, body: Body, name: str) -> Place | None:
+    def lost(self, body: InferredGraph, name: str) -> InferredNode | None:
         """The first node whose output has an unknown rank or type while those of its inputs are known."""
         if is_typed(body.values[name]):
             return None
@@ -114,26 +114,26 @@ class Remedies:
                 return place
         return None
 
-    def _given(self, place: Place) -> Iterator[Value]:
+    def _given(self, place: InferredNode) -> Iterator[Value]:
         """The types of a node's inputs and of the outputs of its bodies."""
         for name in place.node.input:
-            if name and (fact := place.body.fact(name)) is not None:
+            if name and (fact := place.graph.fact(name)) is not None:
                 yield fact
-        for _, inner in self.bodies.inner(place):
+        for _, inner in self.bodies.bodies(place):
             yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
 
-    def _symbols_behind(self, place: Place) -> list[str]:
+    def _symbols_behind(self, place: InferredNode) -> list[str]:
         """The symbols in the operands of a node, then those further upstream."""
         found = sorted(name for fact in self._given(place) for name in names_in(fact))
         search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
         for name in filter(None, place.node.input):
-            for step in _steps(search.chain(place.body, name)):
+            for step in _steps(search.chain(place.graph, name)):
                 found += sorted(names_in(step.value))
         return list(dict.fromkeys(found))
 
     def _near(self, cause: Cause) -> list[str]:
         """The symbols on which a generated symbol may depend, the nearest first."""
-        place = self.bodies.place(cause.node)
+        place = self.bodies.node(cause.node)
         return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
 
     def _of(self, name: str, seen: set[str]) -> Iterator[str]:
@@ -146,31 +146,31 @@ class Remedies:
                 yield f"--dim {operand}=SIZE"
         if cause.operands:
             return
-        place = self.bodies.place(cause.node)
+        place = self.bodies.node(cause.node)
         assumed = [a for a in self.would_assume if a.node == cause.node]
         nearby = set() if place is None else _symbols_near(place)
         for assumption in assumed or [a for a in self.would_assume if free_symbols(a.dim) & nearby]:
-            if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.least is not None:
-                yield f"--dim {assumption.dim.name}={assumption.least}.."
+            if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.lower is not None:
+                yield f"--dim {assumption.dim.name}={assumption.lower}.."
             if not self.assume:
                 yield ASSUMPTION
         if place is None or assumed:
             return
-        if place.entry.rule is None and "no rule" in cause.reason:
+        if place.op.rule is None and "no rule" in cause.reason:
             yield self._rule_for(place)
         found = list(self._from_node(place, name))
         yield from found
         if not found and cause.data_dependent:
             yield _only_a_run(place)
 
-    def _from_node(self, place: Place, symbol: str) -> Iterator[str]:
+    def _from_node(self, place: InferredNode, symbol: str) -> Iterator[str]:
         for output in place.node.output:
-            value = place.body.values.get(output)
+            value = place.graph.values.get(output)
             if output and value is not None and (symbol in names_in(value) or len(place.node.output) == 1):
-                yield from self._from_leaves(place.body, output)
+                yield from self._from_leaves(place.graph, output)
                 return
 
-    def _from_leaves(self, body: Body, name: str) -> Iterator[str]:
+    def _from_leaves(self, body: InferredGraph, name: str) -> Iterator[str]:
         search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
         for leaf in _leaves(search.chain(body, name)):
             value = leaf.value
@@ -183,12 +183,12 @@ class Remedies:
                 elif leaf.facet is Facet.VALUES and value.dtype.is_integer and value.values is None:
                     yield f"a constant in place of the input {leaf.name}, {value}"
             elif leaf.node is not None and leaf.node in self.without_rule:
-                place = self.bodies.place(leaf.node)
+                place = self.bodies.node(leaf.node)
                 assert place is not None, "a node of the chain is in a graph that was walked"
                 yield self._rule_for(place)
 
-    def _rule_for(self, place: Place) -> str:
-        domain = place.entry.domain
+    def _rule_for(self, place: InferredNode) -> str:
+        domain = place.op.domain
         return f"a rule for {domain + '.' if domain else ''}{place.node.op_type}: --rules FILE.py"
 
 
@@ -200,16 +200,16 @@ def _effects(inference: Inference) -> Counter[str]:
     return Counter(symbol for symbols in behind.values() for symbol in symbols)
 
 
-def _symbols_near(place: Place) -> set[str]:
-    facts = (place.body.fact(name) for name in place.node.input if name)
+def _symbols_near(place: InferredNode) -> set[str]:
+    facts = (place.graph.fact(name) for name in place.node.input if name)
     return {name for fact in facts if fact is not None for name in names_in(fact)}
 
 
-def _deciding_input(place: Place) -> str:
+def _deciding_input(place: InferredNode) -> str:
     """The input whose elements determine a size: an integer vector or scalar with unknown elements, else the first."""
     names: list[str] = [name for name in place.node.input if name]
     for name in names:
-        fact = place.body.fact(name)
+        fact = place.graph.fact(name)
         if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
             continue
         if fact.dtype.is_integer and fact.values is None and len(fact.shape) <= 1:
@@ -228,7 +228,7 @@ def _steps(step: Link) -> Iterator[Link]:
         yield from _steps(source)
 
 
-def _only_a_run(place: Place) -> str:
+def _only_a_run(place: InferredNode) -> str:
     data = _deciding_input(place)
     return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
 

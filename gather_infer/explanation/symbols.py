@@ -10,8 +10,8 @@ from gather_infer.contract import Contract, DimsLine, Relation
 from gather_infer.errors import UnknownName, as_option
 from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
 from gather_infer.explanation.provenance import facet_dims
+from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.inference.result import Inference
-from gather_infer.inference.said import shaped_dims
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate.claims import known as is_known
@@ -67,7 +67,7 @@ def _beside(stated: Contract) -> Iterator[DimsLine]:
 
 def known_symbols(inference: Inference) -> list[str]:
     """The symbols of the inputs, the generated symbols, and the symbols in the declared outputs."""
-    given = inference.given
+    given = inference.input_constraints
     of_inputs = sorted(given.known) if given is not None else []
     of_outputs = (d.dim_param for o in inference.model.proto.graph.output for d in shaped_dims(o) if d.dim_param)
     return list(dict.fromkeys((*of_inputs, *inference.causes, *of_outputs)))

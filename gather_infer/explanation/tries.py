@@ -8,7 +8,7 @@ from typing import Final
 
 from gather_infer.explanation.provenance import names_in
 from gather_infer.inference.result import Inference
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq, known_le
 from gather_infer.tensor import Ratio, SymbolicTensor
 

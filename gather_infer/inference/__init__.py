@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from gather_infer.inference.result import Access, Belief, Coverage, Inference, TensorRow
-    from gather_infer.inference.run import infer
+    from gather_infer.inference.inference_driver import infer
+    from gather_infer.inference.result import Access, Coverage, Inference, TensorRow, TrustedAnnotation
 
 _HOME = {
-    "result": ("Access", "Belief", "Coverage", "Inference", "TensorRow"),
-    "run": ("infer",),
+    "result": ("Access", "TrustedAnnotation", "Coverage", "Inference", "TensorRow"),
+    "inference_driver": ("infer",),
 }
 
-__all__ = ["Access", "Belief", "Coverage", "Inference", "TensorRow", "infer"]
+__all__ = ["Access", "Coverage", "Inference", "TensorRow", "TrustedAnnotation", "infer"]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -8,13 +8,13 @@ from itertools import count
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.inference.interface import Interface, Run, declare
-from gather_infer.inference.naming import INNER, TENSORS, Scopes, is_sized, names_of_dims, speller
+from gather_infer.inference.backward_slice import undeclarable_values
+from gather_infer.inference.dim_rendering import INNER, TENSORS, Scopes, dim_renderer, is_sized, names_of_dims
+from gather_infer.inference.interface_types import InferenceView, Interface, declare
 from gather_infer.inference.proto.types import shown, to_dim_param, to_type
-from gather_infer.inference.upstream import unsaid
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import subgraphs
-from gather_infer.places import MAIN, GraphPath
+from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import Value
 
@@ -29,34 +29,36 @@ class _Style:
     contradictions  messages about declarations that contradict the inferred types
     """
 
-    spell: Callable[[Expr], str]
-    unsaid: Collection[tuple[GraphPath, str]] = frozenset()
+    render: Callable[[Expr], str]
+    omitted: Collection[tuple[GraphPath, str]] = frozenset()
     complete: bool = False
-    misfits: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
 
     def merge(self, declared: ValueInfoProto, value: Value) -> None:
         """Complete a declaration with the inferred type, unless the two contradict."""
-        stated = to_type(value, self.spell)
-        if stated is None:
+        inferred = to_type(value, self.render)
+        if inferred is None:
             return
-        if fits(declared.type, stated):
-            complete(declared.type, stated)
+        if fits(declared.type, inferred):
+            complete(declared.type, inferred)
         else:
-            self.misfits.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
+            self.contradictions.append(f"{declared.name} is declared {shown(declared.type)}, the inputs imply {value}")
 
 
 def annotated(
-    source: ModelFile, run: Run, *, weights: bool = False, outputs: bool = False
+    source: ModelFile, inference: InferenceView, *, weights: bool = False, outputs: bool = False
 ) -> tuple[ModelProto, Interface]:
     """The annotated model, see Inference.annotated; and how its types differ from the original ones."""
-    given, interface = declare(source.with_weights() if weights else source.proto, run, rests=True, outputs=outputs)
-    style = _Style(speller(given, run.scopes, run.inputs))
+    given, interface = declare(
+        source.with_weights() if weights else source.proto, inference, is_relied_on=True, outputs=outputs
+    )
+    style = _Style(dim_renderer(given, inference.scopes, inference.inputs))
     model = _copy(given)
-    _annotate_graph(model.graph, MAIN, run.scopes, style)
-    left = unsaid(source, model, run.scopes, run.diagnostics)
+    _annotate_graph(model.graph, MAIN, inference.scopes, style)
+    left = undeclarable_values(source, model, inference.scopes, inference.diagnostics)
     if left:
         model.CopyFrom(given)
-        _annotate_graph(model.graph, MAIN, run.scopes, replace(style, unsaid=left))
+        _annotate_graph(model.graph, MAIN, inference.scopes, replace(style, omitted=left))
     return model, interface
 
 
@@ -69,7 +71,7 @@ def completed(source: ModelFile, scopes: Scopes, generated: Collection[str]) -> 
     model = _copy(source.proto)
     style = _Style(_unknowns(model, generated), complete=True)
     _annotate_graph(model.graph, MAIN, scopes, style)
-    return model, style.misfits
+    return model, style.contradictions
 
 
 def _copy(proto: ModelProto) -> ModelProto:
@@ -114,9 +116,9 @@ def _annotate_graph(
                 continue
             interface.add(name)
             entry = declared.pop(name, None)
-            is_said = name in values and (path, name) not in style.unsaid
-            stated = to_type(values[name], style.spell) if is_said else None
-            if stated is not None:
+            is_written = name in values and (path, name) not in style.omitted
+            inferred = to_type(values[name], style.render) if is_written else None
+            if inferred is not None:
                 kept = ValueInfoProto()
                 if entry is not None:
                     kept.CopyFrom(entry)  # keeps doc string and metadata
@@ -124,7 +126,7 @@ def _annotate_graph(
                 if style.complete:
                     style.merge(kept, values[name])
                 else:
-                    kept.type.CopyFrom(stated)
+                    kept.type.CopyFrom(inferred)
                 entry = kept
             if entry is not None:
                 entries.append(entry)
@@ -136,31 +138,31 @@ def _annotate_graph(
     graph.value_info.extend(rebuilt)
     for output in graph.output:
         value = values.get(output.name)
-        if value is None or (path, output.name) in style.unsaid:
+        if value is None or (path, output.name) in style.omitted:
             continue
         if style.complete:
             style.merge(output, value)
             continue
-        stated = to_type(value, style.spell)
-        if stated is None:
+        inferred = to_type(value, style.render)
+        if inferred is None:
             continue
         # onnx's checker would reject a wrong output of a branch next to the inferred types. Outputs of loops stay:
         # runtimes use their declared types when a body never runs.
         proto = output.type
-        if proto.WhichOneof("value") is None or (is_branch and not fits(proto, stated)):
-            proto.CopyFrom(stated)
-        elif proto.HasField("tensor_type") and not proto.tensor_type.HasField("shape") and fits(proto, stated):
-            complete(proto, stated)
+        if proto.WhichOneof("value") is None or (is_branch and not fits(proto, inferred)):
+            proto.CopyFrom(inferred)
+        elif proto.HasField("tensor_type") and not proto.tensor_type.HasField("shape") and fits(proto, inferred):
+            complete(proto, inferred)
 
 
-def fits(declared: TypeProto, stated: TypeProto) -> bool:
+def fits(declared: TypeProto, inferred: TypeProto) -> bool:
     """True when no kind, element type, rank or size of one type contradicts the other."""
     kind = declared.WhichOneof("value")
-    if kind is None or stated.WhichOneof("value") is None:
+    if kind is None or inferred.WhichOneof("value") is None:
         return True
-    if kind != stated.WhichOneof("value"):
+    if kind != inferred.WhichOneof("value"):
         return False
-    ours, theirs = getattr(declared, kind), getattr(stated, kind)
+    ours, theirs = getattr(declared, kind), getattr(inferred, kind)
     if kind in INNER:
         inner = INNER[kind]
         if kind == "map_type" and ours.key_type and ours.key_type != theirs.key_type:
@@ -178,12 +180,12 @@ def fits(declared: TypeProto, stated: TypeProto) -> bool:
     return all(a.dim_value == b.dim_value for a, b in sizes)
 
 
-def complete(declared: TypeProto, stated: TypeProto) -> None:
+def complete(declared: TypeProto, inferred: TypeProto) -> None:
     """Add the known parts of `inferred` to a declared type that it fits: missing parts, and sizes in place of names."""
-    kind = stated.WhichOneof("value")
+    kind = inferred.WhichOneof("value")
     if kind is None:
         return
-    ours, theirs = getattr(declared, kind), getattr(stated, kind)
+    ours, theirs = getattr(declared, kind), getattr(inferred, kind)
     ours.SetInParent()
     if kind in INNER:
         if kind == "map_type":

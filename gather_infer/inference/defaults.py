@@ -14,19 +14,19 @@ from onnx import GraphProto, ModelProto, ValueInfoProto
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.model.paths import graph_at
 from gather_infer.model.tensors import initializers_of
-from gather_infer.places import MAIN
-from gather_infer.record import Cause
+from gather_infer.node_ids import MAIN
 from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.trail import Cause
 
 ADVICE: Final = "--initializers-as-constants treats initializers as constants"
-FEWEST: Final = 2
+MIN_OVERRIDABLE: Final = 2
 """Minimal number of initializers for the warning that all are inputs: a single one is probably intended."""
 
 
 def overridable_finding(graph: GraphProto, inputs: Iterable[ValueInfoProto]) -> Iterator[Diagnostic]:
     """The warning that every initializer is also an input, so that a caller may feed it or leave it out."""
     names = initializers_of(graph)
-    if len(names) >= FEWEST and names <= {value.name for value in inputs}:
+    if len(names) >= MIN_OVERRIDABLE and names <= {value.name for value in inputs}:
         message = f"all {len(names)} initializers are inputs that callers may override: no shape can depend on them"
         yield diagnostic("GI119", message, detail=(ADVICE,))
 
@@ -42,11 +42,11 @@ def with_defaults_named(
     defaults = initializers_of(proto.graph) & {value.name for value in inputs}
     if not defaults or not any(cause.data_dependent for cause in causes.values()):
         return dict(causes)
-    behind = _behind(proto.graph, defaults, values)
+    behind = _hidden_by(proto.graph, defaults, values)
     return {name: _named(cause, proto, behind) for name, cause in causes.items()}
 
 
-def _behind(graph: GraphProto, defaults: set[str], values: Mapping[str, Value]) -> dict[str, str]:
+def _hidden_by(graph: GraphProto, defaults: set[str], values: Mapping[str, Value]) -> dict[str, str]:
     """Tensors whose elements would be known, each with the first overridable input that prevents it."""
     found = {name: name for name in defaults}
     constants = initializers_of(graph) - defaults

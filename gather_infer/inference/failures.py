@@ -8,16 +8,16 @@ from typing import Final, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity, is_broken, is_structural
 from gather_infer.inference.bodies.function import resolved
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.fallback import rejection
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.loading import refused_as_it_is
+from gather_infer.inference.inferred_graphs import InferredGraphs, InferredNode
+from gather_infer.inference.load_refusals import refused_as_is
 from gather_infer.inference.result import Inference
-from gather_infer.inference.walked import Bodies, Place
-from gather_infer.places import GraphPath, Root
-from gather_infer.record import PathCondition
+from gather_infer.node_ids import GraphPath, Root
+from gather_infer.trail import PathCondition
 
 Conditions: TypeAlias = Mapping[GraphPath, PathCondition]
-Under: TypeAlias = tuple[GraphPath, ...]
+ConditionalBodies: TypeAlias = tuple[GraphPath, ...]
 """The bodies around a location, outermost first, that some runs skip."""
 
 
@@ -28,7 +28,7 @@ _MAX_CASES: Final = 200
 """Maximal number of path conditions of failures that are combined."""
 
 
-def under(graph: GraphPath, conditions: Conditions) -> Under:
+def conditional_bodies(graph: GraphPath, conditions: Conditions) -> ConditionalBodies:
     """The bodies that some runs skip, among a graph and the graphs around it."""
     if not conditions:
         return ()
@@ -36,69 +36,69 @@ def under(graph: GraphPath, conditions: Conditions) -> Under:
     return tuple(path for path in around if path in conditions)
 
 
-def weighed(inference: Inference) -> tuple[Diagnostic, ...]:
+def with_conditional_severity(inference: Inference) -> tuple[Diagnostic, ...]:
     """The diagnostics of a run, with errors lowered to warnings where runs that skip them are valid.
 
     A failure in both branches of an If fails every run that reaches the If. A node that a loader refuses stays an error
     whether or not a run reaches it.
     """
     conditions = inference.conditions
-    found = {d: under(d.location.node.graph, conditions) for d in inference.diagnostics
+    found = {d: conditional_bodies(d.location.node.graph, conditions) for d in inference.diagnostics
              if d.location.node is not None and d.severity is Severity.ERROR and not is_structural(d)}  # fmt: skip
-    certain = lifted(found.values(), conditions)
+    certain = hoisted(found.values(), conditions)
     spared = {d: certain[bodies] for d, bodies in found.items() if certain[bodies]}
     if not spared:
         return inference.diagnostics
     if is_broken(inference.diagnostics):
         doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash on a broken model
     else:
-        doubtful = refused_nodes(inference, spared)
+        doubtful = rejectable_nodes(inference, spared)
     if doubtful and not inference.model.foreign:
-        refused = refused_as_it_is(inference.model)
+        refused = refused_as_is(inference.model)
         is_called = any(path.root is Root.FUNCTION for path, _ in refused)  # findings are located in the call
         spared = {
-            d: bodies for d, bodies in spared.items() if d not in doubtful or not (is_called or _place(d) in refused)
+            d: bodies for d, bodies in spared.items() if d not in doubtful or not (is_called or _node_id(d) in refused)
         }
     return tuple(conditional(d, spared[d], conditions) if d in spared else d for d in inference.diagnostics)
 
 
-def refused_unreached(inference: Inference) -> Iterator[Diagnostic]:
+def refused_unreachable(inference: Inference) -> Iterator[Diagnostic]:
     """The errors of unreachable nodes for which a loader refuses the file anyway."""
-    if not inference.unreached or inference.model.foreign or is_broken(inference.diagnostics):
+    if not inference.unreachable or inference.model.foreign or is_broken(inference.diagnostics):
         return
-    doubtful = refused_nodes(inference, inference.unreached)
-    refused = refused_as_it_is(inference.model) if doubtful else {}
-    for finding in inference.unreached:
-        if finding in doubtful and _place(finding) in refused:
+    doubtful = rejectable_nodes(inference, inference.unreachable)
+    refused = refused_as_is(inference.model) if doubtful else {}
+    for finding in inference.unreachable:
+        if finding in doubtful and _node_id(finding) in refused:
             yield finding
 
 
-def _place(finding: Diagnostic) -> tuple[GraphPath, int] | None:
+def _node_id(finding: Diagnostic) -> tuple[GraphPath, int] | None:
     node = finding.location.node
     return None if node is None else (node.graph, node.position)
 
 
-def refused_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
+def rejectable_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
     """The findings about nodes that a loader may refuse if it knows enough about their inputs."""
-    bodies = Bodies(inference)
-    places = {d: None if d.location.node is None else bodies.place(d.location.node) for d in findings}
+    bodies = InferredGraphs(inference)
+    places = {d: None if d.location.node is None else bodies.node(d.location.node) for d in findings}
     return frozenset(d for d, place in places.items() if place is not None and _may_be_refused(place))
 
 
-def _may_be_refused(place: Place) -> bool:
+def _may_be_refused(place: InferredNode) -> bool:
     """Whether onnx rejects a node given all known facts about its inputs."""
-    schema = place.entry.schema
+    schema = place.op.schema
     if schema is None:
         return False
-    if place.entry.control:
+    if place.op.is_control_flow:
         return True  # its bodies read outer names, which a single node does not have
-    frame = Frame(place.body.opsets, attributes=place.body.attributes)
-    inputs = [place.body.fact(name) if name else None for name in place.node.input]
-    node = resolved(place.node, frame)
-    return rejection(schema, node, list(place.node.input), inputs, frame.opsets.versions) is not None
+    environment = Environment(place.graph.opsets, attributes=place.graph.attributes)
+    inputs = [place.graph.fact(name) if name else None for name in place.node.input]
+    node = resolved(place.node, environment)
+    return rejection(schema, node, list(place.node.input), inputs, environment.opsets.versions) is not None
 
 
-def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Under]:
+def hoisted(failing: Iterable[ConditionalBodies], conditions: Conditions) -> dict[ConditionalBodies, ConditionalBodies]:
     """Hoist failures to the outermost bodies in which a run certainly fails, for each failing location.
 
     When both branches of an If fail, the run that reaches the If fails. When the failures cover all paths, every run
@@ -107,31 +107,31 @@ def lifted(failing: Iterable[Under], conditions: Conditions) -> dict[Under, Unde
     given = frozenset(failing)
     unavoidable = _unavoidable(given, conditions)
     # A worklist from failing bodies outwards: where both branches of an If fail, the body around it fails as well.
-    reached, whole = set(given), set[Under]()
+    reached, whole = set(given), set[ConditionalBodies]()
     waiting = list(given)
     while waiting:
         bodies = waiting.pop()
-        if _other(bodies, conditions) in reached:
+        if _other_branch(bodies, conditions) in reached:
             whole.add(bodies[:-1])
             if bodies[:-1] not in reached:
                 reached.add(bodies[:-1])
                 waiting.append(bodies[:-1])
-    found: dict[Under, Under] = {}
+    found: dict[ConditionalBodies, ConditionalBodies] = {}
     for bodies in given:
         outer = () if bodies in unavoidable else bodies
-        while outer and outer[:-1] in whole and _other(outer, conditions) in reached:
+        while outer and outer[:-1] in whole and _other_branch(outer, conditions) in reached:
             outer = outer[:-1]
         found[bodies] = outer
     return found
 
 
-def _unavoidable(failing: Iterable[Under], conditions: Conditions) -> frozenset[Under]:
+def _unavoidable(failing: Iterable[ConditionalBodies], conditions: Conditions) -> frozenset[ConditionalBodies]:
     """Failing locations of which every run reaches one, by the bodies around them.
 
     This is resolution on path conditions: a body is guarded by a condition, which several Ifs may share. Two cases that
     differ in one condition yield a case without it; the empty case is reached by every run.
     """
-    cases: dict[_Case, frozenset[Under]] = {}
+    cases: dict[_Case, frozenset[ConditionalBodies]] = {}
     for bodies in failing:
         case = frozenset(_answer(conditions[body]) for body in bodies)
         if bodies and _is_possible(case):
@@ -158,32 +158,32 @@ def _is_possible(case: _Case) -> bool:
 
 def _answer(condition: PathCondition) -> _Answer:
     """The canonical condition of a body, and the value for which the body runs."""
-    choice, negative = condition.choice, condition.negative
+    choice, negative = condition.input_predicate, condition.sign_predicate
     if choice is not None:
         is_plain = choice.relation == "<" or (choice.relation == "==" and not (choice.is_bool and choice.number == 0))
         return (choice, True) if is_plain else (choice.negated, False)
     if negative is not None:
         contrary = -negative - 1  # negative exactly where `negative` is >= 0: the predicate of the other branch
         return (negative, True) if str(negative) <= str(contrary) else (contrary, False)
-    if condition.other is None:
+    if condition.other_branch is None:
         return condition.body, True
-    return frozenset((condition.body, condition.other)), condition.name == "then_branch"
+    return frozenset((condition.body, condition.other_branch)), condition.name == "then_branch"
 
 
-def _other(bodies: Under, conditions: Conditions) -> Under | None:
+def _other_branch(bodies: ConditionalBodies, conditions: Conditions) -> ConditionalBodies | None:
     """The path with the other branch of the innermost If."""
-    other = conditions[bodies[-1]].other if bodies else None
+    other = conditions[bodies[-1]].other_branch if bodies else None
     return None if other is None else (*bodies[:-1], other)
 
 
-def conditional(finding: Diagnostic, bodies: Under, conditions: Conditions) -> Diagnostic:
+def conditional(finding: Diagnostic, bodies: ConditionalBodies, conditions: Conditions) -> Diagnostic:
     """An error as a warning of a model in which some runs skip it."""
     stated = [conditions[body] for body in bodies]
-    when = "taken" if any(condition.other is not None for condition in stated) else "it runs"
+    when = "taken" if any(condition.other_branch is not None for condition in stated) else "it runs"
     return replace(
         finding,
         severity=Severity.WARNING,
         message=f"fails when {when}: {finding.message}",
         detail=(*finding.detail, *map(str, stated)),
-        under=bodies,
+        conditional_bodies=bodies,
     )

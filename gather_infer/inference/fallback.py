@@ -36,11 +36,11 @@ def onnx_inference(
     """The facts of a node's outputs; None where onnx infers nothing. Raises SpecViolation when onnx rejects it."""
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     if not static:
-        context.leave_open(f"there is no rule for {schema.op_type}: its requirements on sizes are unknown")
+        context.add_unchecked(f"there is no rule for {schema.op_type}: its requirements on sizes are unknown")
     found = _outputs(schema, node, names, inputs, versions)
     if found is None:
         return [None] * len(node.output)
-    reader = DimReader(adopt=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
+    reader = DimReader(new_symbol=lambda _: context.fresh(f"there is no rule for {schema.op_type}"))
 
     def unknown(_: int) -> Dim:
         return context.fresh(f"there is no rule for {schema.op_type}")

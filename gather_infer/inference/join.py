@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from gather_infer.context import Context
-from gather_infer.spans import hull, span_of, type_span
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import (
     DType,
@@ -15,12 +14,13 @@ from gather_infer.tensor import (
     Ratio,
     SequenceType,
     Shape,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     make_values,
 )
+from gather_infer.value_ranges import hull, range_of, type_range
 
 FreshDim: TypeAlias = Callable[[], Dim]
 
@@ -41,7 +41,7 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
                 flat = [x if _same(x, y) else None for x, y in zip(a.values.flat, b.values.flat, strict=True)]
                 if any(x is not None for x in flat) or not flat:
                     values = make_values(flat, a.values.shape)
-            return SymbolicTensor(dtype, shape, values, _joint_span(a, b))
+            return SymbolicTensor(dtype, shape, values, _joined_range(a, b))
         case SparseTensor(), SparseTensor():
             return SparseTensor(a.dtype if a.dtype == b.dtype else None, join_shapes(a.shape, b.shape, fresh))
         case SequenceType(), SequenceType():
@@ -77,11 +77,11 @@ def _same(x: object, y: object) -> bool:
     return type(x) is type(y) and (repr(x) == repr(y) if isinstance(x, float) else x == y)
 
 
-def _joint_span(a: SymbolicTensor, b: SymbolicTensor) -> Span | None:
+def _joined_range(a: SymbolicTensor, b: SymbolicTensor) -> ValueRange | None:
     if a.dtype is None or not a.dtype.is_integer or a.dtype != b.dtype:
         return None
-    span = hull(span_of(a), span_of(b))
-    return None if span == type_span(a.dtype) else span
+    span = hull(range_of(a), range_of(b))
+    return None if span == type_range(a.dtype) else span
 
 
 def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
@@ -134,7 +134,7 @@ def dims_of(value: Value | None) -> list[object]:
     included.
     """
     match value:
-        case SymbolicTensor(shape=shape, values=values, span=span):
+        case SymbolicTensor(shape=shape, values=values, value_range=span):
             dims: list[object] = [] if shape is None else [*shape]
             if values is not None:
                 dims += [element.num if isinstance(element, Ratio) else element for element in values.flat]
@@ -150,7 +150,7 @@ def dims_of(value: Value | None) -> list[object]:
     return []
 
 
-def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
+def project_out(value: Value, local: set[str], fresh: FreshDim) -> Value:
     """Project out the symbols in `local`: the fact of a body's value outside the body.
 
     Dims that mention a local symbol become fresh, elements and bounds become unknown.
@@ -169,15 +169,15 @@ def escape(value: Value, local: set[str], fresh: FreshDim) -> Value:
             if values is not None and any(map(is_local, values.flat)):
                 kept = [None if is_local(v) else v for v in values.flat]
                 values = make_values(kept, values.shape) if any(v is not None for v in kept) else None
-            span = value.span
+            span = value.value_range
             if span is not None and (is_local(span.lo) or is_local(span.hi)):
-                span = Span(None if is_local(span.lo) else span.lo, None if is_local(span.hi) else span.hi)
+                span = ValueRange(None if is_local(span.lo) else span.lo, None if is_local(span.hi) else span.hi)
             return SymbolicTensor(value.dtype, outside(value.shape), values, span)
         case SparseTensor():
             return SparseTensor(value.dtype, outside(value.shape))
         case SequenceType(element=element, length=length):
-            inner = None if element is None else escape(element, local, fresh)
+            inner = None if element is None else project_out(element, local, fresh)
             return SequenceType(inner, None if is_local(length) else length)
         case OptionalType(element=element, present=present):
-            return OptionalType(None if element is None else escape(element, local, fresh), present)
+            return OptionalType(None if element is None else project_out(element, local, fresh), present)
     return value

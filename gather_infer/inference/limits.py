@@ -11,9 +11,17 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.options import MAX_SIZE
+from gather_infer.inference.constraints.parse import MAX_SIZE
 from gather_infer.symbolic import Dim, Effort, Expr, Scope
-from gather_infer.tensor import MAX_VALUES_RANK, UNKNOWN, Span, SymbolicTensor, Value, is_nested_too_deep, make_values
+from gather_infer.tensor import (
+    MAX_VALUES_RANK,
+    UNKNOWN,
+    SymbolicTensor,
+    Value,
+    ValueRange,
+    is_nested_too_deep,
+    make_values,
+)
 
 MAX_DIM_SIZE: Final = 160
 """Nodes of a dim's expression; a larger one is replaced by a symbol."""
@@ -47,7 +55,7 @@ NAMES_PER_VISIT: Final = 8
 """Number of names that cost as much as visiting a node."""
 
 
-class Budget:
+class WorkBudget:
     """Remaining work of one iteration, beyond a single visit of each node."""
 
     def __init__(self, model: ModelProto) -> None:
@@ -94,14 +102,14 @@ class Budget:
         return _nodes_in((self._model.graph, *self._model.functions))
 
 
-def effort_of(model: ModelProto) -> Effort:
+def proof_fuel(model: ModelProto) -> Effort:
     """The proof budget of one iteration."""
     # Eliminations are steps of Fourier-Motzkin, the expensive part of a proof.
     nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
     return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
 
 
-def spent_on_proofs(scope: Scope) -> list[Diagnostic]:
+def proof_fuel_findings(scope: Scope) -> list[Diagnostic]:
     """A finding when the proof budget was exhausted, since later comparisons of sizes stay undecided; else none."""
     if not scope.is_exhausted:
         return []
@@ -128,7 +136,7 @@ def limited(value: Value, context: Context) -> Value:
     """
     if not isinstance(value, SymbolicTensor):
         return UNKNOWN if is_nested_too_deep(value) else value
-    shape, values, span = value.shape, value.values, value.span
+    shape, values, span = value.shape, value.values, value.value_range
     if values is not None and values.ndim > MAX_VALUES_RANK:
         value, values = value.with_(values=None), None
     if shape is not None:
@@ -143,7 +151,7 @@ def limited(value: Value, context: Context) -> Value:
     if values is not None and any(map(_is_long, values.flat)):
         value = value.with_(values=make_values([None if _is_long(e) else e for e in values.flat], values.shape))
     if span is not None and (_is_long(span.lo) or _is_long(span.hi)):
-        value = value.with_(span=Span(*(None if _is_long(end) else end for end in (span.lo, span.hi))))
+        value = value.with_(value_range=ValueRange(*(None if _is_long(end) else end for end in (span.lo, span.hi))))
     return value
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.domains import qualified
 from gather_infer.errors import UnknownName, UsageError
-from gather_infer.lazy import resolved
-from gather_infer.places import MAIN, GraphPath, NodePath, Source
-from gather_infer.record import Assumption, Cause, Constraint, Demand, Iterations, PathCondition, Unchecked
+from gather_infer.lazy import resolve
+from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import Shape, SymbolicTensor, Value, format_shape
+from gather_infer.trail import Assumption, Cause, Constraint, ImpliedConstraint, Iterations, PathCondition, Unchecked
 
 if TYPE_CHECKING:
     import os
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from gather_infer.access import Addressing
     from gather_infer.cost import Cost
+    from gather_infer.inference.constraints.given import InputConstraints
+    from gather_infer.inference.constraints.persisted import DimConstraint
     from gather_infer.inference.lineage.trace import Part, Trace
-    from gather_infer.inference.said import Given
-    from gather_infer.inference.stated import Statement
     from gather_infer.model import ModelFile, SaveReport
     from gather_infer.rules import RuleSet
 
@@ -34,7 +34,7 @@ Cell: TypeAlias = "str | int | bool | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class IterationRange:
     """The iterations of a loop in which a node is reached: a range of iteration numbers from 0 to below `end`.
 
     symbol  the generated symbol of the iteration number
@@ -47,7 +47,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class FactsBeforeAccess:
     """Facts known before an access: neither its node nor a later node has implied any of them.
 
     A verdict on the bounds uses only these. Under the facts that the node itself implies, every access would be in
@@ -64,10 +64,10 @@ class Evidence:
 
     scope: Scope
     indices: Value
-    trace: Trace | None
+    provenance: Trace | None
     causes: Mapping[str, Cause]
-    meanings: Mapping[str, Part] = field(default_factory=dict)
-    iterations: tuple[Sweep, ...] = ()
+    symbol_origins: Mapping[str, Part] = field(default_factory=dict)
+    iterations: tuple[IterationRange, ...] = ()
     is_always_reached: bool = True
 
 
@@ -96,7 +96,7 @@ class Access:
     data_type: Value
     indices_type: Value
     result_type: Value
-    evidence: Evidence | None = field(compare=False, repr=False)
+    facts_before: FactsBeforeAccess | None = field(compare=False, repr=False)
 
     @property
     def axis(self) -> int | None:
@@ -110,7 +110,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class TrustedAnnotation:
     """A declared type that was trusted where no type could be inferred. If it is wrong, so are facts that depend on it.
 
     value   its name
@@ -237,18 +237,18 @@ class Inference(Mapping[str, Value]):
         assumptions: tuple[Assumption, ...],
         causes: Mapping[str, Cause],
         accesses: tuple[Access, ...],
-        believed: tuple[Belief, ...] = (),
+        trusted_annotations: tuple[TrustedAnnotation, ...] = (),
         known: Scope | None = None,
         declared: Scope | None = None,
-        given: Given | None = None,
-        demands: tuple[Demand, ...] = (),
+        input_constraints: InputConstraints | None = None,
+        implied_constraints: tuple[ImpliedConstraint, ...] = (),
         assume: bool = True,
         rules: tuple[RuleSet, ...] = (),
         iterations: Mapping[GraphPath, Iterations] | None = None,
-        implied: Mapping[Expr, frozenset[Source | None]] | None = None,
-        equated: Mapping[tuple[Dim, Dim], frozenset[Source | None]] | None = None,
+        implied_facts: Mapping[Expr, frozenset[NodeId | None]] | None = None,
+        equated: Mapping[tuple[Dim, Dim], frozenset[NodeId | None]] | None = None,
         conditions: Mapping[GraphPath, PathCondition] | None = None,
-        unreached: tuple[Diagnostic, ...] = (),
+        unreachable: tuple[Diagnostic, ...] = (),
         unchecked: tuple[Unchecked, ...] = (),
     ) -> None:
         self.model = model
@@ -261,18 +261,18 @@ class Inference(Mapping[str, Value]):
         self.assumptions = assumptions
         self.causes = causes
         self.accesses = accesses
-        self.believed = believed
+        self.trusted_annotations = trusted_annotations
         self.known = Scope() if known is None else known
         self.declared = Scope() if declared is None else declared
-        self.given = given
-        self.demands = demands
+        self.input_constraints = input_constraints
+        self.implied_constraints = implied_constraints
         self.assume = assume
         self.rules = rules
         self.iterations = {} if iterations is None else iterations
-        self.implied = {} if implied is None else implied
+        self.implied_facts = {} if implied_facts is None else implied_facts
         self.equated = {} if equated is None else equated
         self.conditions = {} if conditions is None else conditions
-        self.unreached = unreached
+        self.unreachable = unreachable
         self.unchecked = unchecked
 
     def __getitem__(self, name: str) -> Value:
@@ -346,7 +346,7 @@ class Inference(Mapping[str, Value]):
 
         Raises UsageError when no tensor matches, or the model has no such operator.
         """
-        rows: tuple[TensorRow, ...] = resolved("inference.rows:tensor_rows")(self, pattern, op, unknown)
+        rows: tuple[TensorRow, ...] = resolve("inference.tensor_table:tensor_rows")(self, pattern, op, unknown)
         return rows
 
     def table(self, pattern: str = "", *, op: str | None = None, unknown: bool = False) -> list[dict[str, Cell]]:
@@ -360,7 +360,7 @@ class Inference(Mapping[str, Value]):
         data-dependent dims remain symbolic. Raises UsageError for an unknown name, and for a size that is invalid or
         contradicts a declaration.
         """
-        again: Inference = resolved("inference.sizes:at_sizes")(self, {**(sizes or {}), **named})
+        again: Inference = resolve("inference.specialization:specialize")(self, {**(sizes or {}), **named})
         return again
 
     def save(
@@ -383,12 +383,12 @@ class Inference(Mapping[str, Value]):
         return f"<Inference of {self.model.name}: {coverage.tensors} tensors, {coverage.exact} known{errors}>"
 
     def _repr_html_(self) -> str:
-        return "\n".join(resolved("report.html:inference_html")(self))
+        return "\n".join(resolve("report.html:inference_html")(self))
 
     @property
-    def recorded(self) -> tuple[Statement, ...]:
+    def persisted_constraints(self) -> tuple[DimConstraint, ...]:
         """The dim constraints recorded in the file; they count as declared, like those of the caller."""
-        return () if self.given is None else self.given.recorded
+        return () if self.input_constraints is None else self.input_constraints.persisted
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -400,7 +400,7 @@ class Inference(Mapping[str, Value]):
         found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
         if not self.accesses:
             return found
-        return *found, *resolved("validate:violations")(self)
+        return *found, *resolve("validate:violations")(self)
 
     def is_generated(self, dim: Dim) -> bool:
         """True when the dim contains a generated symbol, that is, an unknown size."""

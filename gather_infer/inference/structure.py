@@ -44,11 +44,11 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
     """
     proto = model.proto
     yield from _versions(proto)
-    yield from _repeated("function", (_signature(f) for f in proto.functions))
+    yield from _duplicate_findings("function", (_signature(f) for f in proto.functions))
     names = list(inputs)
-    yield from _repeated("input", names)
-    yield from _repeated("initializer", _constants(proto.graph))
-    for name in _again(o.name for o in proto.graph.output):  # every runtime returns it as often
+    yield from _duplicate_findings("input", names)
+    yield from _duplicate_findings("initializer", _constants(proto.graph))
+    for name in _duplicates(o.name for o in proto.graph.output):  # every runtime returns it as often
         message = f"output {name} is listed more than once"
         yield diagnostic("GI101", message, Location(value=name), severity=Severity.WARNING)
     overridable = set(names)
@@ -81,8 +81,8 @@ def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | N
     """
     if not isinstance(declared, SymbolicTensor):
         return diagnostic("GI204", f"the default is a tensor, the input is {declared}", Location(value=tensor.name))
-    stated = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
-    differs = declared.dtype is not None and stated.dtype != declared.dtype
+    actual = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
+    differs = declared.dtype is not None and actual.dtype != declared.dtype
     if declared.shape is not None:
         dims = list(tensor.dims)
         fits = len(dims) == len(declared.shape) and all(
@@ -91,7 +91,7 @@ def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | N
         differs = differs or not fits
     if not differs:
         return None
-    return diagnostic("GI204", f"the default is {stated}, the input is {declared}", Location(value=tensor.name))
+    return diagnostic("GI204", f"the default is {actual}, the input is {declared}", Location(value=tensor.name))
 
 
 def imports_of(proto: ModelProto) -> list[onnx.OperatorSetIdProto]:
@@ -138,12 +138,12 @@ def _constants(graph: GraphProto) -> Iterator[str]:
     yield from (t.values.name for t in graph.sparse_initializer)
 
 
-def _repeated(what: str, names: Iterable[str]) -> Iterator[Diagnostic]:
-    for name in _again(names):
+def _duplicate_findings(what: str, names: Iterable[str]) -> Iterator[Diagnostic]:
+    for name in _duplicates(names):
         yield diagnostic("GI101", f"{what} {name} is defined more than once", Location(value=name))
 
 
-def _again(names: Iterable[str]) -> Iterator[str]:
+def _duplicates(names: Iterable[str]) -> Iterator[str]:
     """Repeated names."""
     seen: set[str] = set()
     for name in names:

@@ -24,7 +24,7 @@ from gather_infer.model.edits import (
 from gather_infer.model.names import Names
 from gather_infer.model.paths import Body, graph_at, subgraphs
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.node_ids import MAIN, GraphPath, Root
 
 _INITIALIZERS_NEED_NO_INPUT = 4  # the IR version from which an initializer need not be an input
 

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 
 from gather_infer.domains import qualified
 from gather_infer.model.paths import graph_at, label_of
-from gather_infer.places import MAIN, GraphPath
+from gather_infer.node_ids import MAIN, GraphPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.model.names import Names
 from gather_infer.model.order import cycle_among, topological_order
 from gather_infer.model.paths import Body, below_label, bodies, joined, label_of, node_labels
-from gather_infer.places import MAIN, GraphPath, NodePath, Root
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
 
 
 @dataclass(frozen=True, slots=True)

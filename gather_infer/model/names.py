@@ -8,7 +8,7 @@ from onnx import FunctionProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import qualified
 from gather_infer.model.paths import bodies, joined, label_of
-from gather_infer.places import Root
+from gather_infer.node_ids import Root
 
 
 class Names:

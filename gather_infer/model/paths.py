@@ -9,7 +9,7 @@ from typing import TypeAlias
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.places import MAIN, GraphPath, NodePath, Root, Step
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 
 Body: TypeAlias = "GraphProto | FunctionProto"
 

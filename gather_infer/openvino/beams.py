@@ -9,8 +9,8 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_he
 
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
+from gather_infer.node_ids import MAIN
 from gather_infer.openvino.nodes import attributes_of, is_openvino
-from gather_infer.places import MAIN
 
 
 @dataclass(frozen=True, slots=True)

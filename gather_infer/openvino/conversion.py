@@ -13,7 +13,7 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.interface import declare
+from gather_infer.inference.interface_types import declare
 from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
@@ -21,6 +21,7 @@ from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.given import GivenModel, as_given, to_model_file, with_constants
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
+from gather_infer.node_ids import NodePath
 from gather_infer.openvino.beams import without_reorderings
 from gather_infer.openvino.beside import beside
 from gather_infer.openvino.interface import check_interface, state_outputs, with_parts_declared
@@ -31,7 +32,6 @@ from gather_infer.openvino.state import Variable, without_state
 from gather_infer.openvino.unread import drop_unread
 from gather_infer.openvino.weights import Compression, Form, with_reshaped_constants, with_weights
 from gather_infer.passes.result import PassResult
-from gather_infer.places import NodePath
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
@@ -170,7 +170,7 @@ def convert(
     journal.add(*made.dead)
     if made.converted or source.foreign:
         journal.add(*_imports(source.proto, made, target))
-    declared, interface = declare(source.proto, inference, rests=bool(journal.edits))
+    declared, interface = declare(source.proto, inference, is_relied_on=bool(journal.edits))
     proto = apply(journal, with_parts_declared(declared, inference) if source.foreign else declared)
     try:
         variables = without_state(proto, source, inference)
@@ -227,7 +227,7 @@ def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset
 
 def _declare_kept(proto: ModelProto, inference: Inference) -> None:
     """Declare the trusted types of the outputs of kept nodes: their readers were converted for these types."""
-    believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.believed}
+    believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
     for _, body in bodies(proto):
         said = {value.name for value in (*body.value_info, *body.output)}
         for node in body.node:

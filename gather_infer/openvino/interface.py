@@ -14,8 +14,8 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import Body, bodies, subgraphs
 from gather_infer.model.tensors import iter_tensors
+from gather_infer.node_ids import Step
 from gather_infer.openvino.nodes import attributes_of, reads_of
-from gather_infer.places import Step
 from gather_infer.tensor import SymbolicTensor
 
 _TYPES_SINCE: Final[dict[int, int]] = {
@@ -64,7 +64,7 @@ def state_outputs(proto: ModelProto, source: ModelFile, inference: Inference) ->
     """
     dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
     names = {dim.dim_param for dim in dims if dim.dim_param}
-    is_as_written = inference.given is None or not inference.given.inputs
+    is_as_written = inference.input_constraints is None or not inference.input_constraints.inputs
     for output in proto.graph.output:
         fact = inference.get(output.name)
         known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")

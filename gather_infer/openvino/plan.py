@@ -14,10 +14,11 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import NEWEST_OPENVINO, is_extension, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
-from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.model.paths import bodies
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
 from gather_infer.openvino.beams import reorderings
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -28,7 +29,6 @@ from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
 from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
-from gather_infer.places import MAIN, GraphPath, NodePath, Root
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import Kind, combined, verdict

@@ -18,9 +18,9 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
+from gather_infer.node_ids import MAIN
 from gather_infer.openvino.nodes import attributes_of
 from gather_infer.passes import fold
-from gather_infer.places import MAIN
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import NodeProto
 
-from gather_infer.errors import UsageError, file_of, foreign
+from gather_infer.errors import UsageError, file_of, user_code
 from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.rewrite import Arrangement, Rewrite, Unavailable
@@ -33,7 +33,7 @@ def _guarded_rule(listed: Listed) -> Rule:
 
     def rule(site: Site) -> Rewrite | None:
         what = f"rewrite {listed.name} of {site.engine.draft.label(site.node)}"
-        with foreign(file, what, Unavailable, DimTooLarge):
+        with user_code(file, what, Unavailable, DimTooLarge):
             found = listed.rule(site)
         fault = _fault(found)
         if fault:
@@ -45,7 +45,7 @@ def _guarded_rule(listed: Listed) -> Rule:
 
 def _guarded_step(step: Step) -> Arranging:
     def arranging(engine: Surroundings, graph: Graph) -> Arrangement | None:
-        with foreign(file_of(step.arranging), f"rewrite {step.name}", Unavailable, DimTooLarge):
+        with user_code(file_of(step.arranging), f"rewrite {step.name}", Unavailable, DimTooLarge):
             return step.arranging(engine, graph)
 
     return arranging

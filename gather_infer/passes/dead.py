@@ -10,8 +10,8 @@ from onnx import NodeProto, TensorProto
 
 from gather_infer.model.edits import Edit, RemoveInitializer, RemoveNode
 from gather_infer.model.index import Use
+from gather_infer.node_ids import GraphPath
 from gather_infer.passes.subject import Subject, is_constant
-from gather_infer.places import GraphPath
 
 UNREAD: Final = "nothing reads it any more"
 
@@ -69,4 +69,4 @@ def find_dead(
 
 def _is_only_read(subject: Subject, node: NodeProto) -> bool:
     """Whether a node cannot fail and has no effect but its outputs."""
-    return is_constant(node) or subject.traits(node).tells_dims
+    return is_constant(node) or subject.traits(node).outputs_dims

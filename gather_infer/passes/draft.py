@@ -15,9 +15,9 @@ from gather_infer.model.apply import apply_to
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.order import topological_order
 from gather_infer.model.paths import subgraph_at
+from gather_infer.node_ids import GraphPath, NodeId, NodePath, Root
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.subject import Held, Subject
-from gather_infer.places import GraphPath, NodePath, Root, Source
 from gather_infer.tensor import UNKNOWN, Value
 
 _PLENTY: Final = 1 << 40
@@ -165,7 +165,7 @@ class Draft:
         self.graphs: dict[GraphPath, Graph] = {}
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
-        self.gone: list[Source] = []
+        self.gone: list[NodeId] = []
         """Nodes of the file removed since the list was last cleared."""
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []

@@ -10,8 +10,9 @@ from onnx import AttributeProto, NodeProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.inference.resume import Resumed, learn_equalities
+from gather_infer.inference.incremental import IncrementalInference, add_equalities
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
+from gather_infer.node_ids import GraphPath, NodePath, Root
 from gather_infer.passes.changes import Changes
 from gather_infer.passes.constants import Constants, fact_of, key_of
 from gather_infer.passes.costs import cost_of, count_nodes, dying_by, held_bytes
@@ -25,7 +26,6 @@ from gather_infer.passes.table import Listed, Step, Table
 from gather_infer.passes.twins import Repeats, Twins
 from gather_infer.passes.view import GATHERS, View
 from gather_infer.passes.worklist import Worklist
-from gather_infer.places import GraphPath, NodePath, Root
 from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -97,7 +97,7 @@ class Engine:
     _grounds: Grounds = field(init=False)
     _narrow: Scope | None = None
     _is_undecided: bool = False
-    _resumed: Resumed | None = None
+    _resumed: IncrementalInference | None = None
     _given: frozenset[str] | None = None
     _arranged: dict[tuple[Step, Graph], tuple[int, int]] = field(default_factory=dict)
     _memo: tuple[int, dict[object, Any]] = field(default_factory=lambda: (0, {}))
@@ -110,7 +110,7 @@ class Engine:
         self.twins = Twins(self.draft, self.constants.load)
         self.repeats = Repeats(self.draft)
         subject = self.draft.subject
-        self._grounds = Grounds(subject.inference, learn_equalities, subject.is_reshape)
+        self._grounds = Grounds(subject.inference, add_equalities, subject.is_reshape)
         self._learning = Learning(self.draft, self._waiting, self._infer, self._is_generated)
         self._changes = Changes(self.draft, self.constants, self._waiting, self._infer, self._learning)
 
@@ -210,7 +210,7 @@ class Engine:
         """Whether another inference may find facts that let more rules match."""
         return (
             self._learning.is_open
-            or self._knowledge.rests_on_demands
+            or self._knowledge.relies_on_constraints
             or self._is_undecided
             or any(done.node.graph.steps or done.node.graph.root is Root.FUNCTION for done in self.done)
         )
@@ -421,14 +421,14 @@ class Engine:
     # facts
 
     @property
-    def _knowledge(self) -> Resumed:
+    def _knowledge(self) -> IncrementalInference:
         if self._resumed is None:
-            self._resumed = Resumed(self.draft.subject.inference)
+            self._resumed = IncrementalInference(self.draft.subject.inference)
         return self._resumed
 
     def _is_generated(self, dim: Dim) -> bool:
         """Whether a dim contains a symbol that stands for an unknown size."""
-        made_up = self._knowledge.made_up(dim)
+        made_up = self._knowledge.generated_symbols(dim)
         if made_up and self._given is None:
             self._given = self._given_to_bodies()
         return not made_up <= (self._given or frozenset())

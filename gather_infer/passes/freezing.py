@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import ModelStructureError, UsageError
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.failures import refused_nodes, under
-from gather_infer.inference.interface import UNCHANGED, declare
+from gather_infer.inference.failures import conditional_bodies, rejectable_nodes
+from gather_infer.inference.interface_types import UNCHANGED, declare
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
 from gather_infer.model.index import GraphIndex
+from gather_infer.node_ids import NodePath
 from gather_infer.passes.result import PassResult
-from gather_infer.places import NodePath
-from gather_infer.progress import Progress, unseen
+from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 
 
@@ -58,7 +58,7 @@ def freeze(
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> FreezeResult:
     """Set dims of the inputs to numbers, and the dims of outputs that follow; `gather_infer.freeze`.
 
@@ -90,7 +90,7 @@ def freeze(
     refused, unloadable = _contradictions(source, inference, rules)
     proto, interface = source.proto, UNCHANGED
     if not refused and not unloadable:
-        proto, interface = declare(proto, inference, rests=True, outputs=True)
+        proto, interface = declare(proto, inference, is_relied_on=True, outputs=True)
     if proto is source.proto:
         proto = type(proto)()
         proto.CopyFrom(source.proto)
@@ -111,29 +111,31 @@ def _contradictions(
     source: ModelFile, inference: Inference, rules: Sequence[RuleSet]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
     """The errors that the given sizes cause, and the failures in skipped branches for which a loader may refuse."""
-    spared = (*(d for d in inference.diagnostics if d.under), *inference.unreached)
+    spared = (*(d for d in inference.diagnostics if d.conditional_bodies), *inference.unreachable)
     if not inference.errors and not spared:
         return (), ()
     without = infer(source, rules=rules, assume=False)
-    failing = (*without.errors, *(d for d in without.diagnostics if d.is_failure), *without.unreached)
+    failing = (*without.errors, *(d for d in without.diagnostics if d.is_failure), *without.unreachable)
     before = set(map(_key, failing))
     errors = tuple(finding for finding in inference.errors if _key(finding) not in before)
     new = [finding for finding in spared if _key(finding) not in before]
-    refused = refused_nodes(inference, new)
+    refused = rejectable_nodes(inference, new)
     return errors, tuple(_named(finding, inference) for finding in new if finding in refused)
 
 
 def _named(finding: Diagnostic, inference: Inference) -> Diagnostic:
     """A failure for which a loader may refuse the file, with the branches that it is in."""
-    if finding.under or finding.location.node is None:
+    if finding.conditional_bodies or finding.location.node is None:
         return finding
-    bodies = (inference.conditions[body] for body in under(finding.location.node.graph, inference.conditions))
+    bodies = (
+        inference.conditions[body] for body in conditional_bodies(finding.location.node.graph, inference.conditions)
+    )
     where = (f"{body.name} of node {body.node} never runs with these sizes" for body in bodies)
     return replace(finding, detail=(*finding.detail, *where))
 
 
 def _as_error(finding: Diagnostic) -> Diagnostic:
-    return replace(finding, severity=Severity.ERROR, under=())
+    return replace(finding, severity=Severity.ERROR, conditional_bodies=())
 
 
 def _told(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from gather_infer.inference import Inference
-from gather_infer.places import Source
+from gather_infer.node_ids import NodeId
 from gather_infer.symbolic import Dim, Expr, Scope
 
 Fact: TypeAlias = "Expr | tuple[Dim, Dim]"
@@ -35,16 +35,16 @@ class Grounds:
         self,
         inference: Inference,
         learn: Callable[[Scope, Equalities], object],
-        is_certain: Callable[[Source], bool],
+        is_certain: Callable[[NodeId], bool],
     ) -> None:
         self._declared = inference.declared
         self._efforts = inference.known.efforts
         self._learn = learn
-        self._implied: Mapping[Expr, frozenset[Source | None]] = inference.implied
+        self._implied: Mapping[Expr, frozenset[NodeId | None]] = inference.implied_facts
         self._equated = inference.equated
         self._left: dict[Fact, int] = {}
-        self._of: dict[Source, list[Fact]] = {}
-        owned: Iterator[tuple[Fact, frozenset[Source | None]]] = chain(self._implied.items(), self._equated.items())
+        self._of: dict[NodeId, list[Fact]] = {}
+        owned: Iterator[tuple[Fact, frozenset[NodeId | None]]] = chain(self._implied.items(), self._equated.items())
         for fact, sources in owned:
             # A fact without a source is declared; it never becomes unsupported, like those of a certain node.
             if not any(source is None or is_certain(source) for source in sources):
@@ -52,13 +52,13 @@ class Grounds:
         self._lost: set[Fact] = set()
         self._scopes: dict[frozenset[Fact], Scope] = {}
 
-    def _enter(self, fact: Fact, sources: Collection[Source | None]) -> None:
+    def _enter(self, fact: Fact, sources: Collection[NodeId | None]) -> None:
         self._left[fact] = len(sources)
         for source in sources:
             if source is not None:
                 self._of.setdefault(source, []).append(fact)
 
-    def remove(self, gone: Iterable[Source]) -> None:
+    def remove(self, gone: Iterable[NodeId]) -> None:
         """Note that nodes of the file have been removed."""
         for source in gone:
             for fact in self._of.get(source, ()):
@@ -71,7 +71,7 @@ class Grounds:
         """The facts that no remaining node implies."""
         return frozenset(self._lost)
 
-    def lost_with(self, dying: Iterable[Source]) -> frozenset[Fact]:
+    def lost_with(self, dying: Iterable[NodeId]) -> frozenset[Fact]:
         """The facts that no node would imply after the removal of these."""
         counts: dict[Fact, int] = {}
         for source in dying:

@@ -15,11 +15,11 @@ from onnx import ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_broken
 from gather_infer.inference import Inference
-from gather_infer.inference.loading import Place, refused, refused_alone
-from gather_infer.inference.upstream import Upstream
+from gather_infer.inference.backward_slice import BackwardSlice
+from gather_infer.inference.load_refusals import NodeId, refused_alone, refused_nodes
 from gather_infer.model.paths import bodies
+from gather_infer.node_ids import GraphPath
 from gather_infer.passes.draft import Draft
-from gather_infer.places import GraphPath
 from gather_infer.tensor import Value
 
 _MAX_TRIES: Final = 5
@@ -39,9 +39,9 @@ class Keeping:
         self._inference = inference
         self._is_broken = is_broken(inference.diagnostics)  # shape inference of onnx may crash on such a model
         self._source = inference.model
-        self._upstream: Upstream | None = None
-        self._writers: dict[str, list[Place]] = {}
-        self._whole: dict[Place, bool] = {}
+        self._upstream: BackwardSlice | None = None
+        self._writers: dict[str, list[NodeId]] = {}
+        self._whole: dict[NodeId, bool] = {}
         self._tries = 1
 
     def learns_from(self, proto: ModelProto, draft: Draft) -> bool:
@@ -52,13 +52,13 @@ class Keeping:
         if self._is_broken:
             return False
         known = _facts_by_name(draft)
-        found = refused(self._source, proto, lambda _, name: known.get(name))
+        found = refused_nodes(self._source, proto, lambda _, name: known.get(name))
         plain = refused_alone(self._source, proto)
         if not found | plain:
             return False
         if self._upstream is None:
-            self._upstream = Upstream(self._source, self._source.proto, self._fact)
-            for place in self._upstream.places:
+            self._upstream = BackwardSlice(self._source, self._source.proto, self._fact)
+            for place in self._upstream.nodes:
                 for _, name in self._upstream.outputs([place]):
                     self._writers.setdefault(name, []).append(place)
         writers = {**self._writers, **self._moved(draft)}
@@ -78,12 +78,12 @@ class Keeping:
         return self.names != before
 
     @cached_property
-    def _old(self) -> frozenset[Place]:
+    def _old(self) -> frozenset[NodeId]:
         """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
         return refused_alone(self._source, self._source.proto)
 
     @cached_property
-    def _failing(self) -> frozenset[Place]:
+    def _failing(self) -> frozenset[NodeId]:
         """The nodes at which every run fails: it does not matter whether such a model loads."""
         return frozenset(
             (finding.location.node.graph, finding.location.node.position)
@@ -91,7 +91,7 @@ class Keeping:
             if finding.severity is Severity.ERROR and finding.location.node is not None
         )
 
-    def _moved(self, draft: Draft) -> dict[str, list[Place]]:
+    def _moved(self, draft: Draft) -> dict[str, list[NodeId]]:
         """The original nodes of the values, if the mutable model is of the original file."""
         if draft.subject.inference is not self._inference:
             return {}
@@ -102,12 +102,12 @@ class Keeping:
             if node.source is not None
         }
 
-    def _keep(self, place: Place, upstream: Upstream) -> None:
+    def _keep(self, place: NodeId, upstream: BackwardSlice) -> None:
         """Protect a node, and the nodes that determine the shapes of its inputs."""
         is_whole = self._whole.get(place)
         if is_whole is None:
             self.notes.append(self._note(place, upstream))
-        elif is_whole or place in refused(self._source, self._source.proto, self._fact):
+        elif is_whole or place in refused_nodes(self._source, self._source.proto, self._fact):
             return  # no node that determines its inputs has changed
         # A node that onnx refuses in the original model may load in a runtime that infers less than onnx.
         self._whole[place] = is_whole is not None or (place in self._old and place not in self._failing)
@@ -117,7 +117,7 @@ class Keeping:
     def _fact(self, path: GraphPath, name: str) -> Value | None:
         return self._inference.scopes.get(path, {}).get(name)
 
-    def _note(self, place: Place, upstream: Upstream) -> Diagnostic:
+    def _note(self, place: NodeId, upstream: BackwardSlice) -> Diagnostic:
         path, position = place
         node = upstream.bodies[path].node[position]
         where = Location(upstream.index[path].node(position), node.op_type, node.domain)
@@ -138,7 +138,7 @@ def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
     return {name: fact for name, fact in found.items() if name not in repeated}
 
 
-def _origins(proto: ModelProto, places: Iterable[Place], known: Mapping[str, Sequence[Place]]) -> list[Place]:
+def _origins(proto: ModelProto, places: Iterable[NodeId], known: Mapping[str, Sequence[NodeId]]) -> list[NodeId]:
     """The original nodes of the first known values downstream of these nodes of the rewritten model."""
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
@@ -146,7 +146,7 @@ def _origins(proto: ModelProto, places: Iterable[Place], known: Mapping[str, Seq
         for node in body.node:
             for name in node.input:
                 readers.setdefault(name, []).append(node.output)
-    found: dict[Place, None] = {}
+    found: dict[NodeId, None] = {}
     seen: set[str] = set()
     pending = [name for path, at in sorted(places, key=str) for name in graphs[path].node[at].output if name]
     while pending:

@@ -133,8 +133,8 @@ def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerate
         elements = _sharper(tuple(values.ravel().tolist()), tuple(fact.values.ravel().tolist()), is_generated)
         if elements is not None and any(a is not b for a, b in zip(elements, values.ravel().tolist(), strict=True)):
             values = make_values(list(elements), values.shape)
-    span = fact.span if known.span is None else known.span
-    if dtype is known.dtype and shape is known.shape and values is known.values and span is known.span:
+    span = fact.value_range if known.value_range is None else known.value_range
+    if dtype is known.dtype and shape is known.shape and values is known.values and span is known.value_range:
         return None
     return SymbolicTensor(dtype, shape, values, span)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto, TensorProto
 
-from gather_infer.diagnostic import Diagnostic, tally
+from gather_infer.diagnostic import Diagnostic, severity_counts
 from gather_infer.domains import qualified
 from gather_infer.errors import ModelReadError
-from gather_infer.inference.interface import UNCHANGED, Interface
+from gather_infer.inference.interface_types import UNCHANGED, Interface
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.edits import Journal
 from gather_infer.model.paths import bodies
@@ -56,7 +56,7 @@ class PassResult:
     interface: Interface = UNCHANGED
 
     def __repr__(self) -> str:
-        before, after, found = self.before.nodes, self.after.nodes, tally(self.diagnostics)
+        before, after, found = self.before.nodes, self.after.nodes, severity_counts(self.diagnostics)
         nodes = f"{after} node{'s' * (after != 1)}" if before == after else f"{before} nodes before, {after} after"
         return f"<{type(self).__name__} of {self.source.name}: {nodes}{found and f', {found}'}>"
 

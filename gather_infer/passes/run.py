@@ -9,11 +9,12 @@ from typing import NamedTuple
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.interface import declare
+from gather_infer.inference.interface_types import declare
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.passes.callers import guarded
 from gather_infer.passes.draft import Draft
 from gather_infer.passes.engine import Done, Engine
@@ -24,8 +25,7 @@ from gather_infer.passes.rewrites import FOLDING, REWRITING
 from gather_infer.passes.rewrites import floats as floating
 from gather_infer.passes.subject import Subject
 from gather_infer.passes.table import RewriteSet, Table
-from gather_infer.places import GraphPath, NodePath
-from gather_infer.progress import Progress, unseen
+from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 
 DEFAULT_MAX_GROWTH = 1 << 20
@@ -91,7 +91,7 @@ def fold(
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> OptimizeResult:
     """Replace nodes whose results are the same in every run by constants (constant folding); `gather_infer.fold`.
 
@@ -133,7 +133,7 @@ def optimize(
     inputs: Mapping[str, str] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> OptimizeResult:
     """Apply every rewrite that makes the model smaller or faster and preserves its results; `gather_infer.optimize`.
 
@@ -228,7 +228,7 @@ def _run(
                 made = _rewritten(inference, infer_all, table, max_growth, by, keeping.names, progress)
                 last = made.rounds[-1]
                 rests = any(len(each.journal) for each in (*rounds, *made.rounds))
-                declared, interface = declare(last.inference.model.proto, last.inference, rests=rests)
+                declared, interface = declare(last.inference.model.proto, last.inference, is_relied_on=rests)
                 proto = apply(last.journal, declared)
                 if not keeping.learns_from(proto, made.engine.draft):
                     break

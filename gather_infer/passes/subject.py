@@ -15,9 +15,9 @@ from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, roots
 from gather_infer.model.tensors import fed_inputs, iter_tensors
+from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
 from gather_infer.ops import standard_rules
 from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
-from gather_infer.places import MAIN, GraphPath, NodePath, Root, Source
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
@@ -205,9 +205,9 @@ class Subject:
 
     def tells_dims(self, node: NodeProto) -> bool:
         """Whether a node reads the dims of its input only, not its elements."""
-        return self.traits(node).tells_dims
+        return self.traits(node).outputs_dims
 
-    def is_reshape(self, source: Source) -> bool:
+    def is_reshape(self, source: NodeId) -> bool:
         """Whether a node of the file is a Reshape of ai.onnx."""
         path, position = source
         body = self.bodies.get(path)

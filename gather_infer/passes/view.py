@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto
 
+from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rules
 from gather_infer.passes.constants import Constants
 from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.twins import Repeats, Twins
-from gather_infer.places import GraphPath, Root
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
@@ -347,14 +347,14 @@ class View:
 
     def is_from(self, at: int, lo: Dim) -> bool:
         """Whether all elements of an integer input are >= `lo` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).span
+        known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
     def is_up_to(self, at: int, hi: Dim) -> bool:
         """Whether all elements of an integer input are <= `hi` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).span
+        known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
             return all(self.at_most(v, hi) for v in known)
         return span is not None and span.hi is not None and self.at_most(span.hi, hi)

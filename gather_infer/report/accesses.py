@@ -13,7 +13,7 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import Access
-    from gather_infer.places import NodePath
+    from gather_infer.node_ids import NodePath
     from gather_infer.validate.verdict import Verdict
 
 Verdicts: TypeAlias = "Mapping[tuple[NodePath, int, int | None], Verdict]"

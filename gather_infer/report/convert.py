@@ -127,8 +127,8 @@ def _kept(result: ConversionResult, view: View) -> list[str]:
     for one in kept:
         reasons.setdefault((one.operator, one.reason), []).append(printable(str(one.node)))
     lines = [f"    {op}: {printable(reason)} ({_some(found, view)})" for (op, reason), found in reasons.items()]
-    if result.kept and result.inference.believed:
-        believed = [printable(str(belief)) for belief in result.inference.believed]
+    if result.kept and result.inference.trusted_annotations:
+        believed = [printable(str(belief)) for belief in result.inference.trusted_annotations]
         lines.append(f"    trusted as the file declares it: {_some(believed, view)}")
     return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
 
@@ -177,8 +177,8 @@ def _interface(result: ConversionResult, view: View) -> list[str]:
     if not result.interface.changed:
         inputs, outputs = count(len(result.inference.inputs), "input"), count(len(graph.output), "output")
         lines.insert(0, f"  names and order of {inputs} and {outputs} kept")
-    if result.inference.recorded and not result.interface.recorded:
-        lines.append(f"  bounds kept: {recorded_text(result.inference.recorded)}")
+    if result.inference.persisted_constraints and not result.interface.persisted_constraints:
+        lines.append(f"  bounds kept: {recorded_text(result.inference.persisted_constraints)}")
     return lines
 
 
@@ -205,7 +205,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
         "kept": [
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
-        "trusted_annotations": [belief_json(b) for b in result.inference.believed],
+        "trusted_annotations": [belief_json(b) for b in result.inference.trusted_annotations],
         "weights": [{"name": w.name, "format": w.form} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}

@@ -28,7 +28,7 @@ from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 if TYPE_CHECKING:
     from gather_infer.contract import Line
-    from gather_infer.record import Cause
+    from gather_infer.trail import Cause
 
 _LARGEST = 8  # limit of the elements in a line
 _OPERATOR = 10

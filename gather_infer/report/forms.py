@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.faults import Aftermath
     from gather_infer.explanation.nodes import WalkedNode
-    from gather_infer.inference.interface import Interface
+    from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult

@@ -23,7 +23,7 @@ def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:
         lines = [f"{name}   refused: {result.why_refused}"]
     else:
         graph = result.proto.graph
-        open_values = {(o.kind, o.name) for o in result.interface.open}
+        open_values = {(o.kind, o.name) for o in result.interface.dynamic_dims}
         parts = []
         for kind, values in (("input", result.inputs), ("output", tuple(v.name for v in graph.output))):
             static = sum((kind, value) not in open_values for value in values)

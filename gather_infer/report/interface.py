@@ -11,8 +11,8 @@ from gather_infer.report.layout import fitted, printable
 from gather_infer.report.repeats import Repeat, repeats
 
 if TYPE_CHECKING:
-    from gather_infer.inference.interface import Interface, Redeclared
-    from gather_infer.inference.stated import Statement
+    from gather_infer.inference.constraints.persisted import DimConstraint
+    from gather_infer.inference.interface_types import Interface, Redeclared
 
 SHOWN = 3
 """Limit of the dynamic dims with the same reason, which then end in `and 9 more`."""
@@ -28,10 +28,12 @@ def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
         lines += ["  changed declarations:", *_changes(shown, view)]
         if len(shown) < len(interface.changed):
             lines.append(f"    and {len(interface.changed) - len(shown)} value_info: --verbose lists them")
-    if interface.open and (interface.changed or view.verbose):
+    if interface.dynamic_dims and (interface.changed or view.verbose):
         lines += ["  still symbolic:", *_open(interface, view)]
-    if interface.recorded:
-        lines += fitted(f"  persisted in the metadata: {recorded_text(interface.recorded)}", view.width, "    ")
+    if interface.persisted_constraints:
+        lines += fitted(
+            f"  persisted in the metadata: {recorded_text(interface.persisted_constraints)}", view.width, "    "
+        )
     return lines
 
 
@@ -58,7 +60,7 @@ def _change(change: Redeclared) -> str:
     return printable(f"{before} -> {after}")
 
 
-def recorded_text(statements: Sequence[Statement]) -> str:
+def recorded_text(statements: Sequence[DimConstraint]) -> str:
     """The persisted constraints of a file, as they are written there."""
     return printable("; ".join(sorted(map(str, statements))))
 
@@ -70,7 +72,7 @@ def _dims(dims: Sequence[int | str | None]) -> str:
 def _open(interface: Interface, view: View) -> list[str]:
     """A line for the dims of inputs, or of outputs, that have the same name and are dynamic for the same reason."""
     rows: dict[tuple[str, str, str], list[str]] = {}
-    for o in interface.open:
+    for o in interface.dynamic_dims:
         where = o.name if o.axis is None else f"{o.name}.{o.axis}"
         rows.setdefault((o.kind, o.dim or "?", o.reason), []).append(where)
     lines = []

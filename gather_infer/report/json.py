@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
-from gather_infer.record import Assumption, Cause, Constraint
 from gather_infer.report.forms import InferenceReport
 from gather_infer.report.summary import ModelSummary, Unreadable
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+from gather_infer.trail import Assumption, Cause, Constraint
 
 if TYPE_CHECKING:
     from gather_infer.explanation.faults import Aftermath
     from gather_infer.explanation.nodes import WalkedNode
-    from gather_infer.inference.interface import Interface
-    from gather_infer.inference.result import Belief
-    from gather_infer.inference.stated import Statement
+    from gather_infer.inference.constraints.persisted import DimConstraint
+    from gather_infer.inference.interface_types import Interface
+    from gather_infer.inference.result import TrustedAnnotation
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
@@ -80,8 +80,8 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         ],
         "constraints": [constraint_json(c) for c in inference.constraints],
         "assumptions": [assumption_json(a) for a in inference.assumptions],
-        "persisted_constraints": [statement_json(s) for s in inference.recorded],
-        "trusted_annotations": [belief_json(b) for b in inference.believed],
+        "persisted_constraints": [statement_json(s) for s in inference.persisted_constraints],
+        "trusted_annotations": [belief_json(b) for b in inference.trusted_annotations],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "interface": None if report.interface is None else interface_json(report.interface),
         "diagnostics": [diagnostic_json(d) for d in report.findings],
@@ -164,7 +164,7 @@ def _told(summary: ModelSummary | Unreadable) -> dict[str, Json]:
     return summary_json(summary)
 
 
-def belief_json(belief: Belief) -> dict[str, Json]:
+def belief_json(belief: TrustedAnnotation) -> dict[str, Json]:
     return {"scope": belief.graph, "node": str(belief.node), "name": belief.value, **type_json(belief.type)}
 
 
@@ -194,7 +194,7 @@ def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
     return [{"domain": domain, "op_type": op, "count": n} for (domain, op), n in sorted(operators.items())]
 
 
-def statement_json(statement: Statement) -> dict[str, Json]:
+def statement_json(statement: DimConstraint) -> dict[str, Json]:
     """A persisted constraint on a dim: bounds, or the dim it equals."""
     value = statement.value
     return {
@@ -219,9 +219,10 @@ def interface_json(interface: Interface) -> Json:
             for c in interface.changed
         ],
         "dynamic_dims": [
-            {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason} for o in interface.open
+            {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason}
+            for o in interface.dynamic_dims
         ],
-        "persisted_constraints": [statement_json(s) for s in interface.recorded],
+        "persisted_constraints": [statement_json(s) for s in interface.persisted_constraints],
     }
 
 
@@ -237,8 +238,8 @@ def constraint_json(constraint: Constraint) -> dict[str, Json]:
 def assumption_json(assumption: Assumption) -> dict[str, Json]:
     return {
         "dim": dim_json(assumption.dim),
-        "lower": assumption.least,
-        "upper": assumption.most,
+        "lower": assumption.lower,
+        "upper": assumption.upper,
         "node": str(assumption.node),
         "reason": assumption.reason,
     }
@@ -301,8 +302,8 @@ def type_json(value: Value | None, *, floats: bool = True) -> dict[str, Json]:
 
 def _tensor(value: SymbolicTensor) -> dict[str, Json]:
     span: Json = None
-    if value.span is not None:
-        span = [None if end is None else dim_json(end) for end in (value.span.lo, value.span.hi)]
+    if value.value_range is not None:
+        span = [None if end is None else dim_json(end) for end in (value.value_range.lo, value.value_range.hi)]
     return {
         "kind": "tensor",
         "dtype": None if value.dtype is None else str(value.dtype),

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from gather_infer.record import Constraint
 from gather_infer.report.accesses import accesses_count, accesses_text, operand_text
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, InferenceReport, View
@@ -17,10 +16,11 @@ from gather_infer.report.signature import signature_text
 from gather_infer.report.summary import ExternalFile, ModelSummary, Unreadable
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import Value
+from gather_infer.trail import Constraint
 
 if TYPE_CHECKING:
     from gather_infer.explanation.faults import Aftermath
-    from gather_infer.inference.result import Belief, Inference
+    from gather_infer.inference.result import Inference, TrustedAnnotation
 
 SHOWN = 12
 """Limit of the rows of a list, which then ends in `... 13 more: --all`."""
@@ -39,8 +39,8 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     every = report.everything or view.verbose
     limit = None if every else SHOWN
     lines = [headline(summary), *signature_text(inference, every=every, width=view.width)]
-    if inference.recorded:
-        lines.append(f"  persisted in the file: {recorded_text(inference.recorded)}")
+    if inference.persisted_constraints:
+        lines.append(f"  persisted in the file: {recorded_text(inference.persisted_constraints)}")
     verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
     behind = () if after is None else after.nodes
     if inference.accesses:
@@ -55,8 +55,8 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     if assumed:
         rows = [f"{printable(str(a))}: {a.reason}" for a in assumed]
         lines += ["", "  assumed (--no-assume disables this):", *_limited(rows, limit, view.width)]
-    if inference.believed:
-        lines += ["", *_beliefs(inference.believed, view.verbose or constraints)]
+    if inference.trusted_annotations:
+        lines += ["", *_beliefs(inference.trusted_annotations, view.verbose or constraints)]
     causes = {name: cause for name, cause in inference.causes.items() if name not in followed}
     if causes:
         rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in causes.items()]
@@ -106,7 +106,7 @@ def _aftermath(after: Aftermath) -> str:
     return f"{subject} {count(after.tensors, 'tensor')} unknown{more}"
 
 
-def _beliefs(beliefs: Sequence[Belief], listed: bool) -> list[str]:
+def _beliefs(beliefs: Sequence[TrustedAnnotation], listed: bool) -> list[str]:
     """The number of trusted annotations, or with `listed` all of them."""
     total = f"  {count(len(beliefs), 'type')} trusted as the file declares {'it' if len(beliefs) == 1 else 'them'}"
     if not listed:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from gather_infer.processes import ending, last_words
+from gather_infer.processes import exit_description, last_log_line
 
 ENDING_SECONDS: Final = 10.0
 """Time for a process that has closed its output to exit: a crash may write a core dump first."""
@@ -164,7 +164,7 @@ class Child:
         code = self._end()
         if expired.is_set():
             return Failure(f"it did not end within {limit:.3g} s", is_late=True)
-        return Failure(f"the process ended {ending(code)}{last_words(self._log.read_bytes())}")
+        return Failure(f"the process ended {exit_description(code)}{last_log_line(self._log.read_bytes())}")
 
     def _end(self) -> int:
         """End the process and release it; its exit code."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from gather_infer.contract import Body, DimsLine, InputSpec, Open, Relation, When
 from gather_infer.inference import Inference
-from gather_infer.inference.failures import Under, under
-from gather_infer.record import PathCondition, Unchecked
+from gather_infer.inference.failures import ConditionalBodies, conditional_bodies
 from gather_infer.symbolic import Scope, free_symbols
+from gather_infer.trail import PathCondition, Unchecked
 from gather_infer.validate.claims import (
     Claim,
     Stated,
@@ -66,12 +66,12 @@ class InBodies:
         self.deciding = frozenset(spec.name for spec in inputs if not spec.optional)
         self.claims: list[Stated] = []
         self._of_elements: dict[frozenset[When], list[Stated]] = {}
-        self._open: dict[Under, list[Unchecked]] = {}
+        self._open: dict[ConditionalBodies, list[Unchecked]] = {}
         for unchecked in inference.unchecked:
             self._sort(unchecked)
 
     def _sort(self, unchecked: Unchecked) -> None:
-        around = under(unchecked.node.graph, self.inference.conditions)
+        around = conditional_bodies(unchecked.node.graph, self.inference.conditions)
         place = self._place(around)
         claim = self._claim(unchecked, place.unless)
         if not (unchecked.any_of and around and place.known and claim.symbols <= self.symbols):
@@ -86,13 +86,13 @@ class InBodies:
         reason = operands(self.inference, unchecked.node)
         return Claim(relations, unchecked.tight, (str(unchecked.node),), reason)
 
-    def _place(self, around: Under) -> _Place:
+    def _place(self, around: ConditionalBodies) -> _Place:
         where: list[When] = []
         unless: list[Relation] = []
         is_known = True
         for body in around:
             condition = self.inference.conditions[body]
-            choice, negative = condition.choice, condition.negative
+            choice, negative = condition.input_predicate, condition.sign_predicate
             if choice is not None and choice.input in self.deciding:
                 where.append(When(choice.input, choice.relation, choice.number, choice.is_bool))
             elif choice is None and negative is not None and free_symbols(negative) <= self.symbols:
@@ -122,7 +122,7 @@ class InBodies:
 
         Those that `constraints`, or constraints of an enclosing body, imply are left out.
         """
-        found: dict[Under, list[Claim]] = {}
+        found: dict[ConditionalBodies, list[Claim]] = {}
         for around in sorted(self._open, key=len):
             shown = bodies_of(self.inference, around)
             yield from (Open(str(u.node), u.reason, shown) for u in self._open[around] if not u.any_of)
@@ -137,17 +137,17 @@ class InBodies:
             for claim in found[around]:
                 yield from (Open(node, str(claim), shown) for node in claim.nodes)
 
-    def _within(self, around: Under) -> Scope:
+    def _within(self, around: ConditionalBodies) -> Scope:
         """The facts about sizes in runs that enter a body."""
         where = self.inference.declared.child()
         for body in around:
-            negative = self.inference.conditions[body].negative
+            negative = self.inference.conditions[body].sign_predicate
             if negative is not None:
                 where.require(-negative - 1)
         return where
 
 
-def bodies_of(inference: Inference, around: Under) -> tuple[Body, ...]:
+def bodies_of(inference: Inference, around: ConditionalBodies) -> tuple[Body, ...]:
     """The bodies in the form of a contract."""
     return tuple(_body(inference.conditions[body]) for body in around)
 

@@ -15,8 +15,7 @@ from typing import Final
 from gather_infer.access import Addressing, Indexing
 from gather_infer.inference import Access
 from gather_infer.inference.lineage.trace import End, Part
-from gather_infer.inference.result import Evidence, Sweep
-from gather_infer.spans import is_near, span_of
+from gather_infer.inference.result import FactsBeforeAccess, IterationRange
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -29,10 +28,11 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, SymbolicTensor, ValueRange
 from gather_infer.validate.condition import NEVER, Condition, Elements, at_least_zero, counterexample, is_unmet, minimal
 from gather_infer.validate.elements import demand
 from gather_infer.validate.verdict import Kind, Outside, Verdict
+from gather_infer.value_ranges import cannot_wrap, range_of
 
 MAX_WRITING: Final = 8
 """Rounds of replacing generated symbols by their expressions, which may contain further ones."""
@@ -43,7 +43,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
 
     allow_negative   False treats every negative index as out of bounds, whatever the operator does with it
     """
-    evidence = access.evidence
+    evidence = access.facts_before
     if evidence is None:
         return Verdict(access, Kind.UNDECIDED, reason="the first pass did not reach the node")
     axis = access.addressing
@@ -65,7 +65,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
         swept = (_swept(part, axis.size, evidence, varies=varies) for part in _parts(evidence, axis))
         judges = [_Judge(evidence, used, part, may_be_empty) for parts in swept for part in parts]
         # where every element of every origin is out of bounds, it does not matter which origins have elements
-        is_hopeless = not axis.some and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
+        is_hopeless = not axis.may_skip and all(judge.is_all_out() and not judge.may_ignore() for judge in judges)
         found = [judge.violated() if is_hopeless else judge.run() for judge in judges]
     except DimTooLarge:
         return Verdict(access, Kind.UNDECIDED, reason="a size grew past the size limit", outside=outside)
@@ -79,12 +79,12 @@ def combined(found: Sequence[Verdict]) -> Verdict:
     worst = min(found, key=lambda each: order.index(each.kind))
     if worst.kind is not Kind.CONDITIONAL:
         return worst
-    scopes = {each.access.evidence.scope for each in found if each.access.evidence is not None}
+    scopes = {each.access.facts_before.scope for each in found if each.access.facts_before is not None}
     scope = scopes.pop() if len(scopes) == 1 else Scope()
     return replace(worst, conditions=minimal((c for each in found for c in each.conditions), scope))
 
 
-def _where_nonempty(evidence: Evidence) -> Evidence:
+def _where_nonempty(evidence: FactsBeforeAccess) -> FactsBeforeAccess:
     """The facts before the access in the runs where the index has an element: an empty index is in bounds."""
     indices, scope = evidence.indices, evidence.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
@@ -98,7 +98,7 @@ def _where_nonempty(evidence: Evidence) -> Evidence:
     return replace(evidence, scope=scope)
 
 
-def _why_empty(evidence: Evidence) -> str:
+def _why_empty(evidence: FactsBeforeAccess) -> str:
     """Why the index may be empty though no input is; "" where it has elements then."""
     indices, scope = evidence.indices, evidence.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
@@ -137,23 +137,23 @@ def _why_nothing_is_addressed(access: Access) -> str:
     return "the addressed axes are not known, or the node violates its specification"
 
 
-def _parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
+def _parts(evidence: FactsBeforeAccess, axis: Addressing) -> Iterator[Part]:
     """The origins of the index elements that address this axis."""
     for part in _all_parts(evidence, axis):
-        yield replace(part.dropped, exact=part.exact, needs=None) if axis.some else part
+        yield replace(part.dropped, exact=part.exact, needs=None) if axis.may_skip else part
 
 
-def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
+def _all_parts(evidence: FactsBeforeAccess, axis: Addressing) -> Iterator[Part]:
     """As `_origins`, when all elements of the index are used."""
     for element in axis.elements:
         if element != axis.indexing.ignored:
-            yield Part(Span(element, element), exact=True)
-    if axis.complete:
+            yield Part(ValueRange(element, element), exact=True)
+    if axis.is_complete:
         return
-    indices, trace = evidence.indices, evidence.trace
+    indices, trace = evidence.indices, evidence.provenance
     assert isinstance(indices, SymbolicTensor), "rules index by tensors only"
     if trace is None:
-        yield Part(span_of(indices, evidence.scope), needs=None if axis.elements else ())
+        yield Part(range_of(indices, evidence.scope), needs=None if axis.elements else ())
         return
     if axis.column is not None and trace.axis is not None and trace.axis + 1 == indices.rank:
         yield trace.parts[axis.column]
@@ -169,7 +169,7 @@ def _all_parts(evidence: Evidence, axis: Addressing) -> Iterator[Part]:
             yield replace(part, needs=() if is_certain else None)
 
 
-def _is_filled_now_and_then(evidence: Evidence) -> bool:
+def _is_filled_now_and_then(evidence: FactsBeforeAccess) -> bool:
     """Whether the index may be empty in some iterations of the loops around the node and nonempty in others."""
     indices = evidence.indices
     assert isinstance(indices, SymbolicTensor) and indices.shape is not None, "the caller requires nonempty indices"
@@ -177,7 +177,7 @@ def _is_filled_now_and_then(evidence: Evidence) -> bool:
     return bool(evidence.iterations) and any(name in evidence.causes for dim in open_dims for name in free_symbols(dim))
 
 
-def _swept(part: Part, size: Dim, evidence: Evidence, *, varies: bool) -> list[Part]:
+def _swept(part: Part, size: Dim, evidence: FactsBeforeAccess, *, varies: bool) -> list[Part]:
     """The origin quantified over all iterations of the loops around the node, as far as their numbers are known.
 
     varies   some iterations may have no elements, among them those that attain the bounds
@@ -199,7 +199,7 @@ def _varying(part: Part) -> Part:
     return replace(part, exact=False, end=end)
 
 
-def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
+def _swept_once(part: Part, sweep: IterationRange, scope: Scope) -> list[Part] | None:
     """The origin quantified over the iterations of one loop; None where it is not linear in the iteration."""
     if part.each == sweep.symbol:
         part = replace(part, whole=sweep.is_all, each="")
@@ -208,7 +208,7 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
     if (lo is not None and least is None) or (hi is not None and most is None):
         return None
     is_exact = part.exact and sweep.is_all
-    span = Span(None if least is None else least[0], None if most is None else most[1])
+    span = ValueRange(None if least is None else least[0], None if most is None else most[1])
     moving = [dim for dim in part.dims if sweep.symbol in free_symbols(dim)]
     if not part.input or not moving:
         is_still = span == part.span
@@ -220,7 +220,7 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
     # extreme indices.
     at_first = part.substituted({sweep.symbol: 0})
     at_last = part.substituted({sweep.symbol: sweep.end - 1})
-    if not part.moves_by_offset(moving[0]) or not all(map(is_near, (*at_first.dims, *at_last.dims))):
+    if not part.moves_by_offset(moving[0]) or not all(map(cannot_wrap, (*at_first.dims, *at_last.dims))):
         return None
     is_rising = known_le(substitute(moving[0], {sweep.symbol: 0}), substitute(moving[0], {sweep.symbol: 1}), scope)
     if is_rising is None:
@@ -234,7 +234,7 @@ def _swept_once(part: Part, sweep: Sweep, scope: Scope) -> list[Part] | None:
     return found
 
 
-def _ends(dim: Dim | None, sweep: Sweep, scope: Scope) -> tuple[Dim, Dim] | None:
+def _ends(dim: Dim | None, sweep: IterationRange, scope: Scope) -> tuple[Dim, Dim] | None:
     """The bounds of a dim over all iterations; None if it is not linear in the iteration."""
     if dim is None:
         return None
@@ -273,7 +273,7 @@ class _Counted:
 class _Judge:
     """The bounds check of one origin against one axis."""
 
-    evidence: Evidence
+    evidence: FactsBeforeAccess
     axis: Addressing
     part: Part
     may_be_empty: bool
@@ -282,7 +282,7 @@ class _Judge:
         """Proved from value ranges, violated, or reduced to conditions on elements or sizes."""
         size, part = self.axis.size, self.part
         scope, indexing = self.evidence.scope, self.axis.indexing
-        defined = 0 if indexing.negative_note else indexing.first(size)  # the first index in bounds
+        defined = 0 if indexing.negative_note else indexing.first_defined(size)  # the first index in bounds
         lo, hi = part.span.lo, part.span.hi
         is_above = lo is not None and known_le(defined, lo, scope) is True
         is_below = known_lt(INTEGER_RANGE[DType.INT64][1] if hi is None else hi, size, scope) is True
@@ -305,7 +305,7 @@ class _Judge:
         is_past = (lo is not None and known_lt(ignored, lo, scope) is True) or (
             hi is not None and known_lt(hi, ignored, scope) is True
         )
-        first = self.axis.indexing.first(size)
+        first = self.axis.indexing.first_defined(size)
         return not is_past and not (known_le(first, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
@@ -320,7 +320,7 @@ class _Judge:
     def _is_past(self, low: Dim | None, high: Dim | None) -> bool:
         """True when `low` is below the first index in bounds, or `high` above the last."""
         size, scope = self.axis.size, self.evidence.scope
-        least = self.axis.indexing.least(size)
+        least = self.axis.indexing.lower_bound(size)
         return (
             size == 0
             or (low is not None and known_lt(low, least, scope) is True)
@@ -338,7 +338,7 @@ class _Judge:
             if self.may_be_empty:
                 return "every index is out of bounds where indices is not empty: the axis it addresses has length 0"
             return "indices is not empty, the axis it addresses has length 0"
-        allowed = f"[{self.axis.indexing.first(size)}, {size - 1}]"
+        allowed = f"[{self.axis.indexing.first_defined(size)}, {size - 1}]"
         if lo is not None and lo == hi:
             return f"index {lo} is outside {allowed}"
         return f"indices in {_shown(self.part.span)} are outside {allowed}"
@@ -396,7 +396,7 @@ class _Judge:
 
         Not used where the index may be empty: both are often empty together, which is legal.
         """
-        if self.may_be_empty or self.axis.some or self.axis.indexing.inserts or self.may_ignore():
+        if self.may_be_empty or self.axis.may_skip or self.axis.indexing.inserts or self.may_ignore():
             return False
         negative = self.evidence.scope.child()
         negative.require(-1 - gap)
@@ -408,7 +408,7 @@ class _Judge:
 
         max(0, x) <= n  is  x <= n and 0 <= n
         """
-        meanings, scope = self.evidence.meanings, self.evidence.scope
+        meanings, scope = self.evidence.symbol_origins, self.evidence.scope
         names = [name for name in free_symbols(gap) if name in self.evidence.causes]
         if len(names) != 1 or names[0] not in meanings:
             return None
@@ -504,7 +504,7 @@ def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
         yield from at_least_zero(gap, scope)
 
 
-def _shown(span: Span) -> str:
+def _shown(span: ValueRange) -> str:
     return f"[{'...' if span.lo is None else span.lo}, {'...' if span.hi is None else span.hi}]"
 
 
@@ -515,7 +515,7 @@ def _symbols(conditions: Iterable[Condition]) -> Iterator[str]:
         yield from sorted(free_symbols(condition.right))
 
 
-def _combined(access: Access, found: list[_Finding], evidence: Evidence) -> Verdict:
+def _combined(access: Access, found: list[_Finding], evidence: FactsBeforeAccess) -> Verdict:
     """One verdict for all origins of an index: violated if one is, else undecided if one is, else all conditions."""
     for finding in found:
         if finding.kind is Kind.VIOLATED:

@@ -12,7 +12,7 @@ from gather_infer.contract.lines import is_remainder
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.inference import Inference
 from gather_infer.model.paths import graph_at
-from gather_infer.places import NodePath
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -83,7 +83,7 @@ def is_always_reached(verdict: Verdict) -> bool:
     """Whether every run reaches the node, and fails there when an index is out of bounds."""
     access = verdict.access
     inside = any(step.attribute is not None for step in access.node.graph.steps)
-    evidence = access.evidence
+    evidence = access.facts_before
     return not inside and verdict.outside is Outside.FAILS and evidence is not None and evidence.is_always_reached
 
 
@@ -142,7 +142,7 @@ def _unless_assumed(claim: Claim, node: NodePath, inference: Inference, names: f
     """
     outside: list[Relation] = []
     for assumption in inference.assumptions if claim.tight else ():
-        dim, least = assumption.dim, assumption.least or 0
+        dim, least = assumption.dim, assumption.lower or 0
         is_behind = least == 1 and _order(assumption.node) > _order(node)
         if least < 1 or is_behind or claim.symbols.isdisjoint(free_symbols(dim)):
             continue
@@ -164,7 +164,7 @@ def unassumed(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
     Assumptions that a size is not 0 do not count, since nothing is required of empty tensors.
     """
     for assumption in inference.assumptions:
-        least = assumption.least or 0
+        least = assumption.lower or 0
         if least > 1 and not symbols.isdisjoint(free_symbols(assumption.dim)):
             scope = inference.declared.child()
             scope.require(least - 1 - assumption.dim)
@@ -186,18 +186,18 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
         if not constraint.is_enforced:
             reason = f"{UNENFORCED}: {reason}"
         yield constraint.node, Claim((relation,), constraint.is_enforced, (str(constraint.node),), reason)
-    for demand in inference.demands:
+    for demand in inference.implied_constraints:
         relations = tuple(_plain(*relation) for relation in demand.any_of)
         reason = operands(inference, demand.node)
-        if demand.refusal:
-            reason = f"{demand.refusal} refuses other sizes: {reason}"
+        if demand.runtime:
+            reason = f"{demand.runtime} refuses other sizes: {reason}"
         elif not demand.is_enforced:
             reason = f"{UNENFORCED}: {reason}"
-        tight = demand.is_enforced and not demand.refusal
+        tight = demand.is_enforced and not demand.runtime
         yield demand.node, Claim(relations, tight, (str(demand.node),), reason)
     yield from _spared(inference, found)
     for assumption in inference.assumptions:
-        for symbol, end in ((">=", assumption.least), ("<=", assumption.most)):
+        for symbol, end in ((">=", assumption.lower), ("<=", assumption.upper)):
             if end is not None:
                 stated = (Relation(assumption.dim, symbol, end),)
                 yield assumption.node, Claim(stated, False, (str(assumption.node),), assumption.reason)
@@ -205,16 +205,16 @@ def _claims(inference: Inference, found: Sequence[Verdict]) -> Iterator[tuple[No
 
 def spared_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
     """Failures that a legal run avoids: of nodes, and of accesses that are out of bounds."""
-    yield from (d for d in inference.diagnostics if d.under)
+    yield from (d for d in inference.diagnostics if d.conditional_bodies)
     violated = (verdict for verdict in found if verdict.kind is Kind.VIOLATED)
-    yield from (d for d in judged_findings(violated, inference) if d.under)
+    yield from (d for d in judged_findings(violated, inference) if d.conditional_bodies)
 
 
 def _spared(inference: Inference, found: Iterable[Verdict]) -> Iterator[tuple[NodePath, Claim]]:
     """Constraints that avoid a failure: one of the bodies around it does not run."""
     for finding in spared_failures(inference, found):
-        conditions = [inference.conditions[body] for body in finding.under]
-        dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
+        conditions = [inference.conditions[body] for body in finding.conditional_bodies]
+        dims = [c.sign_predicate for c in conditions if c.sign_predicate is not None and c.input_predicate is None]
         if len(dims) == len(conditions) and finding.location.node is not None:
             relations = tuple(relation for dim in dims for relation in not_negative(dim, inference.declared))
             yield finding.location.node, Claim(relations, True, (str(finding.location.node),), finding.message)

@@ -13,16 +13,16 @@ from onnx import ModelProto
 
 from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSpec, Line, Open, Relation
 from gather_infer.contract.checking import compound_axes, solvings
-from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, tally
+from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, severity_counts
 from gather_infer.inference import Inference, infer
-from gather_infer.inference.run import infer_again
+from gather_infer.inference.inference_driver import infer_with_shapes
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.given import GivenModel, to_onnx_file
-from gather_infer.progress import Progress, unseen
-from gather_infer.record import Choice
+from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
-from gather_infer.tensor import OptionalType, Span, SymbolicTensor
+from gather_infer.tensor import OptionalType, SymbolicTensor, ValueRange
+from gather_infer.trail import InputPredicate
 from gather_infer.validate.bodies import InBodies, bodies_of
 from gather_infer.validate.claims import (
     Claim,
@@ -53,7 +53,7 @@ class ContractResult:
     source: ModelFile
 
     def __repr__(self) -> str:
-        found = tally(self.diagnostics)
+        found = severity_counts(self.diagnostics)
         number = len(self.contract.lines)
         return f"<ContractResult of {self.source.name}: {number} line{'s' * (number != 1)}{found and f', {found}'}>"
 
@@ -99,7 +99,7 @@ def contract_of(
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> ContractResult:
     """The conditions on the inputs of a model under which it does not fail; `gather_infer.contract_of`.
 
@@ -203,7 +203,7 @@ class _Making:
 
     def _choices(self) -> Iterator[ElementsLine]:
         """Lines that exclude the elements of an input that lead to a body which fails."""
-        found: dict[Choice, list[Diagnostic]] = {}
+        found: dict[InputPredicate, list[Diagnostic]] = {}
         for finding in self.spared:
             choice = self._choice(finding)
             if choice is not None:
@@ -215,9 +215,9 @@ class _Making:
                 choice.input, None, low, high, nodes=nodes, reason=findings[0].message, is_bool=choice.is_bool
             )
 
-    def _choice(self, finding: Diagnostic) -> Choice | None:
+    def _choice(self, finding: Diagnostic) -> InputPredicate | None:
         """The element predicate that alone leads to a failure, where its negation is a range."""
-        choices = [self.inference.conditions[body].choice for body in finding.under]
+        choices = [self.inference.conditions[body].input_predicate for body in finding.conditional_bodies]
         choice = choices[0] if len(choices) == 1 else None
         if choice is None or (choice.relation == "==" and not choice.is_bool):
             return None
@@ -249,7 +249,7 @@ class _Making:
         shapes: dict[str, list[Dim]] = {}
         for spec, axis, _ in stated:
             shapes.setdefault(spec.name, list(spec.shape or ()))[axis] = symbol(spec.axis(axis))
-        freed = infer_again(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
+        freed = infer_with_shapes(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
         names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
         demands = claims_of(freed, verdicts(freed, rules=self.rules), self.symbols | names)
         where = scope_with(freed.declared, [claim.stated for claim in demands if claim.tight])
@@ -261,7 +261,7 @@ class _Making:
 
     def _is_of_caller(self, name: str, axis: int) -> bool:
         """Whether the caller declares the dim of an input as an expression."""
-        given = self.inference.given
+        given = self.inference.input_constraints
         assert given is not None, "a run has input constraints"
         if name in given.inputs:
             return True
@@ -271,16 +271,16 @@ class _Making:
     # declarations, and open points
 
     def _declared(self) -> Iterator[Line]:
-        given = self.inference.given
+        given = self.inference.input_constraints
         assert given is not None, "a run has input constraints"
         for name in given.ranges:
             value = self.inference[name]
-            if isinstance(value, SymbolicTensor) and value.span is not None:
-                yield ElementsLine(name, None, value.span.lo, value.span.hi, True, False, (), "declared")
+            if isinstance(value, SymbolicTensor) and value.value_range is not None:
+                yield ElementsLine(name, None, value.value_range.lo, value.value_range.hi, True, False, (), "declared")
         dims = given.dims
         for name, bounds in dims.bounds.items():
             yield from _bounds(dims.bound.get(name, symbol(name)), bounds)
-        for statement in dims.required:
+        for statement in dims.constraints:
             if isinstance(statement.value, Interval):
                 yield from _bounds(statement.dim, statement.value)
             else:
@@ -297,16 +297,16 @@ class _Making:
             elif verdict.kind is Kind.VIOLATED and verdict.empty and verdict.outside is Outside.FAILS:
                 yield Open(str(verdict.access.node), f"{verdict.reason}, where there is one: {verdict.empty}")
         for finding in self.spared:
-            conditions = [self.inference.conditions[body] for body in finding.under]
-            dims = [c.negative for c in conditions if c.negative is not None and c.choice is None]
+            conditions = [self.inference.conditions[body] for body in finding.conditional_bodies]
+            dims = [c.sign_predicate for c in conditions if c.sign_predicate is not None and c.input_predicate is None]
             is_told = len(dims) == len(conditions) and all(free_symbols(dim) <= self.symbols for dim in dims)
             if not is_told and self._choice(finding) is None:
-                bodies = bodies_of(self.inference, finding.under)
+                bodies = bodies_of(self.inference, finding.conditional_bodies)
                 yield Open(str(finding.location.node), finding.message, bodies)
         for constraint in self.inference.constraints:
             if not free_symbols(constraint.left) | free_symbols(constraint.right) <= self.symbols:
                 yield Open(str(constraint.node), f"{constraint} depends on data, or on what is not known")
-        for demand in self.inference.demands:
+        for demand in self.inference.implied_constraints:
             if not demand.symbols <= self.symbols:
                 yield Open(str(demand.node), f"{demand} depends on data, or on what is not known")
 
@@ -315,7 +315,7 @@ class _Making:
     def _diagnostics(self, made: Contract) -> Iterator[Diagnostic]:
         yield from (d for d in self.inference.diagnostics if d.severity is Severity.ERROR or d.code == "GI112")
         violated = [verdict for verdict in self.found if verdict.kind is Kind.VIOLATED]
-        yield from (d for d in judged_findings(violated, self.inference) if not d.under)
+        yield from (d for d in judged_findings(violated, self.inference) if not d.conditional_bodies)
         for line in (*made.nonempty, *made.lines):
             for said in self._contradictions(line):
                 how = "the model fails there" if line.tight else "whether the model fails there is not known"
@@ -325,14 +325,17 @@ class _Making:
 
     def _contradictions(self, line: Line) -> Iterator[str]:
         """The declarations that allow values outside the line, as the caller wrote them."""
-        given = self.inference.given
+        given = self.inference.input_constraints
         assert given is not None, "a run has input constraints"
         if isinstance(line, ElementsLine):
             span = given.ranges.get(line.input)
             value = self.inference[line.input]
-            if span is None or not isinstance(value, SymbolicTensor) or value.span is None:
+            if span is None or not isinstance(value, SymbolicTensor) or value.value_range is None:
                 return
-            low, high = (value.span.lo if span.lo is not None else None, value.span.hi if span.hi is not None else None)
+            low, high = (
+                value.value_range.lo if span.lo is not None else None,
+                value.value_range.hi if span.hi is not None else None,
+            )
             is_below = low is not None and line.low is not None and known_lt(low, line.low, self.declared) is True
             is_above = high is not None and line.high is not None and known_lt(line.high, high, self.declared) is True
             if is_below or is_above:
@@ -368,7 +371,7 @@ def _without_ambiguity(inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
     return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
 
 
-def _legal(choice: Choice) -> tuple[int | None, int | None]:
+def _legal(choice: InputPredicate) -> tuple[int | None, int | None]:
     """The bounds of the elements for which a predicate does not hold."""
     match choice.relation:
         case "<":
@@ -418,7 +421,7 @@ def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:
         yield DimsLine((Relation(dim, "<=", bounds.hi),), False, (), "declared")
 
 
-def _range(span: Span) -> str:
+def _range(span: ValueRange) -> str:
     return f"{'' if span.lo is None else span.lo}..{'' if span.hi is None else span.hi}"
 
 

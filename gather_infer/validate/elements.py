@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gather_infer.inference.lineage.trace import Limit, Part, Quotient, Scaled, Step
-from gather_infer.spans import is_near
 from gather_infer.symbolic import Dim, Scope, ceildiv, floordiv, known_le, known_lt
 from gather_infer.tensor import INTEGER_RANGE, DType
+from gather_infer.value_ranges import cannot_wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +179,11 @@ def _inside_widest(wanted: _Wanted, step: Scaled, scope: Scope) -> _Wanted | Non
     least, most = INTEGER_RANGE[DType.INT64]
     below, above = _reached(step, scope)
     is_exact = abs(step.factor) == 1
-    is_exact &= not above or (wanted.first is not None and is_near(wanted.first))
-    is_exact &= not below or (wanted.last is not None and is_near(wanted.last))
+    is_exact &= not above or (wanted.first is not None and cannot_wrap(wanted.first))
+    is_exact &= not below or (wanted.last is not None and cannot_wrap(wanted.last))
     first, last = wanted.first, wanted.last
-    first = least if first is None else first if is_near(first) else _ordered(first, least, scope)[1]
-    last = most if last is None else last if is_near(last) else _ordered(last, most, scope)[0]
+    first = least if first is None else first if cannot_wrap(first) else _ordered(first, least, scope)[1]
+    last = most if last is None else last if cannot_wrap(last) else _ordered(last, most, scope)[0]
     if first is None or last is None:
         return None
     return replace(wanted, first=first, last=last, is_exact=wanted.is_exact and is_exact)
@@ -249,7 +249,7 @@ def _without_strays(part: Part, low: Dim, high: Dim, scope: Scope, *, is_above: 
             first = least
         if is_below and known_le(part.offset, 0, scope) is not True:
             last = most
-        return _Wanted(first, last, is_exact=all(map(is_near, (low, high, part.offset))))
+        return _Wanted(first, last, is_exact=all(map(cannot_wrap, (low, high, part.offset))))
     numbers = part.numbers
     if numbers is None or not isinstance(part.offset, int):
         return _inside_type(_Wanted(first, last), part.wraps, scope)

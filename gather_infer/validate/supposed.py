@@ -20,13 +20,13 @@ from typing import Final, TypeAlias
 from onnx import NodeProto
 
 from gather_infer.inference import Access, Inference
-from gather_infer.inference.run import infer_again
+from gather_infer.inference.inference_driver import infer_with_shapes
 from gather_infer.model.paths import graph_at
-from gather_infer.places import GraphPath
-from gather_infer.record import Assumption
+from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
-from gather_infer.tensor import Span, SymbolicTensor, Value
+from gather_infer.tensor import SymbolicTensor, Value, ValueRange
+from gather_infer.trail import Assumption
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.condition import Condition, Elements, counterexample, minimal
 from gather_infer.validate.verdict import Kind, Verdict
@@ -60,7 +60,7 @@ The table only guides guesses: a missing operator costs a guess, never soundness
 FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
 """Float operators between integers that become floats and integers again."""
 
-Ranges: TypeAlias = Mapping[str, Span]
+Ranges: TypeAlias = Mapping[str, ValueRange]
 _Place: TypeAlias = tuple[GraphPath, str]
 """A tensor by the graph that defines it and its name."""
 
@@ -101,7 +101,7 @@ def _addressed(found: Iterable[Verdict]) -> dict[str, Dim]:
 def _is_open(access: Access) -> bool:
     """Whether ranges are guessed: not inside functions, whose inputs are renamed by calls."""
     is_called = any(step.attribute is None for step in access.node.graph.steps)
-    return access.evidence is not None and access.addressing is not None and not is_called
+    return access.facts_before is not None and access.addressing is not None and not is_called
 
 
 @dataclass(slots=True)
@@ -127,10 +127,10 @@ class _Trial:
 
 
 def _assumed(assumption: Assumption) -> Iterator[Condition]:
-    if assumption.least is not None:
-        yield Condition(assumption.dim, ">=", assumption.least, tight=False)
-    if assumption.most is not None:
-        yield Condition(assumption.dim, "<=", assumption.most, tight=False)
+    if assumption.lower is not None:
+        yield Condition(assumption.dim, ">=", assumption.lower, tight=False)
+    if assumption.upper is not None:
+        yield Condition(assumption.dim, "<=", assumption.upper, tight=False)
 
 
 class _Trials:
@@ -139,8 +139,8 @@ class _Trials:
         self.rules = rules
         self.addressed = addressed
         self.makers: dict[GraphPath, dict[str, NodeProto]] = {}
-        self.declared = set(inference.given.ranges) if inference.given is not None else set()
-        self.symbols = frozenset() if inference.given is None else inference.given.known
+        self.declared = set(inference.input_constraints.ranges) if inference.input_constraints is not None else set()
+        self.symbols = frozenset() if inference.input_constraints is None else inference.input_constraints.known
         self.seen: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
 
     def judge(self, open_one: Verdict) -> Verdict | None:
@@ -148,11 +148,11 @@ class _Trials:
         for ranges in self.guesses(open_one.access):
             trial = self.tried(ranges)
             access = trial.accesses.get(open_one.access.key)
-            if access is None or access.evidence is None or access.evidence.scope.is_contradictory:
+            if access is None or access.facts_before is None or access.facts_before.scope.is_contradictory:
                 continue
             again = verdict(access)
             if again.kind in (Kind.PROVED, Kind.CONDITIONAL):
-                scope = access.evidence.scope
+                scope = access.facts_before.scope
                 return _under(ranges, trial.assumed, open_one, again, scope)
         return None
 
@@ -162,7 +162,7 @@ class _Trials:
         if key not in self.seen:
             if len(self.seen) == MAX_TRIALS:
                 return _Trial({}, ())
-            again = infer_again(self.inference, {}, self.rules, ranges=ranges)
+            again = infer_with_shapes(self.inference, {}, self.rules, ranges=ranges)
             more = [a for a in again.assumptions if a not in self.inference.assumptions]
             is_told = all(free_symbols(a.dim) <= self.symbols for a in more)
             accesses: dict[object, Access] = {access.key: access for access in again.accesses} if is_told else {}
@@ -175,15 +175,15 @@ class _Trials:
         names = [name for name in origin.times if name not in self.declared]
         if not names or len(origin.times) > MAX_INPUTS:
             return
-        assert access.addressing is not None and access.evidence is not None, "_may_be_guessed checks this"
-        shares = _shares(origin, access.addressing.size, access.evidence.scope)
-        found = {name: Span(0, n - 1) for name, n in shares.items() if free_symbols(n) <= self.symbols}
-        found |= dict.fromkeys(origin.counted, Span(0, 1))
+        assert access.addressing is not None and access.facts_before is not None, "_may_be_guessed checks this"
+        shares = _shares(origin, access.addressing.size, access.facts_before.scope)
+        found = {name: ValueRange(0, n - 1) for name, n in shares.items() if free_symbols(n) <= self.symbols}
+        found |= dict.fromkeys(origin.counted, ValueRange(0, 1))
         if found.keys() >= set(names):
             yield {name: found[name] for name in names}
         rows = {name: n for name, n in self.addressed.items() if free_symbols(n) <= self.symbols}
         if not found.keys() >= set(names) and found.keys() | rows.keys() >= set(names):
-            yield {name: found[name] if name in found else Span(0, rows[name] - 1) for name in names}
+            yield {name: found[name] if name in found else ValueRange(0, rows[name] - 1) for name in names}
 
     def origin_of(self, indices: str, graph: GraphPath) -> _Origin:
         """The terms of an index that is read in a graph, found by a backward search there and in the graphs around it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Access, Inference
-from gather_infer.inference.failures import conditional, lifted, under
+from gather_infer.inference.failures import conditional, conditional_bodies, hoisted
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, format_shape
 from gather_infer.validate.condition import Condition, joined
@@ -120,8 +120,8 @@ def judged_findings(judged: Iterable[Verdict], inference: Inference) -> Iterator
     nodes = {d.location.node for d in told if d.code == "GI301"}
     found = [(verdict.access, finding) for verdict in judged if (finding := verdict.diagnostic()) is not None
              and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes)]  # fmt: skip
-    bodies = {a.node: under(a.node.graph, conditions) for a, f in found if f.severity is Severity.ERROR}
-    certain = lifted((*(d.under for d in told if d.under), *bodies.values()), conditions)
+    bodies = {a.node: conditional_bodies(a.node.graph, conditions) for a, f in found if f.severity is Severity.ERROR}
+    certain = hoisted((*(d.conditional_bodies for d in told if d.conditional_bodies), *bodies.values()), conditions)
     for access, finding in found:
         around = certain[bodies[access.node]] if finding.severity is Severity.ERROR else ()
         yield conditional(finding, around, conditions) if around else finding

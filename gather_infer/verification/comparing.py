@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.progress import Progress, unseen
+from gather_infer.progress import Progress, no_progress
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.verification.compare import difference, has_elements, largest_error, same_type
 from gather_infer.verification.data import NotDrawable, Numbers
@@ -80,7 +80,7 @@ class Comparing:
     is_lenient: bool
     tolerance: Callable[[Mapping[str, int]], Tolerance | None]
     watch: Watch
-    progress: Progress = unseen
+    progress: Progress = no_progress
     halving: Halving | None = None
     slowest: float = 0.0
     wrong: bytes | None = None

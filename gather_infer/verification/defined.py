@@ -7,10 +7,10 @@ from typing import Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.dialect import Defined, Dialect, Known
+from gather_infer.dialect import Dialect, DialectOp, InputPrecondition
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
-from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.data import Limits
@@ -36,16 +36,16 @@ def defined_limits(inference: Inference) -> Iterator[tuple[str, Limits]]:
         entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
         version = versions.version_of(node.domain)
         entry = next((one for one in entries if one.since <= version), None)
-        for position, told in () if entry is None else entry.defined.items():
+        for position, told in () if entry is None else entry.preconditions.items():
             source = _source(node.input[position], made, _SAME) if position < len(node.input) else ""
             if source in inputs:
-                yield source, Limits(None, told.least, _most(told, node, inference), told.is_ascending)
+                yield source, Limits(None, told.lower, _most(told, node, inference), told.is_ascending)
 
 
-def _by_name(dialect: Dialect) -> dict[str, list[Known]]:
+def _by_name(dialect: Dialect) -> dict[str, list[DialectOp]]:
     """The known operators of a dialect, the newest version first."""
-    found: dict[str, list[Known]] = {}
-    for one in sorted(dialect.known(), key=lambda one: -one.since):
+    found: dict[str, list[DialectOp]] = {}
+    for one in sorted(dialect.operators(), key=lambda one: -one.since):
         found.setdefault(one.op_type, []).append(one)
     return found
 
@@ -57,7 +57,7 @@ def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]
     return name
 
 
-def _most(told: Defined, node: NodeProto, inference: Inference) -> Dim | None:
+def _most(told: InputPrecondition, node: NodeProto, inference: Inference) -> Dim | None:
     """The largest element; None where it is unlimited, or the dim is not known."""
     if told.size is None:
         return None
@@ -68,4 +68,4 @@ def _most(told: Defined, node: NodeProto, inference: Inference) -> Dim | None:
     fact = inference.get(node.input[position]) if position < len(node.input) else None
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
         return None
-    return fact.shape[axis] - told.under
+    return fact.shape[axis] - told.margin

@@ -11,9 +11,9 @@ from onnx import FunctionProto, GraphProto, NodeProto, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
-from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.op_resolution import Opsets
+from gather_infer.node_ids import MAIN
 from gather_infer.ops import standard_rules
-from gather_infer.places import MAIN
 from gather_infer.tensor import SymbolicTensor, Value
 
 DRAWN: Final = "it depends on random numbers"
@@ -105,7 +105,7 @@ class _Search:
 
     def draws(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
         """Whether a node draws random numbers."""
-        entry = versions.entry(node.domain, node.op_type, node.overload)
+        entry = versions.resolve(node.domain, node.op_type, node.overload)
         if entry.traits.deterministic or entry.domain == "openvino":
             return False
         if entry.domain != "" or node.op_type != "Dropout":
@@ -120,7 +120,7 @@ class _Search:
         """Whether the outputs of a node depend on the shape of its input alone, and that does not depend on
         elements.
         """
-        if not versions.entry(node.domain, node.op_type, node.overload).traits.tells_dims:
+        if not versions.resolve(node.domain, node.op_type, node.overload).traits.outputs_dims:
             return False
         fact = facts.get(node.input[0])
         if not isinstance(fact, SymbolicTensor) or fact.shape is None:

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import ModelProto
 
 from gather_infer.inference import Inference
-from gather_infer.places import GraphPath
+from gather_infer.node_ids import GraphPath
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate import verdicts
 from gather_infer.verification.data import (

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.inference import Inference
-from gather_infer.places import GraphPath
-from gather_infer.record import Choice
+from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE
+from gather_infer.trail import InputPredicate
 from gather_infer.verification.compare import dtype_of
 from gather_infer.verification.watching import Watch, is_dead, place_of
 
@@ -31,7 +31,7 @@ class Goal:
     """
 
     body: GraphPath
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[InputPredicate, ...] = ()
     negatives: tuple[Dim, ...] = ()
 
     def is_met_by(self, sizes: Mapping[str, int]) -> bool:
@@ -41,7 +41,7 @@ class Goal:
         except ZeroDivisionError:
             return False
 
-    def of_input(self, name: str) -> list[Choice]:
+    def of_input(self, name: str) -> list[InputPredicate]:
         """The predicates on elements of an input."""
         return [choice for choice in self.choices if choice.input == name]
 
@@ -84,7 +84,9 @@ class Goals:
         return self.watch.entered.get(goal.body, 0) + self.tries[goal]
 
 
-def chosen(array: npt.NDArray[Any], choices: Sequence[Choice], numbers: np.random.Generator) -> npt.NDArray[Any]:
+def chosen(
+    array: npt.NDArray[Any], choices: Sequence[InputPredicate], numbers: np.random.Generator
+) -> npt.NDArray[Any]:
     """The array, or one of its shape whose elements satisfy the predicates, where a suitable number is known."""
     drawn = [int(element) for element in array.reshape(-1)[:8]]
     if not choices or all(_holds(choice, element) for choice in choices for element in drawn):
@@ -95,7 +97,7 @@ def chosen(array: npt.NDArray[Any], choices: Sequence[Choice], numbers: np.rando
     return np.full_like(array, fits[int(numbers.integers(len(fits)))]) if fits else array
 
 
-def _holds(choice: Choice, element: int) -> bool:
+def _holds(choice: InputPredicate, element: int) -> bool:
     match choice.relation:
         case "==":
             return element == choice.number
@@ -115,8 +117,10 @@ def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
         if place is None or any(is_dead(inference, one) for one in around):
             continue
         conditions = [inference.conditions[one] for one in around if one in inference.conditions]
-        choices = [one.choice for one in conditions if one.choice is not None]
-        negatives = [one.negative for one in conditions if one.choice is None and one.negative is not None]
+        choices = [one.input_predicate for one in conditions if one.input_predicate is not None]
+        negatives = [
+            one.sign_predicate for one in conditions if one.input_predicate is None and one.sign_predicate is not None
+        ]
         told = [dim for dim in negatives if free_symbols(dim) and free_symbols(dim) <= names]
-        if conditions[-1].choice is not None or conditions[-1].negative in told:
+        if conditions[-1].input_predicate is not None or conditions[-1].sign_predicate in told:
             yield Goal(place, tuple(choices), tuple(told))

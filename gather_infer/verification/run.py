@@ -15,7 +15,7 @@ from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file
-from gather_infer.progress import Progress, unseen
+from gather_infer.progress import Progress, no_progress
 from gather_infer.runtimes.process import Child
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
 from gather_infer.verification.compare import interface_differences
@@ -53,7 +53,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
     timeout: float = DEFAULT_TIMEOUT,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> Verification:
     """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
 

@@ -108,7 +108,7 @@ def rows_of_states(inference: Inference, states: Iterable[tuple[str, Shape, Shap
     """Limits of inputs that index an axis of a variable: a conversion assumes that they are in bounds."""
     symbols = {name for _, dims, _ in states for dim in dims for name in free_symbols(dim)}
     for access in inference.accesses:
-        trace = None if access.evidence is None else access.evidence.trace
+        trace = None if access.facts_before is None else access.facts_before.provenance
         if access.addressing is None or trace is None or not free_symbols(access.addressing.size) & symbols:
             continue
         size = access.addressing.size

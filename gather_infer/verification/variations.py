@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gather_infer.places import GraphPath
+from gather_infer.node_ids import GraphPath
 from gather_infer.verification.goals import Goal
 from gather_infer.verification.sizes import Pattern, Sizes
 

@@ -27,7 +27,7 @@ from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.model.names import Names
 from gather_infer.model.paths import Body, graph_at, label_of, subgraphs
-from gather_infer.places import MAIN, GraphPath, Root
+from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SymbolicTensor
 
@@ -149,7 +149,7 @@ def is_dead(inference: Inference, path: GraphPath) -> bool:
     condition = inference.conditions.get(path)
     if condition is None:
         return False
-    if condition.negative is not None and known_lt(condition.negative, 0, inference.known) is False:
+    if condition.sign_predicate is not None and known_lt(condition.sign_predicate, 0, inference.known) is False:
         return True
     around = place_of(inference.model.proto, path.above)
     if around is None:

@@ -14,7 +14,7 @@ import gather_infer
 from gather_infer import CheckResult, ModelReadError, Severity, UsageError, check, infer
 from gather_infer.checks.result import fingerprint, key_of
 from gather_infer.checks.run import check_file
-from gather_infer.checks.said import Said
+from gather_infer.inference.constraints.shared import SharedConstraints
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup
 
@@ -186,13 +186,13 @@ def test_a_cast_of_what_nobody_knows_is_a_note_where_every_row_can_be_named() ->
 def test_what_is_said_of_many_holds_where_it_fits(tmp_path: Path) -> None:
     path = tmp_path / "lookup.onnx"
     path.write_bytes(lookup().SerializeToString())
-    fits = check_file(str(path), Said(dims=("N=1..4", "seq=1..9"), ranges=("ids=0..3",)))
+    fits = check_file(str(path), SharedConstraints(dims=("N=1..4", "seq=1..9"), ranges=("ids=0..3",)))
     assert (fits.errors, fits.unused) == ((), ("seq", "ids"))
-    wrong = check_file(str(path), Said(inputs=("x=int64[N, 4]",)))
+    wrong = check_file(str(path), SharedConstraints(inputs=("x=int64[N, 4]",)))
     assert [d.code for d in wrong.errors] == ["GI003"] and wrong.exit_code() == 2
     with pytest.raises(UsageError, match="no input dim 'seq'"):
-        check_file(str(path), Said(dims=("seq=1..9",)), is_alone=True)
-    assert check_file(str(path), Said(), Said(dims=("seq=1..9",)), is_alone=True).errors == ()
+        check_file(str(path), SharedConstraints(dims=("seq=1..9",)), is_alone=True)
+    assert check_file(str(path), SharedConstraints(), SharedConstraints(dims=("seq=1..9",)), is_alone=True).errors == ()
 
 
 def test_no_model(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_no_model(tmp_path: Path) -> None:
     path.write_text("no model")
     with pytest.raises(ModelReadError):
         check(path)
-    found = check_file(str(path), Said())
+    found = check_file(str(path), SharedConstraints())
     assert ([d.code for d in found.errors], found.exit_code(), found.was_checked) == (["GI001"], 3, False)
 
 

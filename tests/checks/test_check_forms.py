@@ -15,7 +15,7 @@ import pytest
 
 from gather_infer import CheckResult, Severity, check
 from gather_infer.diagnostic import ADVICE, CODES, Location, diagnostic
-from gather_infer.places import MAIN, NodePath, Step
+from gather_infer.node_ids import MAIN, NodePath, Step
 from gather_infer.report.checks.files import uri_of
 from gather_infer.report.checks.github import check_github
 from gather_infer.report.checks.json import checks_json

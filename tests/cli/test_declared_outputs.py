@@ -44,7 +44,7 @@ def test_freeze_declares_them_where_initializers_become_constants() -> None:
     )
     frozen = gather_infer.freeze(model, initializers_as_constants=True)
     assert dims(frozen.proto) == {"y": ["N", 2]}
-    assert [(o.name, o.dim) for o in frozen.interface.open] == [("x", "N"), ("y", "N")]
+    assert [(o.name, o.dim) for o in frozen.interface.dynamic_dims] == [("x", "N"), ("y", "N")]
 
 
 @pytest.mark.parametrize("more", [[], ["--outputs"]])

@@ -15,7 +15,7 @@ from tests.cli.conftest import PROGRAM, Run
 
 MODULES = (
     "click", "gather_infer_cli.console", "numpy", "numpy.linalg", "onnx", "onnx.onnx_cpp2py_export", "ml_dtypes",
-    "google.protobuf.message", "gather_infer.symbolic", "gather_infer.inference.walk", "gather_infer.catalog.family",
+    "google.protobuf.message", "gather_infer.symbolic", "gather_infer.inference.interpreter", "gather_infer.catalog.family",
 )  # fmt: skip
 """Modules that are imported by a statement, which Python tells its audit hooks."""
 
@@ -111,7 +111,7 @@ main()
 PLACES = {
     # id: (module, name, what code in C makes of the interrupt)
     "as the model is read": ("gather_infer.model.given", "to_model_file", "SystemError('returned a result')"),
-    "as it is inferred": ("gather_infer.inference.run", "scope_of", "ImportError('failed to import')"),
+    "as it is inferred": ("gather_infer.inference.inference_driver", "scope_of", "ImportError('failed to import')"),
     "as it is written": ("gather_infer.model", "save", "KeyboardInterrupt"),
 }
 

@@ -15,8 +15,7 @@ from gather_infer.catalog.family import is_gather
 from gather_infer.diagnostic import Location, diagnostic
 from gather_infer.inference.result import Inference
 from gather_infer.model import ModelFile
-from gather_infer.places import MAIN, NodePath
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.report import (
     ExternalFile,
     InferenceReport,
@@ -34,12 +33,13 @@ from gather_infer.tensor import (
     MapType,
     OptionalType,
     SequenceType,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     make_values,
 )
+from gather_infer.trail import Assumption, Cause, Constraint
 
 N = symbol("N")
 MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "g", [], [])))
@@ -161,11 +161,11 @@ TYPES: dict[str, tuple[Value | None, Any]] = {
         {"kind": "tensor", "dtype": "int64", "shape": [], "values": "N - 1", "value_range": None},
     ),
     "span": (
-        SymbolicTensor(DType.INT64, (N,), span=Span(0, N - 1)),
+        SymbolicTensor(DType.INT64, (N,), value_range=ValueRange(0, N - 1)),
         {"kind": "tensor", "dtype": "int64", "shape": ["N"], "values": None, "value_range": [0, "N - 1"]},
     ),
     "open span": (
-        SymbolicTensor(DType.INT64, (2,), span=Span(None, 5)),
+        SymbolicTensor(DType.INT64, (2,), value_range=ValueRange(None, 5)),
         {"kind": "tensor", "dtype": "int64", "shape": [2], "values": None, "value_range": [None, 5]},
     ),
     "floats": (

@@ -19,9 +19,9 @@ def holds(inference: Inference, sizes: Mapping[str, int]) -> bool:
     """Whether all that was assumed is true at these sizes."""
     for assumption in inference.assumptions:
         value = value_of(assumption.dim, sizes)
-        if value is None or (assumption.least is not None and value < assumption.least):
+        if value is None or (assumption.lower is not None and value < assumption.lower):
             return False
-        if assumption.most is not None and value > assumption.most:
+        if assumption.upper is not None and value > assumption.upper:
             return False
     return True
 

@@ -155,7 +155,7 @@ def test_a_formula_is_given_once() -> None:
         rules.macs("Mix", text="again")(by_width)
     other = rules_with(by_width, op_type="Other")
     rules.update(other)
-    assert rules.counted("Other") is not None
+    assert rules.macs_formula("Other") is not None
     again = RuleSet("mine")
     again.macs("Other", text="again")(by_width)
     with pytest.raises(ValueError, match="counted twice"):

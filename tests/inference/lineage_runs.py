@@ -11,7 +11,7 @@ import numpy as np
 
 from gather_infer import Inference, infer
 from gather_infer.symbolic import evaluate
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, ValueRange
 from gather_infer.validate import Condition, Elements, Kind, Verdict, verdicts
 from gather_infer.validate.condition import difference
 from tests.inference.models import model
@@ -150,7 +150,7 @@ def check_conditions(verdict: Verdict, nodes: str) -> bool:
     return is_exact or passed_unmet or not verdict.tight
 
 
-def ends(span: Span | None) -> str:
+def ends(span: ValueRange | None) -> str:
     return "" if span is None else f"{'...' if span.lo is None else span.lo}, {'...' if span.hi is None else span.hi}"
 
 
@@ -160,7 +160,7 @@ def said(row: Row) -> Verdict:
     inference = inferred(nodes)
     y = inference["y"]
     assert isinstance(y, SymbolicTensor)
-    assert ends(y.span) == span
+    assert ends(y.value_range) == span
     found = verdicts(inference)[-1]
     condition = found.condition if found.tight or not found.condition else f"enough: {found.condition}"
     assert (condition or str(found.kind)) == re.sub(r" \((proved|violated)\)$", "", verdict)
@@ -179,8 +179,8 @@ def check(name: str, row: Row) -> None:
     y = inference["y"]
     found = said(row)
     assert isinstance(y, SymbolicTensor)
-    if y.span is not None and name not in LOOSE:
-        for end, pick in ((y.span.lo, np.min), (y.span.hi, np.max)):
+    if y.value_range is not None and name not in LOOSE:
+        for end, pick in ((y.value_range.lo, np.min), (y.value_range.hi, np.max)):
             reached = [
                 pick(values["y"]) == evaluate(end, sizes)
                 for sizes, _, values in runs(nodes)

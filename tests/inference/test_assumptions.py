@@ -69,7 +69,7 @@ def test_assumptions_are_those_that_no_node_proves(name: str) -> None:
     proto = built(case)
     inference = infer(proto)
     assert inference.errors == ()
-    assert ("S >= 1" in {f"{a.dim} >= {a.least}" for a in inference.assumptions}) is case.is_listed
+    assert ("S >= 1" in {f"{a.dim} >= {a.lower}" for a in inference.assumptions}) is case.is_listed
     session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     feeds = {"x": np.zeros((2, 0), np.float32), "k0": np.zeros(1, np.float32)}
     if case.runs_without:
@@ -88,7 +88,7 @@ def test_what_the_file_says_of_an_operator_proves_nothing() -> None:
     proto.graph.value_info.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, ["S", 4]))
     inference = infer(proto)
     assert str(inference["z"]) == "float32[1, 4]", "it is believed where nothing else is known"
-    assert [f"{a.dim} >= {a.least}" for a in inference.assumptions] == ["S >= 1"]
+    assert [f"{a.dim} >= {a.lower}" for a in inference.assumptions] == ["S >= 1"]
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
@@ -103,4 +103,4 @@ def test_what_the_file_says_of_a_value_proves_nothing_of_another(order: str) -> 
         actual = runtime.run({"x": np.zeros((n, s), np.float32), "h": np.array([0, 0])})
         assert compare(exact, actual, {"N": n, "S": s}).wrong == []
     if order == "after":
-        assert [f"{a.dim} >= {a.least}" for a in infer(proto).assumptions] == ["S >= 1"]
+        assert [f"{a.dim} >= {a.lower}" for a in infer(proto).assumptions] == ["S >= 1"]

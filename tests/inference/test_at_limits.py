@@ -22,14 +22,13 @@ from gather_infer.inference.limits import (
     MAX_DIM_SIZE,
     NAMES_PER_VISIT,
     VISITS_PER_BODY,
-    Budget,
-    effort_of,
+    WorkBudget,
     limited,
-    spent_on_proofs,
+    proof_fuel,
+    proof_fuel_findings,
 )
-from gather_infer.inference.settle import Settling, causes_of
-from gather_infer.places import MAIN, NodePath
-from gather_infer.record import Assumption, Cause, Constraint
+from gather_infer.inference.result_simplifier import ResultSimplifier, causes_of
+from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.symbolic import Expr, Scope, symbol
 from gather_infer.tensor import (
     MAX_NESTING,
@@ -39,12 +38,13 @@ from gather_infer.tensor import (
     MapType,
     OptionalType,
     SequenceType,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     make_values,
 )
+from gather_infer.trail import Assumption, Cause, Constraint
 
 N, M, F, INT = symbol("N"), symbol("M"), DType.FLOAT32, DType.INT64
 
@@ -61,7 +61,7 @@ def model(count: int, functions: int = 0) -> ModelProto:
 
 @pytest.mark.parametrize(("count", "functions"), [(2, 0), (7, 0), (5, 4)])
 def test_bodies_that_may_be_walked(count: int, functions: int) -> None:
-    budget, nodes = Budget(model(count, functions)), [NodeProto(input=["a"] * NAMES_PER_VISIT, output=["b"])] * 10
+    budget, nodes = WorkBudget(model(count, functions)), [NodeProto(input=["a"] * NAMES_PER_VISIT, output=["b"])] * 10
     each = VISITS_PER_BODY + 10 + 10 * (NAMES_PER_VISIT + 1) // NAMES_PER_VISIT
     allowed = BODY_NODES + BODY_NODES_PER_NODE * (count + functions)
     for _ in range(allowed // each):
@@ -78,18 +78,20 @@ def test_bodies_that_may_be_walked(count: int, functions: int) -> None:
 @pytest.mark.parametrize(("count", "functions"), [(2, 0), (5, 4)])
 def test_values_that_may_be_listed(count: int, functions: int) -> None:
     allowed = LISTED_VALUES + LISTED_VALUES_PER_NODE * (count + functions)
-    budget = Budget(model(count, functions))
+    budget = WorkBudget(model(count, functions))
     assert not budget.may_list(allowed + 1)
     assert budget.may_list(allowed - 5) and not budget.may_list(6) and budget.may_list(5) and not budget.may_list(1)
 
 
 def test_proofs_that_may_be_made() -> None:
-    assert effort_of(model(7, 4)).left == ELIMINATIONS + ELIMINATIONS_PER_NODE * (6 + 4)  # of branches none are counted
+    assert proof_fuel(model(7, 4)).left == ELIMINATIONS + ELIMINATIONS_PER_NODE * (
+        6 + 4
+    )  # of branches none are counted
     scope = Scope()
-    scope.efforts = (effort_of(model(2)),)
-    assert spent_on_proofs(scope) == []
+    scope.efforts = (proof_fuel(model(2)),)
+    assert proof_fuel_findings(scope) == []
     scope.efforts[0].left = 0
-    assert [d.code for d in spent_on_proofs(scope)] == ["GI214"]
+    assert [d.code for d in proof_fuel_findings(scope)] == ["GI214"]
 
 
 def dim_of_size(size: int) -> Expr:
@@ -109,7 +111,7 @@ def test_dims_that_are_too_long() -> None:
         for value in (
             SymbolicTensor(F, (dim, 3)),
             SymbolicTensor(INT, (2,), make_values([dim, 3])),
-            SymbolicTensor(INT, (2,), None, Span(0, dim)),
+            SymbolicTensor(INT, (2,), None, ValueRange(0, dim)),
         ):
             assert limited(value, context) is value
     assert context.causes == {}
@@ -123,9 +125,9 @@ def test_dims_that_are_too_long() -> None:
         INT, (2,), make_values([None, 3])
     )
     for span, left in (
-        (Span(0, long), Span(0, None)),
-        (Span(long, N), Span(None, N)),
-        (Span(long, long), Span(None, None)),
+        (ValueRange(0, long), ValueRange(0, None)),
+        (ValueRange(long, N), ValueRange(None, N)),
+        (ValueRange(long, long), ValueRange(None, None)),
     ):
         assert limited(SymbolicTensor(INT, (2,), None, span), context) == SymbolicTensor(INT, (2,), None, left)
 
@@ -156,8 +158,8 @@ SETTLED: dict[str, tuple[Value, Value]] = {
         SymbolicTensor(INT, (3,), make_values([symbol("made"), 3, None])),
         SymbolicTensor(INT, (3,), make_values([N + 1, 3, None])),
     ),
-    "a span": (SymbolicTensor(INT, (2,), None, Span(0, symbol("made"))), SymbolicTensor(INT, (2,), None, Span(0, N + 1))),
-    "a span from": (SymbolicTensor(INT, (2,), None, Span(symbol("made"), None)), SymbolicTensor(INT, (2,), None, Span(N + 1, None))),
+    "a span": (SymbolicTensor(INT, (2,), None, ValueRange(0, symbol("made"))), SymbolicTensor(INT, (2,), None, ValueRange(0, N + 1))),
+    "a span from": (SymbolicTensor(INT, (2,), None, ValueRange(symbol("made"), None)), SymbolicTensor(INT, (2,), None, ValueRange(N + 1, None))),
     "sparse": (SparseTensor(F, (symbol("made"),)), SparseTensor(F, (N + 1,))),
     "sparse without a shape": (SparseTensor(F), SparseTensor(F)),
     "a sequence": (
@@ -176,7 +178,7 @@ def test_facts_at_the_end_of_a_run(name: str) -> None:
     value, expected = SETTLED[name]
     context = Context(Scope())
     context.causes["made"] = Cause(NodePath(MAIN, 0), "Add", "it is made", False, equals=N + 1)
-    assert Settling(context).value(value) == expected
+    assert ResultSimplifier(context).value(value) == expected
 
 
 def test_causes_that_are_told() -> None:

@@ -38,11 +38,11 @@ BELIEVING = stating(UNKNOWN, Z)
 
 
 def believed(proto: onnx.ModelProto) -> list[str]:
-    return list(map(str, infer(proto).believed))
+    return list(map(str, infer(proto).trusted_annotations))
 
 
 def test_an_operator_that_is_not_known() -> None:
-    (belief,) = infer(BELIEVING).believed
+    (belief,) = infer(BELIEVING).trusted_annotations
     assert (belief.value, belief.graph, str(belief.node), str(belief.type)) == ("z", "", "Mystery#0", "float32[k, 3]")
     assert believed(UNKNOWN) == []
 
@@ -87,7 +87,7 @@ WHERE: dict[str, Any] = {"If": ["at/then_branch"], "Loop": ["at/body"], "Scan": 
 @pytest.mark.parametrize("kind", BODIES)
 def test_bodies_that_are_tried_more_than_once_list_it_once(kind: str) -> None:
     inference = infer(model(BODIES[kind], domains=DOMAINS))
-    assert [b.graph for b in inference.believed] == WHERE[kind]
+    assert [b.graph for b in inference.trusted_annotations] == WHERE[kind]
 
 
 def test_reports() -> None:

@@ -247,8 +247,8 @@ def rendered(inference: Inference) -> str:
     for name in inference.outputs:
         value = inference[name]
         said.append(str(value))
-        if isinstance(value, SymbolicTensor) and value.span is not None:
-            said[-1] += f" in [{value.span.lo}, {value.span.hi}]"
+        if isinstance(value, SymbolicTensor) and value.value_range is not None:
+            said[-1] += f" in [{value.value_range.lo}, {value.value_range.hi}]"
     said += [str(a) for a in inference.assumptions]
     return re.sub(
         rf"\b({'|'.join(inference.causes) or '-'})\b", lambda name: name[0].rstrip("_0123456789"), "; ".join(said)
@@ -261,8 +261,8 @@ def runs_of(inference: Inference, nodes: str) -> list[tuple[int, int]]:
     least = 1 if re.search("Scan|SplitToSequence|Gather.x, none|^ ?q = Div.many, n", nodes) else 0
     least = 3 if "Gather(x, two)" in nodes else least
     for assumption in inference.assumptions:
-        if str(assumption.dim) == "N" and assumption.least is not None:
-            least = max(least, assumption.least)
+        if str(assumption.dim) == "N" and assumption.lower is not None:
+            least = max(least, assumption.lower)
     return [(n, k) for n, k in RUNS if n >= least]
 
 

@@ -293,7 +293,7 @@ def test_a_failure_is_one_of_the_runs_that_come_to_it(name: str, tmp_path: Path)
     assert inference.cost().errors == inference.errors
     if case.when is not None:
         for finding in failures:
-            assert finding.severity is Severity.WARNING and finding.under
+            assert finding.severity is Severity.WARNING and finding.conditional_bodies
             assert finding.message.startswith(("fails when taken: ", "fails when it runs: "))
             assert any(line.endswith(f"only where {case.when}" if case.when else "in some runs only")
                        for line in finding.detail), finding.detail  # fmt: skip
@@ -449,9 +449,9 @@ def test_a_call_that_is_remembered_has_the_conditions_of_its_bodies() -> None:
         )
     )
     found = infer(proto).conditions
-    assert {(str(each.node), each.name, str(each.choice)) for each in found.values()} == {
+    assert {(str(each.node), each.name, str(each.input_predicate)) for each in found.values()} == {
         (f"pick#{call}/If#0", branch, f"c is {truth}")
         for call in (0, 1)
         for branch, truth in (("then_branch", "true"), ("else_branch", "false"))
     }
-    assert all(path == each.body and each.other in found for path, each in found.items())
+    assert all(path == each.body and each.other_branch in found for path, each in found.items())

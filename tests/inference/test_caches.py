@@ -18,10 +18,10 @@ from onnx.parser import parse_model
 
 from gather_infer import RuleSet, infer
 from gather_infer.context import Context
-from gather_infer.inference.cache import RuleCache
+from gather_infer.inference.rule_cache import RuleCache
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope, symbol
-from gather_infer.tensor import DType, SequenceType, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import DType, SequenceType, SymbolicTensor, Value, ValueRange, make_values
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -268,14 +268,14 @@ ALIKE: dict[str, tuple[Value, bool]] = {
     "another element type": (SymbolicTensor(DType.INT32, (N,)), True),
     "no element type": (SymbolicTensor(None, (N,)), True),
     "another shape": (SymbolicTensor(DType.INT64, (N + 1,)), True),
-    "a span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, N)), True),
-    "another span": (SymbolicTensor(DType.INT64, (N,), None, Span(0, 8)), True),
+    "a span": (SymbolicTensor(DType.INT64, (N,), None, ValueRange(0, N)), True),
+    "another span": (SymbolicTensor(DType.INT64, (N,), None, ValueRange(0, 8)), True),
     "elements": (SymbolicTensor(DType.INT64, (2,), make_values([1, None])), True),
     "other elements": (SymbolicTensor(DType.INT64, (2,), make_values([2, None])), True),
     "elements of another type": (SymbolicTensor(DType.INT32, (2,), make_values([1, None])), True),
     "elements in another shape": (SymbolicTensor(DType.INT64, (1, 2), make_values([1, None], (1, 2))), True),
-    "elements in a span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 4)), True),
-    "elements in another span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), Span(0, 5)), True),
+    "elements in a span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), ValueRange(0, 4)), True),
+    "elements in another span": (SymbolicTensor(DType.INT64, (2,), make_values([1, None]), ValueRange(0, 5)), True),
     "as many elements as are compared": (SymbolicTensor(DType.INT64, (16,), make_values([1] * 16)), True),
     "more elements": (SymbolicTensor(DType.INT64, (17,), make_values([1] * 17)), False),
     "floats": (SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])), False),

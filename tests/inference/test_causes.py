@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gather_infer import Inference, infer
-from gather_infer.places import MAIN
+from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Expr, free_symbols
 from gather_infer.tensor import MapType, OptionalType, Ratio, SequenceType, SparseTensor, SymbolicTensor, Value
 from tests.documents import REPO
@@ -39,8 +39,8 @@ def symbols(value: Value | None) -> Iterator[str]:
             dims += value.shape or ()
             if value.values is not None:
                 dims += [v.num if isinstance(v, Ratio) else v for v in value.values.flat]
-            if value.span is not None:
-                dims += [value.span.lo, value.span.hi]
+            if value.value_range is not None:
+                dims += [value.value_range.lo, value.value_range.hi]
         case SparseTensor():
             dims += value.shape or ()
         case SequenceType():

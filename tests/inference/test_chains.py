@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gather_infer.symbolic import symbol
-from gather_infer.tensor import Span
+from gather_infer.tensor import ValueRange
 from tests.inference.models import check, model
 
 SIZES = [(1, 4), (2, 4), (3, 8), (5, 12), (7, 4), (0, 4)]
@@ -151,8 +151,8 @@ def test_a_short_range_keeps_its_ends_and_no_absurd_limit_is_assumed() -> None:
     ]
     assert not any(run.assumption_fails for run in runs)
     n = symbol("N")
-    assert inference["cells"].span == Span(0, n - 1)
-    assert inference["places"].span == Span(0, n * n - n)
+    assert inference["cells"].value_range == ValueRange(0, n - 1)
+    assert inference["places"].value_range == ValueRange(0, n * n - n)
 
 
 def test_quotients_of_symbols_with_a_meaning_are_written_out() -> None:

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from gather_infer import Severity, fold, freeze, infer, optimize
-from gather_infer.tensor import DType, Span, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange
 from gather_infer.validate import Kind, verdicts
 from tests.inference.models import graph, model, node, untyped
 from tests.oracle.soundness import Runtime, compare
@@ -127,7 +127,7 @@ def test_a_table_of_positions_has_bounds(dtype: type[np.int32] | type[np.int64])
         proto.graph.initializer.append(numpy_helper.from_array(table, "table"))
         inference = infer(proto)
         i = inference["i"]
-        assert isinstance(i, SymbolicTensor) and i.span == Span(table.min(), table.max())
+        assert isinstance(i, SymbolicTensor) and i.value_range == ValueRange(table.min(), table.max())
         assert verdicts(inference)[-1].kind is kind
         runtime = Runtime(proto)
         for at, passes in ((0, -9 <= least < 9), (-1, -9 <= most < 9), (17, kind is not Kind.VIOLATED)):

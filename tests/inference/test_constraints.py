@@ -9,8 +9,8 @@ import pytest
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 
 from gather_infer import infer
-from gather_infer.record import Constraint
 from gather_infer.symbolic import substitute
+from gather_infer.trail import Constraint
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
 

@@ -57,7 +57,7 @@ def test_trip_count_from_a_shape_is_the_length_of_a_scan_output() -> None:
     assert str(inference["total"]) == "float32[1]"
     assert str(inference["rows"]) == "float32[N, 3]"
     i = inference.scope("Loop#5/body")["i"]
-    assert isinstance(i, SymbolicTensor) and i.span is not None and str(i.span.hi) == "N - 1"
+    assert isinstance(i, SymbolicTensor) and i.value_range is not None and str(i.value_range.hi) == "N - 1"
 
 
 def test_a_condition_that_depends_on_data_ends_the_loop_early() -> None:
@@ -286,5 +286,5 @@ def test_a_branch_that_is_taken_where_nothing_is_empty() -> None:
     )
     inference, _ = check(proto, [({"N": n}, {"x": (n,)}) for n in (1, 2, 5)])
     assert str(inference["y"]) == "float32[1, N]"
-    assert [(str(a.dim), a.least, a.most) for a in inference.assumptions] == [("N", 1, None)]
+    assert [(str(a.dim), a.lower, a.upper) for a in inference.assumptions] == [("N", 1, None)]
     assert str(infer(proto, assume=False)["y"]) == "float32[...]"

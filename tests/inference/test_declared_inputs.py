@@ -9,7 +9,7 @@ import pytest
 from onnx import TypeProto, helper
 
 from gather_infer import infer
-from gather_infer.inference.interface import declare, said_dims
+from gather_infer.inference.interface_types import declare, declared_dims
 from tests.inference.models import model
 
 Tensor = helper.make_tensor_type_proto
@@ -43,18 +43,20 @@ def test_what_is_said_of_an_input_is_declared(name: str, rests: bool) -> None:
     proto = model("(float[K] x) => (y) { y = Identity(x) }", opset=18)
     proto.graph.input[0].type.CopyFrom(declared)
     before = proto.SerializeToString(deterministic=True)
-    found, interface = declare(proto, infer(proto, inputs=[said]), rests=rests)
+    found, interface = declare(proto, infer(proto, inputs=[said]), is_relied_on=rests)
     written = found.graph.input[0].type
     assert proto.SerializeToString(deterministic=True) == before
-    assert said_dims(written) == dims
+    assert declared_dims(written) == dims
     assert written.WhichOneof("value") == (None if dtype is None else "tensor_type")
     assert written.tensor_type.elem_type == (dtype or 0)
     changed = [(c.name, c.kind, c.graph, c.before, c.after) for c in interface.changed if c.kind == "input"]
-    old = said_dims(declared)
+    old = declared_dims(declared)
     assert changed == ([] if dims is None else [("x", "input", "", old, dims)])
     if dims is None:
         assert written == declared
-        assert [(o.name, o.axis) for o in interface.open if o.kind == "input"] == [("x", None)]
+        assert [(o.name, o.axis) for o in interface.dynamic_dims if o.kind == "input"] == [("x", None)]
     else:
         open_axes = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
-        assert [(o.name, o.axis) for o in interface.open if o.kind == "input"] == [("x", axis) for axis in open_axes]
+        assert [(o.name, o.axis) for o in interface.dynamic_dims if o.kind == "input"] == [
+            ("x", axis) for axis in open_axes
+        ]

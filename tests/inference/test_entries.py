@@ -11,7 +11,7 @@ from onnx import FunctionProto, helper
 from gather_infer import RuleSet, infer
 from gather_infer.inference.annotate import complete, fits
 from gather_infer.inference.bodies.function import _with_imports
-from gather_infer.inference.dispatch import Opsets
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.ops import standard_rules
 from gather_infer.rules import OpCall
 from gather_infer.tensor import SymbolicTensor
@@ -40,17 +40,17 @@ def test_a_rule_of_the_caller_says_nothing_new_of_the_operator(name: str) -> Non
     own = RuleSet("")
     own.rule(name)(lambda op: [SymbolicTensor()] * len(op.outputs))
     imports = [helper.make_opsetid("", 18)]
-    known = Opsets(imports, [standard_rules()], {}).entry("", name, "")
-    mine = Opsets(imports, [{"": own}, standard_rules()], {}).entry("", name, "")
-    assert mine.custom and not known.custom
+    known = Opsets(imports, [standard_rules()], {}).resolve("", name, "")
+    mine = Opsets(imports, [{"": own}, standard_rules()], {}).resolve("", name, "")
+    assert mine.is_user_rule and not known.is_user_rule
     expected = replace(known.traits, addresses={}, checks_types=False, gathers=False)
-    assert mine.traits == expected and mine.lineage == known.lineage
+    assert mine.traits == expected and mine.provenance == known.provenance
 
 
 def test_a_rule_of_the_caller_may_say_that_elements_are_moved() -> None:
     own = RuleSet("")
     own.rule("Neg", moves=0, permutes=True, deterministic=False)(lambda op: [SymbolicTensor()])
-    entry = Opsets([helper.make_opsetid("", 18)], [{"": own}, standard_rules()], {}).entry("", "Neg", "")
+    entry = Opsets([helper.make_opsetid("", 18)], [{"": own}, standard_rules()], {}).resolve("", "Neg", "")
     assert (entry.traits.moves, entry.traits.permutes, entry.traits.deterministic) == (0, True, False)
 
 

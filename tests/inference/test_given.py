@@ -11,19 +11,19 @@ from onnx import TensorProto, TypeProto, helper
 from gather_infer import contract_of, infer
 from gather_infer.contract import Contract, InputSpec
 from gather_infer.errors import UsageError
-from gather_infer.inference.interface import _paired, _set, said_dims
-from gather_infer.inference.options import (
+from gather_infer.inference.constraints.parse import (
     MAX_SIZE,
     DimSpecs,
+    add_constraint,
     equate,
     read_dims,
     read_inputs,
     read_ranges,
     scope_of,
-    state,
 )
+from gather_infer.inference.constraints.persisted import KEY, DimConstraint, read_persisted, split, text_of
+from gather_infer.inference.interface_types import _paired, _set, declared_dims
 from gather_infer.inference.proto.types import DimReader, from_type, has_type, to_type
-from gather_infer.inference.stated import KEY, Statement, read_recorded, split, text_of
 from gather_infer.symbolic import Dim, Expr, Interval, evaluate, floordiv, maximum, symbol
 from gather_infer.tensor import (
     MAX_NESTING,
@@ -31,10 +31,10 @@ from gather_infer.tensor import (
     MapType,
     OptionalType,
     SequenceType,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     is_nested_too_deep,
 )
 from tests.inference.models import graph, model, node
@@ -72,12 +72,12 @@ def test_dims_of_an_input_may_have_commas() -> None:
     assert read_inputs([f"x=[0, {MAX_SIZE}]"], ["x"])["x"].shape == (0, MAX_SIZE)
 
 
-def said(dim: Dim, value: Interval | Dim) -> Statement:
+def said(dim: Dim, value: Interval | Dim) -> DimConstraint:
     assert isinstance(dim, Expr)
-    return Statement(dim, value)
+    return DimConstraint(dim, value)
 
 
-SAID: dict[str, tuple[list[Statement], bool]] = {
+SAID: dict[str, tuple[list[DimConstraint], bool]] = {
     # id: (statements, whether all of them can hold)
     "a size": ([said(A, 3)], True),
     "two sizes": ([said(A, 3), said(A, 4)], False),
@@ -132,7 +132,7 @@ def test_what_is_said_holds_and_nothing_else(name: str) -> None:
     found = DimSpecs()
     try:
         for statement in statements:
-            state(found, statement, {})
+            add_constraint(found, statement, {})
         scope = scope_of(found)
     except UsageError:
         assert not possible
@@ -144,7 +144,7 @@ def test_what_is_said_holds_and_nothing_else(name: str) -> None:
             is_left = (
                 all(evaluate(dim, binding) == binding[n] for n, dim in found.bound.items())
                 and all(binding[n] in interval for n, interval in found.bounds.items())
-                and all(_holds(each, binding) for each in found.required)
+                and all(_holds(each, binding) for each in found.constraints)
             )
         except ZeroDivisionError:
             is_left = False
@@ -152,7 +152,7 @@ def test_what_is_said_holds_and_nothing_else(name: str) -> None:
         assert not holds or all(evaluate(fact, binding) >= 0 for fact in scope.facts if fact.symbols <= binding.keys())
 
 
-def _holds(statement: Statement, sizes: dict[str, int]) -> bool:
+def _holds(statement: DimConstraint, sizes: dict[str, int]) -> bool:
     size = evaluate(statement.dim, sizes)
     value = statement.value
     return size in value if isinstance(value, Interval) else size == evaluate(value, sizes)
@@ -161,13 +161,13 @@ def _holds(statement: Statement, sizes: dict[str, int]) -> bool:
 def test_a_name_that_stands_for_another_dim_keeps_its_bounds() -> None:
     """The file bounds N, which the caller calls A + 1; where N is bound to an expression its bounds stay beside it."""
     found = DimSpecs()
-    state(found, Statement(C, Interval(2, 4)), {"C": A + 1})
-    assert found.bounds == {} and found.required == [Statement(_expr(A + 1), Interval(2, 4))]
+    add_constraint(found, DimConstraint(C, Interval(2, 4)), {"C": A + 1})
+    assert found.bounds == {} and found.constraints == [DimConstraint(_expr(A + 1), Interval(2, 4))]
     found = DimSpecs(bound={"C": A + 1})
-    state(found, Statement(C, Interval(2, 4)), {})
-    assert found.bounds == {"C": Interval(2, 4)} and found.required == []
+    add_constraint(found, DimConstraint(C, Interval(2, 4)), {})
+    assert found.bounds == {"C": Interval(2, 4)} and found.constraints == []
     with pytest.raises(UsageError, match="dim 'C' is 5, the file records"):
-        state(DimSpecs(bound={"C": 5}), Statement(C, Interval(2, 4)), {})
+        add_constraint(DimSpecs(bound={"C": 5}), DimConstraint(C, Interval(2, 4)), {})
     with pytest.raises(UsageError, match="it holds for no sizes"):
         equate(DimSpecs(), 3, 4, "it")
 
@@ -179,34 +179,34 @@ def _expr(dim: Dim) -> Expr:
 
 def test_statements_there_and_back() -> None:
     said = [
-        Statement(A, Interval(1, None)),
-        Statement(_expr(A + B), C),
-        Statement(B, Interval(None, 7)),
-        Statement(C, Interval(0, 0)),
+        DimConstraint(A, Interval(1, None)),
+        DimConstraint(_expr(A + B), C),
+        DimConstraint(B, Interval(None, 7)),
+        DimConstraint(C, Interval(0, 0)),
     ]
     text = text_of([*said, said[0]])
     assert text == "A+B=C; A=1..; B=0..7; C=0..0"
-    back, faults, new = read_recorded([text], {"A", "B", "C"})
+    back, faults, new = read_persisted([text], {"A", "B", "C"})
     assert text_of(back) == text and faults == [] and new == frozenset()
     assert isinstance(back[0].value, Expr)  # relations first
-    assert read_recorded(["A=..; A = 2 .. 3 ;;"], {"A"})[0] == [
-        Statement(A, Interval(0, None)),
-        Statement(A, Interval(2, 3)),
+    assert read_persisted(["A=..; A = 2 .. 3 ;;"], {"A"})[0] == [
+        DimConstraint(A, Interval(0, None)),
+        DimConstraint(A, Interval(2, 3)),
     ]
     limit = 1 << 16
-    assert read_recorded(["A=1.." + " " * (limit - 5)], {"A"})[1] == []
-    assert len(read_recorded(["A=1.." + " " * (limit - 4)], {"A"})[1]) == 1
-    assert read_recorded(["A=" + "1" * 40 + ".."], {"A"})[1] == []
-    assert len(read_recorded(["A=" + "1" * 41 + ".."], {"A"})[1]) == 1
+    assert read_persisted(["A=1.." + " " * (limit - 5)], {"A"})[1] == []
+    assert len(read_persisted(["A=1.." + " " * (limit - 4)], {"A"})[1]) == 1
+    assert read_persisted(["A=" + "1" * 40 + ".."], {"A"})[1] == []
+    assert len(read_persisted(["A=" + "1" * 41 + ".."], {"A"})[1]) == 1
 
 
 def test_a_name_that_is_spelt_out() -> None:
     """`'2*k'=2*k` says that the name is to be read as the expression; what is no name of an input says nothing of it."""
-    back, faults, new = read_recorded(["'2*k'=2*k"], {"2*k"})
+    back, faults, new = read_persisted(["'2*k'=2*k"], {"2*k"})
     assert new == {"k"} and faults == [] and [str(s) for s in back] == ["'2*k'=2*k"]
-    assert read_recorded(["'2*k'=2*k"], {"2*k", "k"})[2] == frozenset()
+    assert read_persisted(["'2*k'=2*k"], {"2*k", "k"})[2] == frozenset()
     for wrong in ("'2*k'=3*k", "'2*k'=2*j", "'2*k'=7", "2*k=2*k"):
-        _, faults, new = read_recorded([wrong], {"2*k"})
+        _, faults, new = read_persisted([wrong], {"2*k"})
         assert new == frozenset() and (wrong == "'2*k'=7" or faults), wrong
 
 
@@ -234,7 +234,7 @@ DIM_TEXTS: dict[str, tuple[Any, dict[str, Dim], dict[str, Interval]]] = {
 def test_dims(name: str) -> None:
     given, bound, bounds = DIM_TEXTS[name]
     found = read_dims(given, ["A", "B"])
-    assert (found.bound, found.bounds, found.required) == (bound, bounds, [])
+    assert (found.bound, found.bounds, found.constraints) == (bound, bounds, [])
 
 
 NO_DIMS: dict[str, tuple[Any, str]] = {
@@ -259,17 +259,17 @@ def test_no_dims(name: str) -> None:
         read_dims(given, ["A", "B"])
 
 
-RANGES: dict[str, tuple[Any, Span]] = {
-    "both": (["x=0..9"], Span(0, 9)),
-    "one number": (["x=3..3"], Span(3, 3)),
-    "negative": (["x=-9..-1"], Span(-9, -1)),
-    "from": (["x=-9.."], Span(-9, None)),
-    "to": (["x=..9"], Span(None, 9)),
-    "to a size": (["x = 0 .. A - 1 "], Span(0, A - 1)),
-    "a pair": ({"x": (0, 9)}, Span(0, 9)),
-    "an open pair": ({"x": (None, 9)}, Span(None, 9)),
-    "a pair open above": ({"x": [0, None]}, Span(0, None)),
-    "a text": ({"x": "0..9"}, Span(0, 9)),
+RANGES: dict[str, tuple[Any, ValueRange]] = {
+    "both": (["x=0..9"], ValueRange(0, 9)),
+    "one number": (["x=3..3"], ValueRange(3, 3)),
+    "negative": (["x=-9..-1"], ValueRange(-9, -1)),
+    "from": (["x=-9.."], ValueRange(-9, None)),
+    "to": (["x=..9"], ValueRange(None, 9)),
+    "to a size": (["x = 0 .. A - 1 "], ValueRange(0, A - 1)),
+    "a pair": ({"x": (0, 9)}, ValueRange(0, 9)),
+    "an open pair": ({"x": (None, 9)}, ValueRange(None, 9)),
+    "a pair open above": ({"x": [0, None]}, ValueRange(0, None)),
+    "a text": ({"x": "0..9"}, ValueRange(0, 9)),
 }
 
 
@@ -317,7 +317,7 @@ def test_a_type_there_and_back(name: str) -> None:
     bare = to_type(value, lambda dim: "")
     assert bare is not None
     dims = [None if isinstance(d, Expr) else d for d in getattr(_innermost(value), "shape", None) or ()]
-    assert said_dims(bare) == (None if getattr(_innermost(value), "shape", None) is None else tuple(dims))
+    assert declared_dims(bare) == (None if getattr(_innermost(value), "shape", None) is None else tuple(dims))
 
 
 def _innermost(value: Any) -> Any:
@@ -359,7 +359,7 @@ def test_what_is_nested_as_deep_as_may_be(kind: Any) -> None:
 def test_a_dim_that_no_file_can_say_is_left_open() -> None:
     for size, expected in ((2**63 - 1, 2**63 - 1), (2**63, None), (0, 0)):
         proto = to_type(SymbolicTensor(F, (size,)))
-        assert proto is not None and said_dims(proto) == (expected,)
+        assert proto is not None and declared_dims(proto) == (expected,)
 
 
 def test_a_dim_is_set_only_where_it_changes() -> None:

@@ -39,7 +39,7 @@ def test_ends_hold(seed: int) -> None:
     inference = infer(proto)
     result = compare(inference, Runtime(proto).run({"any": np.array(numbers, np.int64)}), {"N": len(numbers)})
     assert result.wrong == []
-    span = inference["y"].span
+    span = inference["y"].value_range
     assert span is not None and span.lo is not None and span.hi is not None
 
 
@@ -53,7 +53,7 @@ def bounds(branch: str) -> str:
     inference = infer(proto)
     numbers = np.array([-5, 0, 1, 15, 16, 17, 31, 32, 100, 496, 500, 5000, 2**20, 2**28])
     assert compare(inference, Runtime(proto).run({"x": numbers}), {"N": len(numbers)}).wrong == []
-    span = inference["y"].span
+    span = inference["y"].value_range
     return str(span and (span.lo, span.hi))
 
 

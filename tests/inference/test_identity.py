@@ -15,7 +15,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import gather_infer
 from gather_infer import infer
-from gather_infer.places import MAIN, GraphPath, Step
+from gather_infer.node_ids import MAIN, GraphPath, Step
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Kind, verdicts
 from tests.passes.folding_models import model, tensor

@@ -50,7 +50,7 @@ def described(fact: object) -> str:
     """The fact with its span, or the length of a sequence."""
     if isinstance(fact, SequenceType):
         return f"{fact}, {fact.length} of them"
-    span = fact.span if isinstance(fact, SymbolicTensor) else None
+    span = fact.value_range if isinstance(fact, SymbolicTensor) else None
     return f"{fact}" if span is None else f"{fact}, in [{span.lo}, {span.hi}]"
 
 

@@ -21,7 +21,7 @@ def test_an_operator_of_another_domain_is_not_followed() -> None:
 
     body = f"(float[{ROWS}, 2] table, float[N] scores) => (z) {{ {HEAD.partition('a = ')[0]} y = local.Range(zero, nine, one) z = Gather(table, y) }}"
     inference = infer(model(body, domains=', "local": 1'), rules=[rules])
-    assert inference["y"].span is None
+    assert inference["y"].value_range is None
     assert verdicts(inference)[-1].kind is Kind.UNDECIDED
 
 

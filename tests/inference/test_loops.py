@@ -91,7 +91,7 @@ def test_a_scan_of_opset_8_keeps_what_is_known_of_integers() -> None:
         )
     )
     inference, runtime = infer(proto), Runtime(proto)
-    assert [(str(v), str(v.span.lo), str(v.span.hi)) for v in (inference["y"], inference["z"]) if isinstance(v, SymbolicTensor) and v.span] == [
+    assert [(str(v), str(v.value_range.lo), str(v.value_range.hi)) for v in (inference["y"], inference["z"]) if isinstance(v, SymbolicTensor) and v.value_range] == [
         ("int64[B]", "0", "3"), ("int64[B, T]", "0", "2"),
     ]  # fmt: skip
     rng = np.random.default_rng(3)
@@ -298,7 +298,7 @@ def test_what_the_first_iteration_assumes_is_listed_with_what_it_tells() -> None
     proto = untyped(model(f"(float[N, 3] a, float[T, 3] x, float[5] row) => (y, z) {{ {SCANNED} }}", opset=18))
     inference, runtime = infer(proto), Runtime(proto)
     assert str(inference["z"]) == "float32[T, min(5, N)]"
-    assert ("N", 1) in [(str(a.dim), a.least) for a in inference.assumptions]
+    assert ("N", 1) in [(str(a.dim), a.lower) for a in inference.assumptions]
     for n, length in ((0, 5), (1, 1), (3, 3), (7, 5)):
         feeds = {"a": np.ones((n, 3), np.float32), "x": np.ones((2, 3), np.float32), "row": np.ones(5, np.float32)}
         actual = runtime.run(feeds)
@@ -340,4 +340,4 @@ def test_bounds_of_a_state_hold_before_its_loop_too(name: str) -> None:
             actual = runtime.run({"x": np.zeros((n, 3), np.float32), "k": np.array(k)})
             found = compare(inference, actual, {"N": n})
             assert found.wrong == []
-    assert (inference["y"].span is None) == (name == "an end of what never becomes")
+    assert (inference["y"].value_range is None) == (name == "an end of what never becomes")

@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from gather_infer import Inference, ModelFile, SymbolicTensor, infer
-from gather_infer.dialect import Body, Builder, Known
-from gather_infer.places import MAIN
+from gather_infer.dialect import Builder, DialectOp, LoweredBody
+from gather_infer.node_ids import MAIN
 from gather_infer.rules import OpCall
 
 FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
@@ -27,12 +27,12 @@ class Own:
     def find(self, op_type: str, version: int) -> Builder | None:
         return self.body if op_type == "F" else None
 
-    def known(self) -> list[Known]:
-        return [Known("F", 1, self.body)]
+    def known(self) -> list[DialectOp]:
+        return [DialectOp("F", 1, self.body)]
 
-    def body(self, call: OpCall) -> Body:
+    def body(self, call: OpCall) -> LoweredBody:
         made = onnx.parser.parse_function(f'<domain: "own", opset_import: ["" : 21]> {self.text}')
-        return Body(made, self.is_alike)
+        return LoweredBody(made, self.is_alike)
 
 
 def inferred(dialect: Own, graph: str) -> Inference:
@@ -56,7 +56,7 @@ def test_nodes_of_equal_facts_and_other_lineage_are_not_the_same() -> None:
         { a = Clip(i, zero, three) b = Clip(i, zero, eight) v = Concat<axis = 1>(a, b) w = Concat<axis = 1>(b, a)
           p, o = own.F(v) q, r = own.F(w) }"""
     inference = inferred(Own(COLUMN), graph)
-    ends = [str(inference[name].span) for name in ("p", "q")]
+    ends = [str(inference[name].value_range) for name in ("p", "q")]
     assert ends[1] != ends[0], ends
 
 
@@ -68,7 +68,7 @@ def test_an_input_that_is_left_out_is_absent_in_the_body() -> None:
         inference = inferred(Own(text, is_alike), graph)
         assert inference.diagnostics == ()
         found = inference["y"]
-        assert isinstance(found, SymbolicTensor) and found.span is not None and found.span.hi == 8
+        assert isinstance(found, SymbolicTensor) and found.value_range is not None and found.value_range.hi == 8
 
 
 @pytest.mark.parametrize("is_alike", [False, True])

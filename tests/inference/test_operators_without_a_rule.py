@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from gather_infer import infer
-from gather_infer.inference import dispatch
+from gather_infer.inference import op_resolution
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
@@ -33,7 +33,7 @@ ASKED = {
 
 def hide(monkeypatch: pytest.MonkeyPatch, op_type: str) -> None:
     """Let an operator have no rule, whatever an earlier run has found of it."""
-    monkeypatch.setattr(dispatch, "_standard_entry", dispatch._standard_entry.__wrapped__)
+    monkeypatch.setattr(op_resolution, "_standard_op", op_resolution._standard_op.__wrapped__)
     lookup = RuleSet.lookup
     monkeypatch.setattr(
         RuleSet, "lookup", lambda rules, name, *rest: None if name == op_type else lookup(rules, name, *rest)

@@ -8,8 +8,8 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
+from gather_infer.inference.incremental import IncrementalInference
 from gather_infer.inference.lineage import visit
-from gather_infer.inference.resume import Resumed
 from gather_infer.inference.topology import captures
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
@@ -197,7 +197,7 @@ def test_how_large_a_table_is_looked_at(limit: int, end: str, monkeypatch: pytes
     text = """(float[N] x) => (y) { c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>()
         v0 = Constant<value_ints = [0]>() e = Shape(x) y = Slice(c, v0, e) }"""
     y = infer(model(text, opset=18))["y"]
-    assert isinstance(y, SymbolicTensor) and y.span is not None and str(y.span.hi) == end
+    assert isinstance(y, SymbolicTensor) and y.value_range is not None and str(y.value_range.hi) == end
 
 
 @pytest.mark.parametrize(("sequence", "size"), [("SequenceConstruct(x, x)", "6"), ("Identity(s)", "min(6, N)")])
@@ -233,9 +233,9 @@ def test_a_node_that_a_pass_adds_assumes_nothing() -> None:
     text = "(float[N] x) => (y) { s = Shape(x) m = Neg(s) e = Constant<value_ints = [1]>() y = Neg(x) }"
     inference = infer(model(text, opset=18))
     node = onnx.helper.make_node("Slice", ["x", "m", "e"], ["z"])
-    (found,) = Resumed(inference).facts(node, [inference["x"], inference["m"], inference["e"]], {"": 18})
+    (found,) = IncrementalInference(inference).facts(node, [inference["x"], inference["m"], inference["e"]], {"": 18})
     assert isinstance(found, SymbolicTensor) and found.rank == 1 and found.shape != (1,)
-    (found,) = Resumed(inference).facts(node, [inference["x"], None, inference["e"]], {"": 18})
+    (found,) = IncrementalInference(inference).facts(node, [inference["x"], None, inference["e"]], {"": 18})
     assert found == UNKNOWN
 
 
@@ -275,7 +275,7 @@ def test_a_node_that_a_pass_adds_may_hold_a_body_that_reads_what_it_reads() -> N
         y = Loop(m, c, x) <body = b (int64 i, bool k, float[p] a) => (bool k2, float[q] a2) { k2 = Identity(k) a2 = Concat<axis = 0>(a, x) }> }"""
     proto = model(text, opset=18)
     inference, runtime = infer(proto), Runtime(proto)
-    (found,) = Resumed(inference).facts(proto.graph.node[2], [inference[name] for name in "mcx"], {"": 18})
+    (found,) = IncrementalInference(inference).facts(proto.graph.node[2], [inference[name] for name in "mcx"], {"": 18})
     assert isinstance(found, SymbolicTensor) and found.shape is not None
     for n in (0, 1, 5):
         assert runtime.run({"x": np.ones(n, np.float32)})["y"].shape == tuple(

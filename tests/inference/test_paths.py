@@ -9,7 +9,7 @@ import pytest
 
 from gather_infer.context import Context
 from gather_infer.inference.bodies.predicates import COMPARISONS, CONNECTIVES, either
-from gather_infer.inference.join import contradiction, escape, join, symbols_of
+from gather_infer.inference.join import contradiction, join, project_out, symbols_of
 from gather_infer.symbolic import Dim, Expr, Scope, evaluate, floordiv, maximum, minimum, symbol
 from gather_infer.tensor import (
     DType,
@@ -17,10 +17,10 @@ from gather_infer.tensor import (
     OptionalType,
     Ratio,
     SequenceType,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     make_values,
 )
 
@@ -67,10 +67,10 @@ JOINED: dict[str, tuple[Value, Value, Value]] = {
     "keys": (MapType(INT, X), MapType(S, X), MapType(None, X)),
     "a map to nobody knows what": (MapType(INT, X), MapType(INT, None), MapType(INT, None)),
     "a map of nobody knows what": (MapType(INT, None), MapType(INT, X), MapType(INT, None)),
-    "elements": (ints(1, 2), ints(1, 3), SymbolicTensor(INT, (2,), make_values([1, None]), Span(1, 3))),
-    "no element": (ints(1), ints(2), SymbolicTensor(INT, (1,), None, Span(1, 2))),
-    "the same": (ints(A, 2), ints(A, 2), SymbolicTensor(INT, (2,), make_values([A, 2]), Span(minimum(2, A), maximum(2, A)))),
-    "elements of two numbers": (ints(1, 2), ints(1), SymbolicTensor(INT, (NEW,), None, Span(1, 2))),
+    "elements": (ints(1, 2), ints(1, 3), SymbolicTensor(INT, (2,), make_values([1, None]), ValueRange(1, 3))),
+    "no element": (ints(1), ints(2), SymbolicTensor(INT, (1,), None, ValueRange(1, 2))),
+    "the same": (ints(A, 2), ints(A, 2), SymbolicTensor(INT, (2,), make_values([A, 2]), ValueRange(minimum(2, A), maximum(2, A)))),
+    "elements of two numbers": (ints(1, 2), ints(1), SymbolicTensor(INT, (NEW,), None, ValueRange(1, 2))),
 }  # fmt: skip
 
 
@@ -126,9 +126,9 @@ OUTSIDE: dict[str, tuple[Value, Value, set[str]]] = {
     "elements": (ints(L, A), ints(None, A), {"A", "L"}),
     "all elements": (ints(L, L), SymbolicTensor(INT, (2,)), {"L"}),
     "elements of others": (ints(B, None), ints(B, None), {"B"}),
-    "a span": (SymbolicTensor(INT, (2,), None, Span(L, A)), SymbolicTensor(INT, (2,), None, Span(None, A)), {"A", "L"}),
-    "a span to": (SymbolicTensor(INT, (2,), None, Span(A, L)), SymbolicTensor(INT, (2,), None, Span(A, None)), {"A", "L"}),
-    "an open span": (SymbolicTensor(INT, (), None, Span(None, A)), SymbolicTensor(INT, (), None, Span(None, A)), {"A"}),
+    "a span": (SymbolicTensor(INT, (2,), None, ValueRange(L, A)), SymbolicTensor(INT, (2,), None, ValueRange(None, A)), {"A", "L"}),
+    "a span to": (SymbolicTensor(INT, (2,), None, ValueRange(A, L)), SymbolicTensor(INT, (2,), None, ValueRange(A, None)), {"A", "L"}),
+    "an open span": (SymbolicTensor(INT, (), None, ValueRange(None, A)), SymbolicTensor(INT, (), None, ValueRange(None, A)), {"A"}),
     "a quotient": (
         SymbolicTensor(F, (2,), make_values([Ratio(L, 3), Ratio(A, 3)])),
         SymbolicTensor(F, (2,), make_values([None, Ratio(A, 3)])),
@@ -148,7 +148,7 @@ OUTSIDE: dict[str, tuple[Value, Value, set[str]]] = {
 def test_what_leaves_a_body(name: str) -> None:
     inside, outside, symbols = OUTSIDE[name]
     assert symbols_of(inside) == symbols
-    assert escape(inside, {"L"}, lambda: NEW) == outside
+    assert project_out(inside, {"L"}, lambda: NEW) == outside
     assert "L" not in symbols_of(outside)
 
 

@@ -60,4 +60,4 @@ def test_an_end_that_is_too_long_is_open() -> None:
     fact = checked(
         "z = ConstantOfShape(t) flat = Reshape(z, all) m = Unsqueeze(flat, w1) y = ArgMax<axis = 0, keepdims = 0>(m)"
     )
-    assert fact.span is not None and fact.span.lo == 0
+    assert fact.value_range is not None and fact.value_range.lo == 0

@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from gather_infer import infer
-from gather_infer.inference.run import infer_again
+from gather_infer.inference.inference_driver import infer_with_shapes
 from gather_infer.symbolic import Interval, symbol
-from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor
+from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor, ValueRange
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
 
@@ -88,21 +88,21 @@ def test_what_is_declared_of_an_unknown_node(name: str) -> None:
     assert infer(proto)["z"] == assumed
     found = infer(proto, assume=False)
     assert found["z"] == certain
-    assert [b.type for b in found.believed] == [certain]
+    assert [b.type for b in found.trusted_annotations] == [certain]
 
 
 def test_a_sequence_that_is_declared_is_not_taken_without_assumptions() -> None:
     info = helper.make_tensor_sequence_value_info("z", TensorProto.FLOAT, ["k", 3])
     proto = stating(model("(float[n] x) => (z) { z = local.Mystery (x) }", domains=', "local" : 1'), info)
     assert str(infer(proto)["z"]) != str(UNKNOWN) == str(infer(proto, assume=False)["z"])
-    assert infer(proto, assume=False).believed == ()
+    assert infer(proto, assume=False).trusted_annotations == ()
 
 
 def test_what_agrees_with_what_is_declared_is_not_believed() -> None:
     proto = model("(float[n] x) => (y) { z = Neg(x) y = Relu(z) }")
     for assume in (True, False):
         found = infer(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n"])), assume=assume)
-        assert found.believed == () and found["z"] == found["x"]
+        assert found.trusted_annotations == () and found["z"] == found["x"]
 
 
 @pytest.mark.parametrize(("test", "rank"), [("Less(s, one)", 2), ("GreaterOrEqual(s, one)", 1), ("Less(s, two)", None)])
@@ -133,20 +133,20 @@ PADDED = "(float[N, M] x, int64[N] ids, float[4, 2] table) => (y, z) { s = Const
 def test_a_model_is_inferred_again_under_what_it_was_given(assume: bool) -> None:
     proto = model(PADDED, opset=18)
     first = infer(proto, dims=["N=1..9"], inputs=["x=[N, 7]"], ranges=["ids=0..3"], assume=assume)
-    again = infer_again(first, {}, ())
+    again = infer_with_shapes(first, {}, ())
     assert (again["y"], again["z"], again["ids"]) == (first["y"], first["z"], first["ids"])
     assert again.assumptions == first.assumptions and again.assume is assume
     assert again.declared.symbol_bounds("N") == Interval(1, 9)
-    wider = infer_again(first, {"x": (symbol("Q") + 2, 7)}, (), ranges={"ids": Span(0, symbol("N"))})
+    wider = infer_with_shapes(first, {"x": (symbol("Q") + 2, 7)}, (), ranges={"ids": ValueRange(0, symbol("N"))})
     found, ids = wider["x"], wider["ids"]
     assert isinstance(found, SymbolicTensor) and found.shape == (symbol("Q") + 2, 7)
-    assert isinstance(ids, SymbolicTensor) and ids.span == Span(0, symbol("N"))
-    assert wider.assume is assume and wider.given is not None and "Q" in wider.given.known
+    assert isinstance(ids, SymbolicTensor) and ids.value_range == ValueRange(0, symbol("N"))
+    assert wider.assume is assume and wider.input_constraints is not None and "Q" in wider.input_constraints.known
 
 
 @pytest.mark.parametrize("assume", [True, False])
 def test_what_is_assumed_the_second_time_was_to_be_assumed(assume: bool) -> None:
     text = "(float[N] x) => (y) { v0 = Constant<value_ints = [0]>() s = Shape(x) m = Neg(s) e = Constant<value_ints = [1]>() y = Slice(x, m, e, v0) }"
     first = infer(model(text, opset=18), assume=assume)
-    for found in (first, infer_again(first, {}, ())):
+    for found in (first, infer_with_shapes(first, {}, ())):
         assert [str(a) for a in found.assumptions] == (["N >= 1 (node Slice#4)"] if assume else [])

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, helper
 from gather_infer.model.index import GraphIndex, Use
 from gather_infer.model.names import Names, names_of
 from gather_infer.model.paths import bodies, graph_at, label_of, node_at
-from gather_infer.places import MAIN, GraphPath, Root, Step
+from gather_infer.node_ids import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import INFO, everywhere
 
 N = helper.make_node

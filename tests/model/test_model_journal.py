@@ -25,7 +25,7 @@ from gather_infer.model.edits import (
 )
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import graph_at
-from gather_infer.places import MAIN, GraphPath, Root, Step
+from gather_infer.node_ids import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import everywhere, with_unknown_fields
 
 N = helper.make_node

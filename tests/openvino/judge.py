@@ -132,7 +132,9 @@ def wrong_facts(one: Recorded) -> str:
 
 def _broken(known: Inference, sizes: Mapping[str, int]) -> str:
     """Constraints on input sizes that these sizes violate."""
-    needs = [((c.left, c.relation, c.right),) for c in known.constraints] + [d.any_of for d in known.demands]
+    needs = [((c.left, c.relation, c.right),) for c in known.constraints] + [
+        d.any_of for d in known.implied_constraints
+    ]
     for any_of in needs:
         told = all(free_symbols(left) | free_symbols(right) <= sizes.keys() for left, _, right in any_of)
         if told and not any(_HOLDS[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of):

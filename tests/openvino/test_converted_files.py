@@ -114,7 +114,7 @@ def test_checkers_take_the_result(opset: int, ir: Path, tmp_path: Path) -> None:
     assert not known.errors
     assert {verdict.kind for verdict in verdicts(known)} == {Kind.PROVED}
     assert str(known["rows"]) == "float32[ids.0, ids.1, 4]"
-    assert [str(statement) for statement in known.recorded] == ["ids.0=1..8"]
+    assert [str(statement) for statement in known.persisted_constraints] == ["ids.0=1..8"]
 
 
 @pytest.mark.parametrize("opset", [17, 27])

@@ -101,7 +101,7 @@ def test_bounds_are_declared_to_the_next_run(name: str, tmp_path: Path) -> None:
     read = read_ir(save(tmp_path, net(layers, "0.0>2.0 1.0>3.0")))
     first = infer(read.model)
     x, n = first_dims(first, read)
-    bounds = first.given.dims.bounds
+    bounds = first.input_constraints.dims.bounds
     assert {name: (b.lo, b.hi) for name, b in bounds.items()} == {x.name: (1, 10), n.name: (2, None)}
     assert x.is_symbol and n.name == "n.0" and not first.diagnostics
 

@@ -40,7 +40,7 @@ def test_what_reads_it_does_what_openvino_does(drawn: list[Recorded]) -> None:
     for one in drawn:
         made = convert(one.path.with_suffix(".xml"), keep_unsupported=True)
         assert [kept.op_type for kept in made.kept] == ["RandomUniform"]
-        assert made.inference.believed == ()  # what type a random layer has follows from its inputs
+        assert made.inference.trusted_annotations == ()  # what type a random layer has follows from its inputs
         random, *others = one.arrays("o")
         proto = _fed(made.proto, helper.np_dtype_to_tensor_dtype(random.dtype))
         feeds = dict(zip((i.name for i in proto.graph.input), [*one.arrays("i"), random], strict=True))
@@ -78,7 +78,7 @@ def test_element_type_and_rank_are_believed_and_declared(tmp_path: Path) -> None
     (kept,) = made.kept
     assert kept.operator == "Rowwise"
     assert kept.reason == "OpenVINO has no such operator in the set extension"
-    (belief,) = made.inference.believed
+    (belief,) = made.inference.trusted_annotations
     fact = belief.type
     assert isinstance(fact, SymbolicTensor) and fact.dtype is DType.FLOAT32 and fact.shape is not None
     assert len(fact.shape) == 2 and not any(isinstance(dim, int) for dim in fact.shape)
@@ -96,7 +96,7 @@ def test_sizes_are_believed_as_an_assumption_alone(tmp_path: Path) -> None:
     (name,) = infer(path).outputs
     fact = infer(path)[name]
     assert isinstance(fact, SymbolicTensor) and fact.shape == (2, 7)
-    assert [str(belief.type) for belief in infer(path).believed] == ["float32[2, 7]"]
+    assert [str(belief.type) for belief in infer(path).trusted_annotations] == ["float32[2, 7]"]
     exact = infer(path, assume=False)[name]
     assert isinstance(exact, SymbolicTensor) and exact.shape is not None and 7 not in exact.shape
 
@@ -110,14 +110,14 @@ def test_a_size_of_the_port_is_no_constant(tmp_path: Path) -> None:
 
 def test_a_port_without_dims_has_no_rank(tmp_path: Path) -> None:
     made = convert(read(opaque(outs=("1:FP32:",)), relu("2"), folder=tmp_path), keep_unsupported=True)
-    (belief,) = made.inference.believed
+    (belief,) = made.inference.trusted_annotations
     assert belief.type == SymbolicTensor(DType.FLOAT32)
 
 
 def test_what_is_inferred_counts_more_than_a_port(tmp_path: Path) -> None:
     wrong = Layer("1", "ReLU", ("0:FP32:2,3",), ("1:FP16:9",))
     known = infer(read(wrong, relu("2"), folder=tmp_path), assume=False)
-    assert not known.believed
+    assert not known.trusted_annotations
     assert [d.code for d in known.diagnostics] == ["GI201"]
     fact = known[known.outputs[0]]
     assert isinstance(fact, SymbolicTensor) and (fact.dtype, fact.shape) == (DType.FLOAT32, (2, 3))

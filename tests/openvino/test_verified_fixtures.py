@@ -10,7 +10,7 @@ import pytest
 from onnx.parser import parse_model
 
 from gather_infer import convert
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.inference import infer
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -76,11 +76,11 @@ def test_for_what_layers_define_a_result() -> None:
 
 
 def test_what_is_defined_is_said_of_other_inputs_than_its_dim_is_of() -> None:
-    found = {known.op_type: known.defined for known in DIALECT.known() if known.defined}
+    found = {known.op_type: known.preconditions for known in DIALECT.known() if known.preconditions}
     assert {"LSTMSequence", "GRUSequence", "RNNSequence", "ReverseSequence", "EmbeddingBagOffsets"} <= found.keys()
     for held in found.values():
         for position, one in held.items():
-            assert isinstance(one, Defined) and 0 <= position < 5
+            assert isinstance(one, InputPrecondition) and 0 <= position < 5
             assert one.size is None or one.size[0] != position
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gather_infer.symbolic import Dim, Expr, symbol
-from gather_infer.tensor import DType, Ratio, Shape, Span, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, Ratio, Shape, SymbolicTensor, ValueRange, from_values, make_values
 
 A, B, M, N, S = map(symbol, "ABMNS")
 F32, F16, BF16, F64 = DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64
@@ -33,7 +33,7 @@ def of(dtype: DType, *shape: Dim) -> SymbolicTensor:
 
 def within(lo: Any, hi: Any, shape: Shape | None = (N,), dtype: DType = I64) -> SymbolicTensor:
     """A tensor of which only the bounds are known."""
-    return SymbolicTensor(dtype, shape, None, Span(lo, hi))
+    return SymbolicTensor(dtype, shape, None, ValueRange(lo, hi))
 
 
 def elements(tensor: SymbolicTensor) -> Any:

@@ -14,7 +14,7 @@ from gather_infer.ops.onnx.arithmetic import rules
 from gather_infer.ops.vocabulary import elements as element_rules
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Interval, Scope, evaluate, maximum, minimum
-from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
+from gather_infer.tensor import DType, Ratio, SymbolicTensor, ValueRange
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BF16, F16, F32, F64, I8, I32, I64, U8, U32, U64, A, B, M, N, elements, known, ratio, within
 
@@ -159,20 +159,20 @@ def test_a_divisor_is_not_zero_in_a_legal_run() -> None:
 
 SPANS: dict[str, Any] = {
     # id:                   (op,    inputs,                                            span)
-    "offset":               ("Add", [within(0, N - 1), known(2)],                      Span(2, N + 1)),
-    "two bounded":          ("Sub", [within(0, N), within(0, M)],                      Span(-M, N)),
+    "offset":               ("Add", [within(0, N - 1), known(2)],                      ValueRange(2, N + 1)),
+    "two bounded":          ("Sub", [within(0, N), within(0, M)],                      ValueRange(-M, N)),
     "unbounded":            ("Add", [SymbolicTensor(I64, (N,)), known(1)],             None),
     "int8 may wrap":        ("Add", [within(0, 100, dtype=I8), known(100, I8)],        None),
-    "scaled":               ("Mul", [within(0, N), known(3)],                          Span(0, 3 * N)),
-    "quotient":             ("Div", [within(0, N), known(4)],                          Span(0, N // 4)),
-    "remainder":            ("Mod", [SymbolicTensor(I64, (N,)), known(7)],             Span(0, 6)),
-    "least":                ("Min", [SymbolicTensor(I64, (N,)), known([M])],           Span(None, M)),
-    "clipped":              ("Clip", [SymbolicTensor(I64, (N,)), known(0), known(9)],  Span(0, 9)),
-    "clipped below":        ("Clip", [SymbolicTensor(I64, (N,)), known(0)],            Span(0, None)),
-    "sign":                 ("Sign", [within(0, N)],                                   Span(0, 1)),
-    "size":                 ("Abs", [within(-3, 2)],                                   Span(0, 3)),
-    "masked":               ("BitwiseAnd", [SymbolicTensor(I64, (N,)), known(15)],     Span(0, 15)),
-    "shifted":              ("BitShift", [within(0, 9, dtype=U32), within(0, 3, dtype=U32)], Span(0, 9)),
+    "scaled":               ("Mul", [within(0, N), known(3)],                          ValueRange(0, 3 * N)),
+    "quotient":             ("Div", [within(0, N), known(4)],                          ValueRange(0, N // 4)),
+    "remainder":            ("Mod", [SymbolicTensor(I64, (N,)), known(7)],             ValueRange(0, 6)),
+    "least":                ("Min", [SymbolicTensor(I64, (N,)), known([M])],           ValueRange(None, M)),
+    "clipped":              ("Clip", [SymbolicTensor(I64, (N,)), known(0), known(9)],  ValueRange(0, 9)),
+    "clipped below":        ("Clip", [SymbolicTensor(I64, (N,)), known(0)],            ValueRange(0, None)),
+    "sign":                 ("Sign", [within(0, N)],                                   ValueRange(0, 1)),
+    "size":                 ("Abs", [within(-3, 2)],                                   ValueRange(0, 3)),
+    "masked":               ("BitwiseAnd", [SymbolicTensor(I64, (N,)), known(15)],     ValueRange(0, 15)),
+    "shifted":              ("BitShift", [within(0, 9, dtype=U32), within(0, 3, dtype=U32)], ValueRange(0, 9)),
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def test_the_same_question_gives_the_same_symbol() -> None:
 def test_facts_tell_which_dim_is_one() -> None:
     """Of at most 2*A elements one was found, so that A is not 0 and min(1, A) is 1."""
     op = OpCall("Expand", [])
-    op.imply(2 * A - B)
+    op.add_implied_fact(2 * A - B)
     assert broadcast(op, (B,), (minimum(1, A),)) == (B,)
     assert broadcast(op, (minimum(1, A),), (B,)) == (B,)
     assert op.context.constraints == []

@@ -13,7 +13,7 @@ from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import cast, quantize
 from gather_infer.symbolic import Interval, Scope, maximum
-from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor
+from gather_infer.tensor import DType, Ratio, SymbolicTensor, ValueRange
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, N, elements, known, ratio, within
 
@@ -89,14 +89,14 @@ def test_declared_bounds_need_no_assumption() -> None:
 
 SPANS: dict[str, Any] = {
     # id:                   (tensor,                                            to,   span)
-    "narrower, fits":       (within(0, 9),                                      I8,   Span(0, 9)),
+    "narrower, fits":       (within(0, 9),                                      I8,   ValueRange(0, 9)),
     "narrower, may wrap":   (within(0, 900),                                    I8,   None),
-    "to int32":             (within(0, N - 1),                                  I32,  Span(0, N - 1)),
+    "to int32":             (within(0, N - 1),                                  I32,  ValueRange(0, N - 1)),
     "to uint64":            (within(-1, 5),                                     U64,  None),
-    "uint8 to int64":       (SymbolicTensor(U8, (N,)),                          I64,  Span(0, 255)),
+    "uint8 to int64":       (SymbolicTensor(U8, (N,)),                          I64,  ValueRange(0, 255)),
     "open end, narrower":   (within(51, None, dtype=U32),                       I32,  None),
-    "bool to int64":        (SymbolicTensor(BOOL, (N,)),                        I64,  Span(0, 1)),
-    "never zero":           (within(1, N),                                      BOOL, Span(1, 1)),
+    "bool to int64":        (SymbolicTensor(BOOL, (N,)),                        I64,  ValueRange(0, 1)),
+    "never zero":           (within(1, N),                                      BOOL, ValueRange(1, 1)),
     "unknown int64":        (SymbolicTensor(I64, (N,)),                         I32,  None),
     "float":                (SymbolicTensor(F32, (N,)),                         I64,  None),
 }  # fmt: skip

@@ -54,7 +54,7 @@ def test_a_clause_is_checked_of_numbers() -> None:
     with pytest.raises(SpecViolation, match=r"^no$") as raised:
         context.require((1, "==", 2), (3, "<=", 2), otherwise=lambda: "no", code="GI212")
     assert raised.value.code == "GI212"
-    assert not context.constraints and not list(context.record.all(object))
+    assert not context.constraints and not list(context.trail.all(object))
 
 
 def test_a_clause_is_demanded_of_symbols() -> None:
@@ -62,12 +62,12 @@ def test_a_clause_is_demanded_of_symbols() -> None:
     context.require((3, "<=", A), otherwise="no")
     context.require((A, "==", B), otherwise="no")
     context.require((B, "==", 1), (B, "==", 5), (7, "<=", 2), otherwise="no")
-    assert [str(entry) for entry in context.record.all(object)] == ["3 <= A", "A == B", "B == 1 or B == 5"]
+    assert [str(entry) for entry in context.trail.all(object)] == ["3 <= A", "A == B", "B == 1 or B == 5"]
     assert known_le(3, A, context.scope) is True
 
 
 def test_what_a_runtime_refuses_is_not_learnt() -> None:
     context = Context()
-    context.refuse((3, "<=", A))
-    assert [str(entry) for entry in context.record.all(object)] == ["3 <= A"]
+    context.add_runtime_constraint((3, "<=", A))
+    assert [str(entry) for entry in context.trail.all(object)] == ["3 <= A"]
     assert known_le(3, A, context.scope) is None

@@ -10,7 +10,7 @@ import pytest
 
 from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Interval
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, make_values
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange, make_values
 from tests.ops.facts import elements, known, of
 from tests.ops.gather_cases import UNRANKED, UNRANKED_INDICES, N, P, S, f32, i64, run
 
@@ -187,7 +187,7 @@ def test_large_constants_are_read_on_demand() -> None:
 
 def test_an_empty_index_may_be_longer_than_data() -> None:
     out = run("GatherElements", known([[1, 2], [3, 4]]), SymbolicTensor(DType.INT64, (5, 0)), axis=1)
-    assert (out.fact.shape, out.fact.span, out.findings) == ((5, 0), Span(1, 4), [])
+    assert (out.fact.shape, out.fact.value_range, out.findings) == ((5, 0), ValueRange(1, 4), [])
 
 
 def test_an_axis_without_elements_can_be_addressed_where_nothing_is_read() -> None:
@@ -197,30 +197,30 @@ def test_an_axis_without_elements_can_be_addressed_where_nothing_is_read() -> No
 
 
 def with_span(tensor: SymbolicTensor, lo: Any, hi: Any) -> SymbolicTensor:
-    return tensor.with_(span=Span(lo, hi))
+    return tensor.with_(value_range=ValueRange(lo, hi))
 
 
-SPANS: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, Any], Span | None]] = {
+SPANS: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, dict[str, Any], ValueRange | None]] = {
     # id:                        (operator, data, indices, attributes, span of the result)
-    "unknown indices": ("Gather", known([3, 5, 7]), i64(S), {}, Span(3, 7)),
-    "indices in a range": ("Gather", known([3, 5, 7]), with_span(i64(S), 1, 2), {}, Span(5, 7)),
-    "indices from the end": ("Gather", known([3, 5, 7]), with_span(i64(S), -2, -1), {}, Span(5, 7)),
-    "one row": ("Gather", known([[3, 9], [1, 2]]), with_span(i64(S), 1, 1), {}, Span(1, 2)),
-    "partly known indices": ("Gather", known([3, 5, 7]), known([0, None]), {}, Span(3, 7)),
-    "span of data": ("Gather", with_span(i64(N), 0, S - 1), i64(P), {}, Span(0, S - 1)),
-    "span of unranked data": ("Gather", with_span(UNRANKED_INDICES, 0, 9), i64(P), {}, Span(0, 9)),
+    "unknown indices": ("Gather", known([3, 5, 7]), i64(S), {}, ValueRange(3, 7)),
+    "indices in a range": ("Gather", known([3, 5, 7]), with_span(i64(S), 1, 2), {}, ValueRange(5, 7)),
+    "indices from the end": ("Gather", known([3, 5, 7]), with_span(i64(S), -2, -1), {}, ValueRange(5, 7)),
+    "one row": ("Gather", known([[3, 9], [1, 2]]), with_span(i64(S), 1, 1), {}, ValueRange(1, 2)),
+    "partly known indices": ("Gather", known([3, 5, 7]), known([0, None]), {}, ValueRange(3, 7)),
+    "span of data": ("Gather", with_span(i64(N), 0, S - 1), i64(P), {}, ValueRange(0, S - 1)),
+    "span of unranked data": ("Gather", with_span(UNRANKED_INDICES, 0, 9), i64(P), {}, ValueRange(0, 9)),
     "float data": ("Gather", f32(N), i64(P), {}, None),
-    "elements": ("GatherElements", known([[3, 9], [1, 2]]), i64(1, S), {"axis": 1}, Span(3, 9)),
-    "elements in a range": ("GatherElements", known([3, 5, 7]), with_span(i64(S), 0, 1), {}, Span(3, 5)),
-    "tuples in a range": ("GatherND", known([[3, 9], [1, 2]]), with_span(i64(S, 1), 1, 1), {}, Span(1, 2)),
-    "tuples partly known": ("GatherND", known([[3, 9], [1, 2]]), known([[1, None]]), {}, Span(1, 2)),
+    "elements": ("GatherElements", known([[3, 9], [1, 2]]), i64(1, S), {"axis": 1}, ValueRange(3, 9)),
+    "elements in a range": ("GatherElements", known([3, 5, 7]), with_span(i64(S), 0, 1), {}, ValueRange(3, 5)),
+    "tuples in a range": ("GatherND", known([[3, 9], [1, 2]]), with_span(i64(S, 1), 1, 1), {}, ValueRange(1, 2)),
+    "tuples partly known": ("GatherND", known([[3, 9], [1, 2]]), known([[1, None]]), {}, ValueRange(1, 2)),
 }
 
 
 @pytest.mark.parametrize("case", SPANS)
 def test_span(case: str) -> None:
     operator, data, indices, attributes, span = SPANS[case]
-    assert run(operator, data, indices, **attributes).fact.span == span
+    assert run(operator, data, indices, **attributes).fact.value_range == span
 
 
 IMPLIED: dict[str, tuple[str, SymbolicTensor, SymbolicTensor, int]] = {

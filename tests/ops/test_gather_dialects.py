@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gather_infer.symbolic import Interval
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
 from tests.ops.facts import elements, known, of
 from tests.ops.gather_cases import RULES, UNRANKED, UNRANKED_INDICES, N, S, f32, i64, run
 
@@ -96,7 +96,7 @@ GATHER: dict[str, tuple[SymbolicTensor, SymbolicTensor, SymbolicTensor, int, Sha
     "int8 indices, uint64 axis": (f32(N, 5), of(DType.INT8, 3), known(1, DType.UINT64), 0, (N, 3)),
     "the number wins": (f32(N, 5), i64(3, 2), known(1), 1, (3, 2)),
     "axis unknown, one choice": (f32(N), i64(3), NO_AXIS, 0, (3,)),
-    "axis unknown, one choice left": (f32(N, 5), i64(3), NO_AXIS.with_(span=Span(1, 4)), 0, (N, 3)),
+    "axis unknown, one choice left": (f32(N, 5), i64(3), NO_AXIS.with_(value_range=ValueRange(1, 4)), 0, (N, 3)),
     "axis unknown, all the same": (f32(4, 4), i64(4), NO_AXIS, 0, (4, 4)),
     "unranked data": (UNRANKED, i64(3), known(1), 0, None),
     "unranked indices": (f32(N, 5), UNRANKED_INDICES, known(1), -1, None),
@@ -140,20 +140,28 @@ def test_openvino_gather_values(case: str) -> None:
     assert elements(out.fact) == output
 
 
-OPENVINO_SPANS: dict[str, tuple[SymbolicTensor, SymbolicTensor, Span]] = {
-    "may be filled": (known([3, 5, 7]), i64(S), Span(0, 7)),
-    "in bounds": (known([3, 5, 7]), i64(S).with_(span=Span(0, 2)), Span(3, 7)),
-    "past the end": (known([3, 5, 7]), i64(S).with_(span=Span(2, 9)), Span(0, 7)),
-    "nothing but the fill": (known([3, 5, 7]), i64(S).with_(span=Span(8, 9)), Span(0, 0)),
-    "in bounds of N": (i64(N).with_(span=Span(4, 9)), i64(S).with_(span=Span(0, N - 1)), Span(4, 9)),
-    "not in bounds of N": (i64(N).with_(span=Span(4, 9)), i64(S).with_(span=Span(0, N)), Span(0, 9)),
+OPENVINO_SPANS: dict[str, tuple[SymbolicTensor, SymbolicTensor, ValueRange]] = {
+    "may be filled": (known([3, 5, 7]), i64(S), ValueRange(0, 7)),
+    "in bounds": (known([3, 5, 7]), i64(S).with_(value_range=ValueRange(0, 2)), ValueRange(3, 7)),
+    "past the end": (known([3, 5, 7]), i64(S).with_(value_range=ValueRange(2, 9)), ValueRange(0, 7)),
+    "nothing but the fill": (known([3, 5, 7]), i64(S).with_(value_range=ValueRange(8, 9)), ValueRange(0, 0)),
+    "in bounds of N": (
+        i64(N).with_(value_range=ValueRange(4, 9)),
+        i64(S).with_(value_range=ValueRange(0, N - 1)),
+        ValueRange(4, 9),
+    ),
+    "not in bounds of N": (
+        i64(N).with_(value_range=ValueRange(4, 9)),
+        i64(S).with_(value_range=ValueRange(0, N)),
+        ValueRange(0, 9),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", OPENVINO_SPANS)
 def test_openvino_gather_span(case: str) -> None:
     data, indices, span = OPENVINO_SPANS[case]
-    assert run("Gather", data, indices, known(0), domain="openvino", version=8).fact.span == span
+    assert run("Gather", data, indices, known(0), domain="openvino", version=8).fact.value_range == span
 
 
 OTHERS: dict[str, tuple[str, int, tuple[Any, ...], dict[str, Any], Shape | None]] = {
@@ -183,10 +191,10 @@ def test_openvino_nd_5_values_are_merged_too() -> None:
 
 
 def test_openvino_tree_span() -> None:
-    steps = SymbolicTensor(DType.INT32, (S, N, 4), None, Span(0, 99))
+    steps = SymbolicTensor(DType.INT32, (S, N, 4), None, ValueRange(0, 99))
     ids, lengths = of(DType.INT32, S, N, 4), of(DType.INT32, N)
     out = run("GatherTree", steps, ids, lengths, known(102, DType.INT32), domain="openvino")
-    assert out.fact.span == Span(0, 102)
+    assert out.fact.value_range == ValueRange(0, 102)
 
 
 def test_openvino_elements_without_the_rank_of_indices() -> None:

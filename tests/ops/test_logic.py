@@ -13,7 +13,7 @@ from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import arithmetic
 from gather_infer.ops.onnx.logic import rules
-from gather_infer.tensor import Ratio, Span, SymbolicTensor
+from gather_infer.tensor import Ratio, SymbolicTensor, ValueRange
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F32, I32, I64, U8, M, N, elements, known, ratio, within
 
@@ -59,17 +59,17 @@ def test_elements(name: str) -> None:
 
 BOUNDS: dict[str, Any] = {
     # id:                       (op,        inputs,                                span)
-    "never negative":           ("Less",    [within(0, N), known(0)],              Span(0, 0)),
-    "always in bounds":         ("Less",    [within(0, N - 1), known(N)],          Span(1, 1)),
-    "never equal":              ("Equal",   [within(0, N), known(-1)],             Span(0, 0)),
-    "at least":                 ("GreaterOrEqual", [within(0, N), known(0)],       Span(1, 1)),
+    "never negative":           ("Less",    [within(0, N), known(0)],              ValueRange(0, 0)),
+    "always in bounds":         ("Less",    [within(0, N - 1), known(N)],          ValueRange(1, 1)),
+    "never equal":              ("Equal",   [within(0, N), known(-1)],             ValueRange(0, 0)),
+    "at least":                 ("GreaterOrEqual", [within(0, N), known(0)],       ValueRange(1, 1)),
     "not decided":              ("Less",    [UNKNOWN, known(0)],                   None),
-    "not":                      ("Not",     [within(0, 0, dtype=BOOL)],            Span(1, 1)),
-    "and":                      ("And",     [within(0, 0, dtype=BOOL), SymbolicTensor(BOOL, (N,))], Span(0, 0)),
+    "not":                      ("Not",     [within(0, 0, dtype=BOOL)],            ValueRange(1, 1)),
+    "and":                      ("And",     [within(0, 0, dtype=BOOL), SymbolicTensor(BOOL, (N,))], ValueRange(0, 0)),
     "or, not decided":          ("Or",      [within(0, 0, dtype=BOOL), SymbolicTensor(BOOL, (N,))], None),
-    "where, hull":              ("Where",   [SymbolicTensor(BOOL, (N,)), within(0, N), within(-1, 3)], Span(-1, None)),
-    "where, decided":           ("Where",   [within(0, 0, dtype=BOOL), UNKNOWN, within(0, 7)], Span(0, 7)),
-    "where, uint8":             ("Where",   [SymbolicTensor(BOOL, (N,)), within(1, 3, dtype=U8), within(2, 9, dtype=U8)], Span(1, 9)),
+    "where, hull":              ("Where",   [SymbolicTensor(BOOL, (N,)), within(0, N), within(-1, 3)], ValueRange(-1, None)),
+    "where, decided":           ("Where",   [within(0, 0, dtype=BOOL), UNKNOWN, within(0, 7)], ValueRange(0, 7)),
+    "where, uint8":             ("Where",   [SymbolicTensor(BOOL, (N,)), within(1, 3, dtype=U8), within(2, 9, dtype=U8)], ValueRange(1, 9)),
 }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_a_negative_index_counted_from_the_end() -> None:
     (negative,) = call(rules, "Less", [x, known(0)], context=context)
     (moved,) = call(arithmetic.rules, "Add", [x, known(N)], context=context)
     (result,) = call(rules, "Where", [negative, moved, x], version=16, context=context)
-    assert result.span == Span(0, N - 1)
+    assert result.span == ValueRange(0, N - 1)
 
 
 SHAPES: dict[str, Any] = {

@@ -14,7 +14,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import concat, movement, pad, resize
 from gather_infer.ops.onnx import slice as slicing
 from gather_infer.symbolic import Dim, evaluate, maximum, minimum, symbol
-from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange, from_values, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import elements, ints
 
@@ -202,14 +202,16 @@ def test_values_of_a_matrix_move() -> None:
 
 
 def test_spans_move() -> None:
-    indices = SymbolicTensor(DType.INT64, (N, 2), None, Span(3, S))
+    indices = SymbolicTensor(DType.INT64, (N, 2), None, ValueRange(3, S))
     (found,) = call(movement.rules, "Transpose", [indices])
-    assert found.span == Span(3, S)
+    assert found.span == ValueRange(3, S)
     (found,) = call(movement.rules, "Trilu", [indices], version=14)
-    assert found.span == Span(0, S)
+    assert found.span == ValueRange(0, S)
     (found,) = call(pad.rules, "Pad", [indices, ints(0, 0, 1, 1)])
-    assert found.span == Span(0, S)
-    (found,) = call(concat.rules, "Concat", [indices, SymbolicTensor(DType.INT64, (N, 1), None, Span(7, 7))], axis=1)
+    assert found.span == ValueRange(0, S)
+    (found,) = call(
+        concat.rules, "Concat", [indices, SymbolicTensor(DType.INT64, (N, 1), None, ValueRange(7, 7))], axis=1
+    )
     assert found.span is not None and found.span.lo == 3 and found.span.hi == maximum(S, 7)
 
 
@@ -241,7 +243,7 @@ def test_a_scale_that_acts_as_a_ratio(scale: float) -> None:
     (y,) = call(resize.rules, "Resize", [(H,), None, floats(float(np.float32(scale)))], context=context)
     for size in range(1, 3000):
         assert evaluate(y.shape[0], {"H": size}) == int(np.float32(scale) * np.float32(size)), size
-    assert [(a.dim, a.most) for a in context.assumptions] == [(H, 65536)]
+    assert [(a.dim, a.upper) for a in context.assumptions] == [(H, 65536)]
 
 
 VIOLATIONS = {

@@ -8,18 +8,18 @@ import pytest
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.openvino.constants import rules
-from gather_infer.tensor import DType, Span
+from gather_infer.tensor import DType, ValueRange
 from tests.ops.call import call
 from tests.ops.facts import of
 
-CONSTANTS: dict[str, tuple[str, tuple[int, ...], Span]] = {
-    "bits": ("u1", (3, 7), Span(0, 1)),
-    "two bits": ("u2", (4,), Span(0, 3)),
-    "three bits": ("u3", (8,), Span(0, 7)),
-    "six bits": ("u6", (2, 2), Span(0, 63)),
-    "a scalar": ("nf4", (), Span(0, 15)),
-    "nothing": ("f4e2m1", (0, 5), Span(0, 15)),
-    "a byte each": ("f8e8m0", (2,), Span(0, 255)),
+CONSTANTS: dict[str, tuple[str, tuple[int, ...], ValueRange]] = {
+    "bits": ("u1", (3, 7), ValueRange(0, 1)),
+    "two bits": ("u2", (4,), ValueRange(0, 3)),
+    "three bits": ("u3", (8,), ValueRange(0, 7)),
+    "six bits": ("u6", (2, 2), ValueRange(0, 63)),
+    "a scalar": ("nf4", (), ValueRange(0, 15)),
+    "nothing": ("f4e2m1", (0, 5), ValueRange(0, 15)),
+    "a byte each": ("f8e8m0", (2,), ValueRange(0, 255)),
 }
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {

@@ -13,7 +13,7 @@ from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.reduction import rules
 from gather_infer.symbolic import maximum, minimum
-from gather_infer.tensor import Span, SymbolicTensor, make_values
+from gather_infer.tensor import SymbolicTensor, ValueRange, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F32, I8, I32, I64, A, B, M, N, elements, known, ratio, within
 
@@ -98,11 +98,11 @@ def test_elements_along_an_axis() -> None:
 
 SPANS: dict[str, Any] = {
     # id:                       (op,          data,                              span)
-    "sum":                      ("ReduceSum", within(0, 1, (N, 4)),              Span(0, 4 * N)),
-    "sizes":                    ("ReduceL1",  within(-2, 1, (3,)),               Span(0, 6)),
-    "most":                     ("ReduceMax", within(0, N, (3,)),                Span(0, N)),
-    "most, may be of nothing":  ("ReduceMax", within(0, N, (N,)),                Span(None, N)),
-    "least":                    ("ReduceMin", within(0, N, (N + 1,)),            Span(0, N)),
+    "sum":                      ("ReduceSum", within(0, 1, (N, 4)),              ValueRange(0, 4 * N)),
+    "sizes":                    ("ReduceL1",  within(-2, 1, (3,)),               ValueRange(0, 6)),
+    "most":                     ("ReduceMax", within(0, N, (3,)),                ValueRange(0, N)),
+    "most, may be of nothing":  ("ReduceMax", within(0, N, (N,)),                ValueRange(None, N)),
+    "least":                    ("ReduceMin", within(0, N, (N + 1,)),            ValueRange(0, N)),
     "unbounded":                ("ReduceSum", SymbolicTensor(I64, (N,)),         None),
 }  # fmt: skip
 
@@ -116,14 +116,14 @@ def test_span(name: str) -> None:
 
 ARG: dict[str, Any] = {
     # id:                   (op,       data,                  attributes,                              shape,  elements, span)
-    "default axis":         ("ArgMax", (3, N),                {},                                      (1, N), None, Span(0, 2)),
-    "last axis":            ("ArgMax", (N, M),                {"axis": -1, "keepdims": 0},             (N,),   None, Span(0, M - 1)),
-    "empty result":         ("ArgMin", (N, 0),                {"axis": 0},                             (1, 0), None, Span(0, N - 1)),
-    "unranked":             ("ArgMin", UNRANKED,              {"axis": 0},                             None,   None, Span(0, None)),
+    "default axis":         ("ArgMax", (3, N),                {},                                      (1, N), None, ValueRange(0, 2)),
+    "last axis":            ("ArgMax", (N, M),                {"axis": -1, "keepdims": 0},             (N,),   None, ValueRange(0, M - 1)),
+    "empty result":         ("ArgMin", (N, 0),                {"axis": 0},                             (1, 0), None, ValueRange(0, N - 1)),
+    "unranked":             ("ArgMin", UNRANKED,              {"axis": 0},                             None,   None, ValueRange(0, None)),
     "known":                ("ArgMax", known([3, 9, 9]),      {},                                      (1,),   [1],  None),
     "known, last":          ("ArgMax", known([3, 9, 9]),      {"select_last_index": 1},                (1,),   [2],  None),
     "sizes":                ("ArgMin", known([N, N + 1, -1]), {},                                      (1,),   [2],  None),
-    "not decided":          ("ArgMin", known([N, M]),         {},                                      (1,),   None, Span(0, 1)),
+    "not decided":          ("ArgMin", known([N, M]),         {},                                      (1,),   None, ValueRange(0, 1)),
 }  # fmt: skip
 
 
@@ -149,9 +149,9 @@ CUMULATIVE: dict[str, Any] = {
     "exclusive":                ("CumSum",  known([N, 2, 3]),           {"exclusive": 1},                 [0, N, N + 2],     None),
     "reverse":                  ("CumSum",  known([N, 2, 3]),           {"reverse": 1},                   [N + 5, 5, 3],     None),
     "reverse, exclusive":       ("CumSum",  known([N, 2, 3]),           {"reverse": 1, "exclusive": 1},   [5, 3, 0],         None),
-    "up to an unknown element": ("CumSum",  known([1, None, 3]),        {},                               [1, None, None],   Span(None, None)),
-    "mask":                     ("CumSum",  within(0, 1, (N,)),         {},                               None,              Span(0, N)),
-    "mask, exclusive":          ("CumSum",  within(0, 1, (N,)),         {"exclusive": 1},                 None,              Span(0, N - 1)),
+    "up to an unknown element": ("CumSum",  known([1, None, 3]),        {},                               [1, None, None],   ValueRange(None, None)),
+    "mask":                     ("CumSum",  within(0, 1, (N,)),         {},                               None,              ValueRange(0, N)),
+    "mask, exclusive":          ("CumSum",  within(0, 1, (N,)),         {"exclusive": 1},                 None,              ValueRange(0, N - 1)),
     "products":                 ("CumProd", known([N, 2, 3]),           {},                               [N, 2 * N, 6 * N], None),
 }  # fmt: skip
 
@@ -161,7 +161,7 @@ def test_cumulative(name: str) -> None:
     op_type, x, attributes, expected, span = CUMULATIVE[name]
     (result,) = call(rules, op_type, [x, known(0)], version=26, **attributes)
     assert (result.dtype, result.shape, elements(result)) == (I64, x.shape, expected)
-    assert result.span == (None if span == Span() else span)
+    assert result.span == (None if span == ValueRange() else span)
 
 
 VIOLATIONS: dict[str, tuple[str, int, list[Any], dict[str, Any], str]] = {

@@ -12,18 +12,18 @@ from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import scatter, selection
 from gather_infer.symbolic import maximum
-from gather_infer.tensor import Span, SymbolicTensor, make_values
+from gather_infer.tensor import SymbolicTensor, ValueRange, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F32, I32, I64, A, B, M, N, S, elements, known, within
 
 TOP_K: dict[str, Any] = {
     # id:               (version, inputs,                       attributes,             shape,  span of the indices)
-    "attribute":        (1,  [(N, 5)],                          {"k": 2},               (N, 2), Span(0, 4)),
-    "input":            (11, [(N, M + 3), known([3])],          {},                     (N, 3), Span(0, M + 2)),
-    "a size":           (11, [(N, M), known([M])],              {"axis": -1},           (N, M), Span(0, M - 1)),
-    "axis 0":           (11, [(N, M), known([1])],              {"axis": 0},            (1, M), Span(0, N - 1)),
-    "none":             (11, [(3,), known([0])],                {},                     (0,),   Span(0, 2)),
-    "unranked":         (11, [UNRANKED, known([1])],            {},                     None,   Span(0, None)),
+    "attribute":        (1,  [(N, 5)],                          {"k": 2},               (N, 2), ValueRange(0, 4)),
+    "input":            (11, [(N, M + 3), known([3])],          {},                     (N, 3), ValueRange(0, M + 2)),
+    "a size":           (11, [(N, M), known([M])],              {"axis": -1},           (N, M), ValueRange(0, M - 1)),
+    "axis 0":           (11, [(N, M), known([1])],              {"axis": 0},            (1, M), ValueRange(0, N - 1)),
+    "none":             (11, [(3,), known([0])],                {},                     (0,),   ValueRange(0, 2)),
+    "unranked":         (11, [UNRANKED, known([1])],            {},                     None,   ValueRange(0, None)),
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def test_non_zero() -> None:
     context = Context()
     (result,) = call(selection.rules, "NonZero", [(A, B)], context=context)
     rows, count = result.shape
-    assert (result.dtype, rows, result.span) == (I64, 2, Span(0, maximum(A, B) - 1))
+    assert (result.dtype, rows, result.span) == (I64, 2, ValueRange(0, maximum(A, B) - 1))
     (again,) = call(selection.rules, "NonZero", [(A, B)], context=context)
     assert again.shape[1] != count, "it depends on the data"
 
@@ -94,12 +94,12 @@ def test_non_zero_of_known_elements(name: str) -> None:
 
 ONE_HOT: dict[str, Any] = {
     # id:               (indices, depth,            values,                 axis, shape,       span)
-    "last":             ((N, 3),  known(5),         known([0, 1]),          -1,   (N, 3, 5),   Span(0, 1)),
-    "first":            ((N, 3),  known([5]),       known([0, 1]),          0,    (5, N, 3),   Span(0, 1)),
+    "last":             ((N, 3),  known(5),         known([0, 1]),          -1,   (N, 3, 5),   ValueRange(0, 1)),
+    "first":            ((N, 3),  known([5]),       known([0, 1]),          0,    (5, N, 3),   ValueRange(0, 1)),
     "before the last":  ((N, 3),  known(5, I32),    known([0.0, 1.0], F32), -2,   (N, 5, 3),   None),
-    "a size":           ((N,),    known(S),         known([2, 7]),          -1,   (N, S),      Span(2, 7)),
-    "float depth":      ((N,),    known(2.7, F32),  known([0, 1]),          -1,   (N, 2),      Span(0, 1)),
-    "unranked":         (UNRANKED, known(5),        known([0, 1]),          -1,   None,        Span(0, 1)),
+    "a size":           ((N,),    known(S),         known([2, 7]),          -1,   (N, S),      ValueRange(2, 7)),
+    "float depth":      ((N,),    known(2.7, F32),  known([0, 1]),          -1,   (N, 2),      ValueRange(0, 1)),
+    "unranked":         (UNRANKED, known(5),        known([0, 1]),          -1,   None,        ValueRange(0, 1)),
 }  # fmt: skip
 
 
@@ -138,16 +138,16 @@ def test_one_hot_of_known_indices(name: str) -> None:
 
 def test_many_symbolic_indices_are_not_compared() -> None:
     (result,) = call(selection.rules, "OneHot", [known([N] * 30), known(3), known([0, 1])])
-    assert (elements(result), result.span) == (None, Span(0, 1))
+    assert (elements(result), result.span) == (None, ValueRange(0, 1))
 
 
 def test_unique() -> None:
     y, indices, inverse, counts = call(selection.rules, "Unique", [within(0, 9, (N, M))], outputs=4)
     (count,) = y.shape
-    assert y.span == Span(0, 9)
-    assert (indices.shape, indices.span) == ((count,), Span(0, M * N - 1))
-    assert (inverse.shape, inverse.span) == ((M * N,), Span(0, count - 1))
-    assert (counts.shape, counts.span) == ((count,), Span(1, M * N))
+    assert y.span == ValueRange(0, 9)
+    assert (indices.shape, indices.span) == ((count,), ValueRange(0, M * N - 1))
+    assert (inverse.shape, inverse.span) == ((M * N,), ValueRange(0, count - 1))
+    assert (counts.shape, counts.span) == ((count,), ValueRange(1, M * N))
     (along,) = call(selection.rules, "Unique", [(N, M)], axis=-1)
     assert along.shape[0] == N
 
@@ -169,7 +169,7 @@ def test_unique_of_known_floats() -> None:
 def test_non_max_suppression() -> None:
     (result,) = call(selection.rules, "NonMaxSuppression", [(1, S, 4), (1, 3, S), known(2)])
     _count, three = result.shape
-    assert (result.dtype, three, result.span) == (I64, 3, Span(0, maximum(2, S - 1)))
+    assert (result.dtype, three, result.span) == (I64, 3, ValueRange(0, maximum(2, S - 1)))
 
 
 SCATTERS: dict[str, Any] = {
@@ -197,7 +197,7 @@ def test_scatter_nd() -> None:
     (result,) = call(scatter.rules, "ScatterND", [known([1, 2, 3]), indices, known([N, 9])])
     assert elements(result) == [1, N, 9]
     (result,) = call(scatter.rules, "ScatterND", [within(0, 9, (N, M)), within(0, 1, (S, 1)), within(5, 20, (S, M))])
-    assert (result.shape, result.span) == ((N, M), Span(0, 20))
+    assert (result.shape, result.span) == ((N, M), ValueRange(0, 20))
 
 
 def test_scatter_out_of_bounds_is_reported() -> None:

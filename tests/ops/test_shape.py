@@ -12,7 +12,7 @@ from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import expand, reshape, shape
 from gather_infer.symbolic import Dim, known_le, maximum, symbol
-from gather_infer.tensor import DType, SequenceType, Span, SparseTensor, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, SequenceType, SparseTensor, SymbolicTensor, ValueRange, from_values, make_values
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import elements, ints, known
 
@@ -50,7 +50,7 @@ def test_shape_before_15_has_no_start() -> None:
 
 def test_shape_of_an_unknown_rank_is_a_vector_of_sizes() -> None:
     (found,) = call(shape.rules, "Shape", [UNRANKED])
-    assert (found.rank, found.span) == (1, Span(0, None))
+    assert (found.rank, found.span) == (1, ValueRange(0, None))
 
 
 def test_size() -> None:
@@ -105,7 +105,7 @@ def test_constant_of_shape(given: Any, value: Any, dtype: DType, dims: Any, valu
 
 def test_a_filled_tensor_has_one_number() -> None:
     (found,) = call(shape.rules, "ConstantOfShape", [ints(B)], value=ints(-3))
-    assert found.span == Span(-3, -3)
+    assert found.span == ValueRange(-3, -3)
 
 
 def test_an_unknown_size_is_a_new_symbol() -> None:
@@ -122,7 +122,7 @@ def test_eye_like() -> None:
     (found,) = call(shape.rules, "EyeLike", [(2, 3)], k=1, dtype=7)
     assert (found.dtype, elements(found)) == (DType.INT64, [[0, 1, 0], [0, 0, 1]])
     (found,) = call(shape.rules, "EyeLike", [(N, 3)], dtype=7)
-    assert (found.shape, found.span) == ((N, 3), Span(0, 1))
+    assert (found.shape, found.span) == ((N, 3), ValueRange(0, 1))
 
 
 RESHAPE: dict[str, Any] = {
@@ -154,7 +154,7 @@ def test_reshape(data: Any, target: SymbolicTensor, result: Any, assumptions: li
     context = Context()
     (found,) = call(reshape.rules, "Reshape", [data, target], context=context)
     assert found.shape == result
-    assert [f"{a.dim} >= {a.least}" for a in context.assumptions] == assumptions
+    assert [f"{a.dim} >= {a.lower}" for a in context.assumptions] == assumptions
 
 
 def test_reshape_1_reads_the_attribute() -> None:
@@ -218,8 +218,8 @@ def test_an_unknown_target_of_known_length_has_a_rank() -> None:
 def test_values_and_spans_take_the_new_shape() -> None:
     (found,) = call(reshape.rules, "Reshape", [ints(B, S, 3, 4), ints(2, -1)])
     assert elements(found) == [[B, S], [3, 4]]
-    (found,) = call(reshape.rules, "Reshape", [SymbolicTensor(DType.INT64, (N,), None, Span(0, S)), ints(-1, 1)])
-    assert (found.shape, found.span) == ((N, 1), Span(0, S))
+    (found,) = call(reshape.rules, "Reshape", [SymbolicTensor(DType.INT64, (N,), None, ValueRange(0, S)), ints(-1, 1)])
+    assert (found.shape, found.span) == ((N, 1), ValueRange(0, S))
 
 
 RESHAPE_VIOLATIONS: dict[str, Any] = {
@@ -264,7 +264,7 @@ def test_allowzero_and_minus_one(case: Any) -> None:
     context = Context()
     (found,) = call(reshape.rules, "Reshape", [data, target], version=14, allowzero=1, context=context)
     assert found.shape == result
-    assert [f"{a.dim} >= {a.least}" for a in context.assumptions] == assumptions
+    assert [f"{a.dim} >= {a.lower}" for a in context.assumptions] == assumptions
     assert [str(c) for c in context.constraints] == constraints
     assert context.scope.bounds(B).lo == 0
 
@@ -362,28 +362,28 @@ def test_expand_and_tile_repeat_values() -> None:
 
 RANGE: dict[str, Any] = {
     # id:                  (start,      limit,      delta,      dim,               values,      span)
-    "spec example 1":      (3,          9,          3,          2,                 [3, 6],      Span(3, 8)),
-    "spec example 2":      (10,         4,          -2,         3,                 [10, 8, 6],  Span(5, 10)),
+    "spec example 1":      (3,          9,          3,          2,                 [3, 6],      ValueRange(3, 8)),
+    "spec example 2":      (10,         4,          -2,         3,                 [10, 8, 6],  ValueRange(5, 10)),
     "nothing":             (5,          5,          1,          0,                 [],          None),
-    "n elements":          (0,          N,          1,          N,                 None,        Span(0, N - 1)),
-    "from a symbol":       (B,          B + S,      1,          S,                 None,        Span(B, B + S - 1)),
-    "symbolic values":     (B,          B + 2,      1,          2,                 [B, B + 1],  Span(B, B + 1)),
-    "maybe nothing":       (2,          N,          1,          maximum(0, N - 2), None,        Span(2, N - 1)),
-    "step 2":              (0,          N,          2,          (N + 1) // 2,      None,        Span(0, N - 1)),
-    "backward":            (N - 1,      -1,         -1,         N,                 None,        Span(0, N - 1)),
+    "n elements":          (0,          N,          1,          N,                 None,        ValueRange(0, N - 1)),
+    "from a symbol":       (B,          B + S,      1,          S,                 None,        ValueRange(B, B + S - 1)),
+    "symbolic values":     (B,          B + 2,      1,          2,                 [B, B + 1],  ValueRange(B, B + 1)),
+    "maybe nothing":       (2,          N,          1,          maximum(0, N - 2), None,        ValueRange(2, N - 1)),
+    "step 2":              (0,          N,          2,          (N + 1) // 2,      None,        ValueRange(0, N - 1)),
+    "backward":            (N - 1,      -1,         -1,         N,                 None,        ValueRange(0, N - 1)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("start, limit, delta, dim, values, span", RANGE.values(), ids=RANGE)
-def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: Span | None) -> None:
+def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: ValueRange | None) -> None:
     (found,) = call(expand.rules, "Range", [known(start), known(limit), known(delta)])
     assert (found.dtype, found.shape, elements(found), found.span) == (DType.INT64, (dim,), values, span)
 
 
 def test_range_of_an_unknown_limit_keeps_its_span() -> None:
-    limit = SymbolicTensor(DType.INT64, (), None, Span(0, N))
+    limit = SymbolicTensor(DType.INT64, (), None, ValueRange(0, N))
     (found,) = call(expand.rules, "Range", [known(0), limit, known(1)])
-    assert found.shape[0].is_symbol and found.span == Span(0, N - 1)
+    assert found.shape[0].is_symbol and found.span == ValueRange(0, N - 1)
 
 
 def test_range_of_floats_is_counted_as_the_runtime_does() -> None:

@@ -9,54 +9,54 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Scope, evaluate, symbol
-from gather_infer.tensor import DType, Span, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange
 from tests.ops.facts import BOOL, I8, I32, I64, U8, U64, A, B, N, known, within
 
 SPAN_OF: dict[str, Any] = {
     # id:                   (tensor,                        span)
-    "numbers":              (known([3, -1, 2]),             Span(-1, 3)),
-    "one size":             (known([N, N]),                 Span(N, N)),
-    "sizes and numbers":    (known([N, 0]),                 Span(0, N)),
-    "partly known":         (known([1, None], I32),         Span(-(2**31), 2**31 - 1)),
-    "no elements":          (known([]),                     Span()),
-    "span":                 (within(0, N - 1),              Span(0, N - 1)),
-    "uint8":                (SymbolicTensor(U8, (N,)),      Span(0, 255)),
-    "int64":                (SymbolicTensor(I64, (N,)),     Span()),
-    "uint64":               (SymbolicTensor(U64, None),     Span(0, None)),
-    "bool":                 (SymbolicTensor(BOOL, (2,)),    Span(0, 1)),
-    "unknown type":         (SymbolicTensor(),              Span()),
+    "numbers":              (known([3, -1, 2]),             ValueRange(-1, 3)),
+    "one size":             (known([N, N]),                 ValueRange(N, N)),
+    "sizes and numbers":    (known([N, 0]),                 ValueRange(0, N)),
+    "partly known":         (known([1, None], I32),         ValueRange(-(2**31), 2**31 - 1)),
+    "no elements":          (known([]),                     ValueRange()),
+    "span":                 (within(0, N - 1),              ValueRange(0, N - 1)),
+    "uint8":                (SymbolicTensor(U8, (N,)),      ValueRange(0, 255)),
+    "int64":                (SymbolicTensor(I64, (N,)),     ValueRange()),
+    "uint64":               (SymbolicTensor(U64, None),     ValueRange(0, None)),
+    "bool":                 (SymbolicTensor(BOOL, (2,)),    ValueRange(0, 1)),
+    "unknown type":         (SymbolicTensor(),              ValueRange()),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SPAN_OF)
 def test_span_of(name: str) -> None:
     tensor, span = SPAN_OF[name]
-    assert spans.span_of(tensor, Scope()) == span
+    assert value_ranges.range_of(tensor, Scope()) == span
 
 
 ARITHMETIC: dict[str, Any] = {
     # id:                           (span,                                                  result)
-    "sum":                          (spans.add(Span(0, N - 1), Span(1, 1)),                 Span(1, N)),
-    "sum past the end may wrap":    (spans.add(Span(0, None), Span(1, 1)),                  Span()),
-    "sum away from the end":        (spans.add(Span(0, None), Span(-5, -5)),                Span(-5, None)),
-    "no limit and a size may wrap": (spans.add(Span(0, 2**63 - 1), Span(N, N)),             Span()),
-    "difference":                   (spans.sub(Span(0, N - 1), Span(0, 1)),                 Span(-1, N - 1)),
-    "minus the least integer":      (spans.neg(Span(None, 5)),                              Span()),
-    "product of sizes":             (spans.mul(Span(0, A), Span(0, B)),                     Span(0, A * B)),
-    "product, any sign":            (spans.mul(Span(-1, 1), Span(0, N)),                    Span(-N, N)),
-    "times one":                    (spans.mul(Span(None, N), Span(1, 1)),                  Span(None, N)),
-    "halved":                       (spans.trunc_div(Span(0, N), Span(2, 2)),               Span(0, N // 2)),
-    "divided by a size":            (spans.trunc_div(Span(0, N), Span(1, B + 1)),           Span(0, N)),
-    "divided by what may be 0":     (spans.trunc_div(Span(0, N), Span(0, B)),               Span()),
-    "remainder":                    (spans.mod(Span(), Span(N + 1, N + 1)),                 Span(0, N)),
-    "remainder of a small number":  (spans.mod(Span(0, 3), Span(5, N + 5)),                 Span(0, 3)),
-    "C remainder":                  (spans.fmod(Span(), Span(7, 7)),                        Span(-6, 6)),
-    "clipped":                      (spans.clip(Span(), Span(0, 0), Span(N, N)),            Span(0, N)),
-    "clipped to numbers":           (spans.clip(Span(), Span(0, 0), Span(9, 9)),            Span(0, 9)),
-    "a running count":              (spans.repeated_sum(Span(0, 1), N, may_be_empty=False), Span(0, N)),
+    "sum":                          (value_ranges.add(ValueRange(0, N - 1), ValueRange(1, 1)),                 ValueRange(1, N)),
+    "sum past the end may wrap":    (value_ranges.add(ValueRange(0, None), ValueRange(1, 1)),                  ValueRange()),
+    "sum away from the end":        (value_ranges.add(ValueRange(0, None), ValueRange(-5, -5)),                ValueRange(-5, None)),
+    "no limit and a size may wrap": (value_ranges.add(ValueRange(0, 2**63 - 1), ValueRange(N, N)),             ValueRange()),
+    "difference":                   (value_ranges.sub(ValueRange(0, N - 1), ValueRange(0, 1)),                 ValueRange(-1, N - 1)),
+    "minus the least integer":      (value_ranges.neg(ValueRange(None, 5)),                              ValueRange()),
+    "product of sizes":             (value_ranges.mul(ValueRange(0, A), ValueRange(0, B)),                     ValueRange(0, A * B)),
+    "product, any sign":            (value_ranges.mul(ValueRange(-1, 1), ValueRange(0, N)),                    ValueRange(-N, N)),
+    "times one":                    (value_ranges.mul(ValueRange(None, N), ValueRange(1, 1)),                  ValueRange(None, N)),
+    "halved":                       (value_ranges.trunc_div(ValueRange(0, N), ValueRange(2, 2)),               ValueRange(0, N // 2)),
+    "divided by a size":            (value_ranges.trunc_div(ValueRange(0, N), ValueRange(1, B + 1)),           ValueRange(0, N)),
+    "divided by what may be 0":     (value_ranges.trunc_div(ValueRange(0, N), ValueRange(0, B)),               ValueRange()),
+    "remainder":                    (value_ranges.mod(ValueRange(), ValueRange(N + 1, N + 1)),                 ValueRange(0, N)),
+    "remainder of a small number":  (value_ranges.mod(ValueRange(0, 3), ValueRange(5, N + 5)),                 ValueRange(0, 3)),
+    "C remainder":                  (value_ranges.fmod(ValueRange(), ValueRange(7, 7)),                        ValueRange(-6, 6)),
+    "clipped":                      (value_ranges.clip(ValueRange(), ValueRange(0, 0), ValueRange(N, N)),            ValueRange(0, N)),
+    "clipped to numbers":           (value_ranges.clip(ValueRange(), ValueRange(0, 0), ValueRange(9, 9)),            ValueRange(0, 9)),
+    "a running count":              (value_ranges.repeated_sum(ValueRange(0, 1), N, may_be_empty=False), ValueRange(0, N)),
 }  # fmt: skip
 
 
@@ -68,14 +68,14 @@ def test_arithmetic(name: str) -> None:
 
 FIT: dict[str, Any] = {
     # id:                       (span,              type,       kept, assumption)
-    "fits":                     (Span(0, 9),        I8,         True, None),
-    "may wrap":                 (Span(0, 200),      I8,         False, None),
-    "a size in int64":          (Span(0, N),        I64,        True, None),
-    "a size in int32":          (Span(0, N - 1),    I32,        True, "N <= 2147483648 (node )"),
-    "a size in int8":           (Span(0, N),        I8,         False, None),
-    "negative in uint64":       (Span(-N, N),       U64,        False, None),
-    "says nothing":             (Span(0, 255),      U8,         False, None),
-    "float":                    (Span(0, 1),        DType.FLOAT32, False, None),
+    "fits":                     (ValueRange(0, 9),        I8,         True, None),
+    "may wrap":                 (ValueRange(0, 200),      I8,         False, None),
+    "a size in int64":          (ValueRange(0, N),        I64,        True, None),
+    "a size in int32":          (ValueRange(0, N - 1),    I32,        True, "N <= 2147483648 (node )"),
+    "a size in int8":           (ValueRange(0, N),        I8,         False, None),
+    "negative in uint64":       (ValueRange(-N, N),       U64,        False, None),
+    "says nothing":             (ValueRange(0, 255),      U8,         False, None),
+    "float":                    (ValueRange(0, 1),        DType.FLOAT32, False, None),
 }  # fmt: skip
 
 
@@ -83,14 +83,14 @@ FIT: dict[str, Any] = {
 def test_fit(name: str) -> None:
     span, dtype, kept, assumption = FIT[name]
     op = OpCall("Add", [])
-    assert spans.fit(op, span, dtype) == (span if kept else None)
+    assert value_ranges.fit(op, span, dtype) == (span if kept else None)
     assert [str(a) for a in op.context.assumptions] == ([assumption] if assumption else [])
 
 
 @st.composite
-def numeric_span(draw: st.DrawFn) -> Span:
+def numeric_span(draw: st.DrawFn) -> ValueRange:
     lo = draw(st.integers(-6, 6))
-    return Span(lo, draw(st.integers(lo, 6)))
+    return ValueRange(lo, draw(st.integers(lo, 6)))
 
 
 def trunc(a: int, b: int) -> int:
@@ -98,18 +98,18 @@ def trunc(a: int, b: int) -> int:
 
 
 BINARY: dict[str, Any] = {
-    "add": (spans.add, lambda a, b: a + b),
-    "sub": (spans.sub, lambda a, b: a - b),
-    "mul": (spans.mul, lambda a, b: a * b),
-    "trunc_div": (spans.trunc_div, trunc),
-    "mod": (spans.mod, lambda a, b: a % b),
-    "fmod": (spans.fmod, lambda a, b: a - b * trunc(a, b)),
-    "least": (spans.least, min),
-    "most": (spans.most, max),
+    "add": (value_ranges.add, lambda a, b: a + b),
+    "sub": (value_ranges.sub, lambda a, b: a - b),
+    "mul": (value_ranges.mul, lambda a, b: a * b),
+    "trunc_div": (value_ranges.trunc_div, trunc),
+    "mod": (value_ranges.mod, lambda a, b: a % b),
+    "fmod": (value_ranges.fmod, lambda a, b: a - b * trunc(a, b)),
+    "least": (value_ranges.min_of, min),
+    "most": (value_ranges.max_of, max),
 }
 
 
-def numbers_in(span: Span) -> range:
+def numbers_in(span: ValueRange) -> range:
     assert isinstance(span.lo, int) and isinstance(span.hi, int)
     return range(span.lo, span.hi + 1)
 
@@ -129,10 +129,12 @@ def test_against_brute_force(name: str, data: st.DataObject) -> None:
 
 
 @given(numeric_span())
-def test_unary_against_brute_force(a: Span) -> None:
+def test_unary_against_brute_force(a: ValueRange) -> None:
     numbers = numbers_in(a)
-    assert spans.neg(a) == Span(min(-x for x in numbers), max(-x for x in numbers))
-    assert spans.absolute(a) == Span(min(map(abs, numbers)), max(map(abs, numbers))) or (numbers[0] < 0 < numbers[-1])
+    assert value_ranges.neg(a) == ValueRange(min(-x for x in numbers), max(-x for x in numbers))
+    assert value_ranges.absolute(a) == ValueRange(min(map(abs, numbers)), max(map(abs, numbers))) or (
+        numbers[0] < 0 < numbers[-1]
+    )
 
 
 K, V = symbol("K"), symbol("V")
@@ -146,8 +148,8 @@ def test_quotients_by_sizes() -> None:
     scope.require(V - 1)
     told = 0
     for (lo, hi), (least, most) in itertools.product(itertools.product(DIVIDENDS, repeat=2), DIVISORS):
-        found = spans.trunc_div(Span(lo, hi), Span(least, most), scope)
-        if found == Span():
+        found = value_ranges.trunc_div(ValueRange(lo, hi), ValueRange(least, most), scope)
+        if found == ValueRange():
             continue
         for k, v, n in itertools.product((0, 1, 3), (1, 2, 3), (0, 2, 5)):
             sizes = {"K": k, "V": v, "N": n}
@@ -161,4 +163,4 @@ def test_quotients_by_sizes() -> None:
                     assert at(found.lo, -99) <= quotient <= at(found.hi, 99), (lo, hi, least, most, sizes, a, b)
                     told += 1
     assert told > 10000
-    assert spans.trunc_div(Span(0, K * V - 1), Span(V, V), scope) == Span(0, K - 1)
+    assert value_ranges.trunc_div(ValueRange(0, K * V - 1), ValueRange(V, V), scope) == ValueRange(0, K - 1)

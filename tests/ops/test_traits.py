@@ -267,7 +267,7 @@ def test_what_is_given_integers_tells_them(domain: str) -> None:
                 continue
             if made.dtype in INTEGER_RANGE and 0 not in (made.shape or ()):
                 what = "elements" if all(i.values is not None for i in given) else "bounds"
-                told[what].add(made.values is not None or (what == "bounds" and made.span is not None))
+                told[what].add(made.values is not None or (what == "bounds" and made.value_range is not None))
         missing = [what for what, answers in told.items() if answers == {False}]
         named = op_type in INTEGERS_UNTOLD.get(domain, {})
         assert named or not missing, (
@@ -288,7 +288,7 @@ def test_no_exception_is_left_over(reasons: Mapping[str, str]) -> None:
 
 def test_what_tells_dims_says_so() -> None:
     telling = {op for (domain, op), models in recorded().items() if not domain and in_all(models, 0, tells_dims)}
-    said = {op for op, _, _ in RULES[""].entries() if (known := traits(op)) is not None and known.tells_dims}
+    said = {op for op, _, _ in RULES[""].entries() if (known := traits(op)) is not None and known.outputs_dims}
     assert telling == said, "what gives dims of its input, and nothing else, is declared: rule(..., tells_dims=True)"
 
 
@@ -328,7 +328,7 @@ def test_every_version_of_an_operator_has_its_traits() -> None:
     for domain, rules in RULES.items():
         for op_type in {op for op, _, _ in rules.entries()}:
             versions = rules.versions(op_type)
-            alike = {(v.traits.moves, v.traits.permutes, v.traits.gathers, v.traits.tells_dims) for v in versions}
+            alike = {(v.traits.moves, v.traits.permutes, v.traits.gathers, v.traits.outputs_dims) for v in versions}
             assert len(alike) == 1, f"{domain} {op_type}: what holds since {versions[0].since} held before"
 
 

@@ -10,7 +10,7 @@ import pytest
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx import sampling, unary
 from gather_infer.symbolic import ceildiv
-from gather_infer.tensor import Ratio, Span, SymbolicTensor
+from gather_infer.tensor import Ratio, SymbolicTensor, ValueRange
 from tests.ops.call import UNRANKED, call
 from tests.ops.facts import BOOL, F16, F32, F64, I32, I64, M, N, elements, known, within
 
@@ -119,15 +119,15 @@ def test_prelu(name: str) -> None:
     assert message in raised.value.message
 
 
-RANDOM: dict[str, tuple[str, list[Any], dict[str, Any], Any, Any, Span | None]] = {
+RANDOM: dict[str, tuple[str, list[Any], dict[str, Any], Any, Any, ValueRange | None]] = {
     "normal": ("RandomNormal", [], {"shape": (2, 3)}, F32, (2, 3), None),
     "uniform, double": ("RandomUniform", [], {"shape": (2,), "dtype": 11}, F64, (2,), None),
     "like": ("RandomNormalLike", [(N, M)], {}, F32, (N, M), None),
     "like, dtype": ("RandomUniformLike", [within(0, 1, (N,))], {"dtype": 10}, F16, (N,), None),
-    "Bernoulli": ("Bernoulli", [(N,)], {"dtype": 7}, I64, (N,), Span(0, 1)),
+    "Bernoulli": ("Bernoulli", [(N,)], {"dtype": 7}, I64, (N,), ValueRange(0, 1)),
     "Bernoulli, float": ("Bernoulli", [(N,)], {}, F32, (N,), None),
-    "Multinomial": ("Multinomial", [(N, 7)], {"sample_size": 4}, I32, (N, 4), Span(0, 6)),
-    "Multinomial, int64": ("Multinomial", [(N, M)], {"dtype": 7}, I64, (N, 1), Span(0, M - 1)),
+    "Multinomial": ("Multinomial", [(N, 7)], {"sample_size": 4}, I32, (N, 4), ValueRange(0, 6)),
+    "Multinomial, int64": ("Multinomial", [(N, M)], {"dtype": 7}, I64, (N, 1), ValueRange(0, M - 1)),
 }
 
 

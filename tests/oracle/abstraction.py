@@ -23,7 +23,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, symbol
-from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, Span, SymbolicTensor, make_values
+from gather_infer.tensor import INTEGER_RANGE, MAX_VALUES, DType, SymbolicTensor, ValueRange, make_values
 
 ort.set_default_logger_severity(4)
 
@@ -116,7 +116,7 @@ class Abstraction:
         if not keeps_values:
             span = None
             if dtype in INTEGER_RANGE and array.size and self.rng.random() < 0.5:
-                span = Span(self.element(int(array.min())), self.element(int(array.max())))
+                span = ValueRange(self.element(int(array.min())), self.element(int(array.max())))
             return SymbolicTensor(dtype, tuple(self.size(n) for n in array.shape), None, span)
         if dtype in INTEGER_RANGE:
             return SymbolicTensor(
@@ -172,7 +172,7 @@ def compare(
         bind(fact, array.shape, bindings)
     for assumption in context.assumptions:
         value = value_of(assumption.dim, bindings)
-        if value is not None and assumption.least is not None and value < assumption.least:
+        if value is not None and assumption.lower is not None and value < assumption.lower:
             counts["assumption does not hold"] += 1
             return
     shown = f"{shown}: {[str(f) for f in found]} for {[a.shape for a in result]}"
@@ -231,9 +231,9 @@ def compare_tensor(
             expected = value_of(element, bindings) if isinstance(element, (int, Expr)) else element
             if expected is not None and expected != actual:
                 raise Mismatch(f"{shown}: element {element} is {expected}, not {actual}")
-    if fact.span is not None and array.size:
+    if fact.value_range is not None and array.size:
         counts["with a span"] += 1
-        for end, actual, sign in ((fact.span.lo, array.min(), 1), (fact.span.hi, array.max(), -1)):
+        for end, actual, sign in ((fact.value_range.lo, array.min(), 1), (fact.value_range.hi, array.max(), -1)):
             bound = None if end is None else value_of(end, bindings)
             if bound is not None and sign * (int(actual) - bound) < 0:
-                raise Mismatch(f"{shown}: element {actual} is outside {fact.span}")
+                raise Mismatch(f"{shown}: element {actual} is outside {fact.value_range}")

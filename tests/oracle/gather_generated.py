@@ -12,7 +12,7 @@ import numpy as np
 from gather_infer.diagnostic import Severity
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, symbol
-from gather_infer.tensor import MAX_VALUES, DType, Span, SymbolicTensor, make_values
+from gather_infer.tensor import MAX_VALUES, DType, SymbolicTensor, ValueRange, make_values
 
 DTYPES = {
     "float32": DType.FLOAT32, "float64": DType.FLOAT64, "float16": DType.FLOAT16, "bool": DType.BOOL,
@@ -258,7 +258,7 @@ def abstract(case: Case, rng: random.Random) -> Abstraction:
                 hidden = np.random.default_rng(rng.randrange(2**32)).random(values.shape) < 0.3
                 values[hidden] = None
                 if dtype is not DType.BOOL:
-                    span = Span(int(given.min()), int(given.max()))
+                    span = ValueRange(int(given.min()), int(given.max()))
             inputs.append(SymbolicTensor(dtype, given.shape, values, span))
         elif how > 0.96:
             ranked = False
@@ -267,7 +267,7 @@ def abstract(case: Case, rng: random.Random) -> Abstraction:
             shape = tuple(dim(length, f"x{number}_{j}") for j, length in enumerate(given.shape))
             span = None
             if dtype is DType.INT64 and given.size and rng.random() < 0.5:
-                span = Span(int(given.min()), int(given.max()))
+                span = ValueRange(int(given.min()), int(given.max()))
             inputs.append(SymbolicTensor(dtype, shape, None, span))
     return Abstraction(inputs, binding, ranked)
 
@@ -337,7 +337,7 @@ def _check_elements(case: Case, known: Abstraction, out: SymbolicTensor, truth: 
         and (out.values is None or any(e is None for e in out.values.flat))
     ):
         return "values are not propagated"
-    span = out.span
+    span = out.value_range
     if span is not None and truth.size:
         lo, hi = (None if end is None else evaluate(end, known.binding) for end in (span.lo, span.hi))
         if (lo is not None and truth.min() < lo) or (hi is not None and truth.max() > hi):
@@ -345,6 +345,6 @@ def _check_elements(case: Case, known: Abstraction, out: SymbolicTensor, truth: 
     data = known.inputs[0]
     if truth.size and truth.dtype == np.int64 and out.values is None and span is None:
         full = data.values is not None and all(e is not None for e in data.values.flat)
-        if data.span is not None or full:
+        if data.value_range is not None or full:
             return "no span is inferred"
     return ""

@@ -15,7 +15,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from gather_infer import Inference, infer
 from gather_infer.context import Context
-from gather_infer.inference import run as inference_run
+from gather_infer.inference import inference_driver as inference_run
 from gather_infer.symbolic import Expr, Scope, evaluate, free_symbols, parse_dim, symbol
 from gather_infer.tensor import SymbolicTensor
 from tests.oracle.graph_builder import REFUSALS, Builder, Input, World
@@ -214,7 +214,9 @@ def wrong_in(
     """
     bindings = {**bindings, **sizes_of_texts(inference, bindings)}
     result = compare(inference, actual, bindings)
-    if result.assumption_fails or any(w.startswith(f"{b.value}:") for b in inference.believed for w in result.wrong):
+    if result.assumption_fails or any(
+        w.startswith(f"{b.value}:") for b in inference.trusted_annotations for w in result.wrong
+    ):
         counts["runs outside the assumptions"] += 1
         return None
     counts["dims"] += result.dims

@@ -157,7 +157,7 @@ def compare(
         raise AssertionError(f"{about}: {violation.message}, but the runtime takes it") from violation
     assert not context.findings, f"{about}: {context.findings}"
     for assumption in context.assumptions:
-        if assumption.least is not None and evaluate(assumption.dim, hidden.bindings) < assumption.least:
+        if assumption.lower is not None and evaluate(assumption.dim, hidden.bindings) < assumption.lower:
             counts["assumed"] += 1
             return
     bindings = dict(hidden.bindings)
@@ -177,11 +177,11 @@ def compare(
                 if not isinstance(dim, int) and dim.is_symbol:
                     assert bindings.setdefault(str(dim), size) == size, f"{shown}: {dim} has two sizes"
     for fact, array in zip(facts, expected, strict=True):
-        if isinstance(fact, SymbolicTensor) and fact.span is not None and array.size:
-            for end, holds in ((fact.span.lo, np.min), (fact.span.hi, np.max)):
+        if isinstance(fact, SymbolicTensor) and fact.value_range is not None and array.size:
+            for end, holds in ((fact.value_range.lo, np.min), (fact.value_range.hi, np.max)):
                 if end is not None and free_symbols(end) <= bindings.keys():
                     bound, number = evaluate(end, bindings), int(holds(array))
-                    assert number >= bound if holds is np.min else number <= bound, f"{shown}: {fact.span}"
+                    assert number >= bound if holds is np.min else number <= bound, f"{shown}: {fact.value_range}"
     for name, size in bindings.items():
         interval = context.scope.bounds(symbol(name))
         assert interval.lo is None or interval.lo <= size, f"{shown}: implied {name} >= {interval.lo}"

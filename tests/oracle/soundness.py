@@ -11,9 +11,9 @@ import onnx
 import onnxruntime as ort
 
 from gather_infer import Inference
-from gather_infer.record import Assumption
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols
 from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor
+from gather_infer.trail import Assumption
 
 _NAMES = {
     "float": "float32", "double": "float64", "bool": "bool", "string": "string", "float16": "float16",
@@ -85,8 +85,8 @@ def compare(inference: Inference, actual: Mapping[str, Any], bindings: Mapping[s
         if value is None:
             found.unbound.append(assumption)
         elif not (
-            (assumption.least is None or value >= assumption.least)
-            and (assumption.most is None or value <= assumption.most)
+            (assumption.lower is None or value >= assumption.lower)
+            and (assumption.upper is None or value <= assumption.upper)
         ):
             found.assumption_fails = True
     for name, fact, array in pairs:
@@ -227,12 +227,12 @@ def _contradictions(
                 told = element if isinstance(element, float) else value_of(element, sizes)
                 if told is not None and told != real and not (told != told and real != real):
                     yield f"element {position} inferred {element} = {told}, is {real}"
-    if fact.span is not None and array.size and array.dtype.kind in "iub":
+    if fact.value_range is not None and array.size and array.dtype.kind in "iub":
         found.spans += 1
-        low = None if fact.span.lo is None else value_of(fact.span.lo, sizes)
-        high = None if fact.span.hi is None else value_of(fact.span.hi, sizes)
+        low = None if fact.value_range.lo is None else value_of(fact.value_range.lo, sizes)
+        high = None if fact.value_range.hi is None else value_of(fact.value_range.hi, sizes)
         if (low is not None and array.min() < low) or (high is not None and array.max() > high):
-            yield f"span inferred [{fact.span.lo}, {fact.span.hi}], elements are in [{array.min()}, {array.max()}]"
+            yield f"span inferred [{fact.value_range.lo}, {fact.value_range.hi}], elements are in [{array.min()}, {array.max()}]"
 
 
 def dtype_of(array: np.ndarray[Any, Any]) -> DType | None:

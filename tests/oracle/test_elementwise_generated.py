@@ -24,7 +24,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops import standard_rules
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, symbol
-from gather_infer.tensor import DType, Ratio, Span, SymbolicTensor, make_values
+from gather_infer.tensor import DType, Ratio, SymbolicTensor, ValueRange, make_values
 from tests.oracle.elementwise_cases import Array, Case, cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -75,16 +75,16 @@ class Checked(Context):
         self.bindings = bindings
         self.broken = False
 
-    def imply(self, dim: Dim) -> None:
+    def add_implied_fact(self, dim: Dim) -> None:
         if free_symbols(dim) <= set(self.bindings):
             assert evaluate(dim, self.bindings) >= 0, f"implied {dim} >= 0 at {self.bindings}"
-        super().imply(dim)
+        super().add_implied_fact(dim)
 
-    def constrain(self, left: Dim, relation: str, right: Dim) -> None:
+    def add_constraint(self, left: Dim, relation: str, right: Dim) -> None:
         if free_symbols(left) | free_symbols(right) <= set(self.bindings):
             a, b = evaluate(left, self.bindings), evaluate(right, self.bindings)
             assert a == b if relation == "==" else a <= b, f"constrained {left} {relation} {right} at {self.bindings}"
-        super().constrain(left, relation, right)
+        super().add_constraint(left, relation, right)
 
     def assume_at_most(self, dim: Dim, most: int, reason: str) -> bool:
         taken = super().assume_at_most(dim, most, reason)
@@ -126,7 +126,7 @@ class Abstraction:
             shape = tuple(self.dim(d) for d in x.shape)
             if x.dtype.kind not in "iu" or not x.size or self.r.random() < 0.1:
                 return SymbolicTensor(dtype, shape)
-            return SymbolicTensor(dtype, shape, None, Span(self.end(int(x.min()), -1), self.end(int(x.max()), 1)))
+            return SymbolicTensor(dtype, shape, None, ValueRange(self.end(int(x.min()), -1), self.end(int(x.max()), 1)))
         values = make_values([self.element(value) for value in x.reshape(-1).tolist()], x.shape)
         return SymbolicTensor(dtype, x.shape, values)
 
@@ -174,12 +174,12 @@ def check(case: Case, fact: SymbolicTensor, result: Array, bindings: dict[str, i
             tally["elements" if element is not None else "unknown elements"] += 1
             # onnxruntime's Where makes 0.0 of -0.0.
             _check_element(element, number, result, bindings, case.op_type != "Where")
-    if fact.span is not None and result.size:
-        for end, sign in ((fact.span.lo, 1), (fact.span.hi, -1)):
+    if fact.value_range is not None and result.size:
+        for end, sign in ((fact.value_range.lo, 1), (fact.value_range.hi, -1)):
             if end is not None and free_symbols(end) <= set(bindings):
                 tally["ends"] += 1
                 extreme = int(result.min() if sign > 0 else result.max())
-                assert sign * evaluate(end, bindings) <= sign * extreme, f"{fact.span} of {result.tolist()}"
+                assert sign * evaluate(end, bindings) <= sign * extreme, f"{fact.value_range} of {result.tolist()}"
 
 
 def _check_element(element: Any, number: Any, result: Array, bindings: dict[str, int], signed_zero: bool) -> None:

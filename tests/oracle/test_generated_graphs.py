@@ -62,7 +62,7 @@ def _in_the_wrong_order(*_: object, **__: object) -> tuple[Dim, ...]:
 @pytest.mark.parametrize(
     ("where", "name", "fault", "expected"),
     [
-        (Context, "imply", _imply_too_much, "learnt that M is in [2, inf), is 1"),
+        (Context, "add_implied_fact", _imply_too_much, "learnt that M is in [2, inf), is 1"),
         (reshape, "reshaped", _in_the_wrong_order, "u: dim 0 inferred M"),
     ],
     ids=["a fact that is not implied", "dims in the wrong order"],
@@ -140,7 +140,7 @@ def test_a_symbol_is_what_the_first_tensor_tells_in_whatever_order_a_run_lists_t
     """A target entry `if_0` of 0 keeps the one element: `w` has the size `if_0` only where that is assumed to be 1."""
     proto = model(JOINED, opset=18)
     inference = infer(proto)
-    assert [(str(a.dim), a.least) for a in inference.assumptions] == [("if_0", 1)]
+    assert [(str(a.dim), a.lower) for a in inference.assumptions] == [("if_0", 1)]
     runtime = Runtime(proto)
     outside = runtime.run({"x": np.zeros(0, np.float32), "flag": np.array(True)})
     assert (outside["u"].shape, outside["w"].shape) == ((0,), (1,))

@@ -107,7 +107,7 @@ def compare(r: random.Random, case: Case, expected: list[Array], share: float) -
         found = rule(op)
     except SpecViolation as violation:
         pytest.fail(f"{about}: {violation.message}, but the runtime takes it")
-    if not all(a.least is None or holds(a.dim - a.least, bindings) for a in context.assumptions):
+    if not all(a.lower is None or holds(a.dim - a.lower, bindings) for a in context.assumptions):
         return None
     for name, size in bindings.items():
         interval = context.scope.bounds(symbol(name))
@@ -128,8 +128,8 @@ def compare(r: random.Random, case: Case, expected: list[Array], share: float) -
                 assert evaluate(dim, bindings) == size, f"{about}: {fact}, not {array.shape}"
             else:
                 unknown += 1
-        if fact.span is not None and array.size and fact.span.hi is not None:
-            assert array.max() <= evaluate(fact.span.hi, bindings), f"{about}: {fact.span}"
+        if fact.value_range is not None and array.size and fact.value_range.hi is not None:
+            assert array.max() <= evaluate(fact.value_range.hi, bindings), f"{about}: {fact.value_range}"
     return compared, unknown
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gather_infer.context import Context, Stated
+from gather_infer.context import Context, Relation
 from gather_infer.rules import OpCall, Traits
 from tests.oracle.operator_sweep import Subject, judge, one_line, shown, subjects
 from tests.oracle.sweep_worker import Worker
@@ -57,12 +57,12 @@ def test_no_failing_run_is_silent(worker: Worker) -> None:
 def test_a_clause_that_is_only_checked_is_noticed(
     worker: Worker, known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def demand(self: Context, *any_of: Stated, refusal: str = "") -> None:
+    def demand(self: Context, *any_of: Relation, refusal: str = "") -> None:
         """The fault: nothing is demanded of sizes that are not known."""
 
     subject = known["test_reflect_pad, constant pads"]
     assert faults(worker, subject, runs=64) == []
-    monkeypatch.setattr(Context, "demand", demand)
+    monkeypatch.setattr(Context, "add_implied_constraint", demand)
     assert any("silent" in fault for fault in faults(worker, subject, runs=64))
 
 
@@ -79,12 +79,12 @@ def test_an_operand_that_nobody_speaks_of_is_noticed(
 def test_a_line_that_is_too_strict_is_noticed(
     worker: Worker, known: dict[str, Subject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Context.demand
+    plain = Context.add_implied_constraint
 
-    def demand(self: Context, *any_of: Stated, refusal: str = "") -> None:
+    def demand(self: Context, *any_of: Relation, refusal: str = "") -> None:
         """The fault: one more than is needed."""
         plain(self, *((left, relation, right - (relation == "<=")) for left, relation, right in any_of))
 
-    monkeypatch.setattr(Context, "demand", demand)
+    monkeypatch.setattr(Context, "add_implied_constraint", demand)
     subject = known["test_reflect_pad, constant pads"]
     assert any("not tight" in fault for fault in faults(worker, subject, runs=64))

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import gather_infer
-from gather_infer.checks.said import Said, applicable
+from gather_infer.inference.constraints.shared import SharedConstraints, applicable
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal, RemoveInitializer
@@ -61,7 +61,7 @@ def test_what_a_constant_is_made_of_goes_with_its_inputs() -> None:
 
 @pytest.mark.parametrize("ir", [3, 4])
 def test_what_is_said_of_an_input_that_is_none(ir: int) -> None:
-    said = Said(ranges=("s=0..3", "x=0..3"))
+    said = SharedConstraints(ranges=("s=0..3", "x=0..3"))
     assert applicable(ModelFile.from_proto(parsed(ir=ir)), said)[1] == (("s",) if ir == 3 else ())
 
 

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from fixtures.feeds import NAMES, bindings, make_feeds, model_path
-from gather_infer.inference.naming import dims_of
+from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.passes import fold
 from tests.passes.folding_models import assert_same_outputs
 

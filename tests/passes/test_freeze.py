@@ -15,8 +15,8 @@ from fixtures.feeds import NAMES, bindings, make_feeds, model_path
 from gather_infer import UsageError, convert, fold, freeze, infer
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import ModelStructureError
-from gather_infer.inference.naming import dims_of
-from gather_infer.inference.stated import KEY
+from gather_infer.inference.constraints.persisted import KEY
+from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.model.paths import bodies
 from tests.inference.models import model as text_model
 from tests.passes.folding_models import assert_same_outputs, body, i64, model, run
@@ -211,7 +211,7 @@ def test_an_output_without_a_shape_stays_where_nothing_is_given_or_known() -> No
     result = freeze(made, dims=["N=2"])
     assert said(result.proto.graph.output[0]) == [2, "M"]
     assert not result.proto.graph.output[1].type.tensor_type.HasField("shape")
-    told = [(o.name, o.axis, o.reason) for o in result.interface.open if o.kind == "output"]
+    told = [(o.name, o.axis, o.reason) for o in result.interface.dynamic_dims if o.kind == "output"]
     assert told == [("y", 1, "M is not given"), ("z", None, "its rank is not declared")]
 
 
@@ -234,7 +234,7 @@ def test_what_stays_symbolic_is_told_with_the_reason() -> None:
             y = Abs (x) g = Gather <axis = 1> (x, i) z = NonZero (x) }"""
     )
     result = freeze(made, dims=["N=2"])
-    told = [(o.kind, o.name, o.axis, o.dim, o.reason) for o in result.interface.open]
+    told = [(o.kind, o.name, o.axis, o.dim, o.reason) for o in result.interface.dynamic_dims]
     assert told == [
         ("input", "x", 1, "M", "M is not given"),
         ("input", "i", 0, "K", "K is not given"),
@@ -246,7 +246,7 @@ def test_what_stays_symbolic_is_told_with_the_reason() -> None:
 
 def test_what_is_given_as_an_expression_is_told_as_the_reason() -> None:
     related = freeze(three(), dims=["N=M+1"])
-    reasons = {(o.name, o.axis): o.reason for o in related.interface.open if o.kind == "input"}
+    reasons = {(o.name, o.axis): o.reason for o in related.interface.dynamic_dims if o.kind == "input"}
     assert reasons == {("x", 0): "it is M + 1", ("w", 0): "M is not given", ("m", 0): "T is not given"}
 
 
@@ -254,7 +254,7 @@ def test_nothing_given_is_nothing_written() -> None:
     made = simple()
     for result in (freeze(made), fold(made), freeze(made, dims=[])):
         assert result.proto == made
-        assert (result.interface.changed, result.interface.recorded) == ((), ())
+        assert (result.interface.changed, result.interface.persisted_constraints) == ((), ())
 
 
 # sizes that contradict the model
@@ -426,7 +426,7 @@ def test_bounds_and_relations_are_recorded_and_read_back() -> None:
     assert recorded(result.proto) == [("author", "somebody"), (KEY, "seq=1..512; total=past+seq")]
     assert declared(result.proto) == declared(made)
     again = infer(result.proto)
-    assert [str(s) for s in again.recorded] == ["total=past+seq", "seq=1..512"]
+    assert [str(s) for s in again.persisted_constraints] == ["total=past+seq", "seq=1..512"]
     assert str(again["mask"]) == "float32[past + seq]"
     # said again, nothing changes; said otherwise, both hold, in one entry
     assert freeze(result.proto, dims=["total=past+seq", "seq=1..512"]).proto == result.proto
@@ -499,7 +499,7 @@ def test_odd_names() -> None:
     made = shaped(simple(), ["batch; size", "a=b"], None)
     result = freeze(made, dims={"batch; size": (1, 8), "a=b": "2..9"})
     assert recorded(result.proto) == [(KEY, "'a=b'=2..9; 'batch; size'=1..8")]
-    assert {str(s) for s in infer(result.proto).recorded} == {"'a=b'=2..9", "'batch; size'=1..8"}
+    assert {str(s) for s in infer(result.proto).persisted_constraints} == {"'a=b'=2..9", "'batch; size'=1..8"}
     with pytest.raises(UsageError):
         infer(result.proto, dims={"a=b": 1})
 
@@ -533,7 +533,7 @@ def test_what_cannot_be_used_of_the_record_is_a_warning(value: str) -> None:
 def test_an_entry_that_can_be_used_beside_one_that_cannot() -> None:
     made = simple()
     made.metadata_props.add(key=KEY, value="L=1..4;N=2..9")
-    assert [str(s) for s in infer(made).recorded] == ["N=2..9"]
+    assert [str(s) for s in infer(made).persisted_constraints] == ["N=2..9"]
     assert recorded(freeze(made, dims=["M=3"]).proto) == [(KEY, "L=1..4;N=2..9")]
     assert recorded(freeze(made, dims=["N=3"]).proto) == []
 

@@ -12,10 +12,10 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer import infer
-from gather_infer.inference.resume import learn_equalities
+from gather_infer.inference.incremental import add_equalities
+from gather_infer.node_ids import MAIN
 from gather_infer.passes import optimize
 from gather_infer.passes.grounds import Grounds
-from gather_infer.places import MAIN
 from gather_infer.symbolic import known_le, symbol
 from tests.passes.folding_models import ops
 from tests.rewrites.table import run
@@ -79,8 +79,8 @@ def test_two_nodes_do_not_justify_each_other() -> None:
         "g (float[A, B] x) => (float[1, B] y, float[1, B] v) <int64[1] i = {0}> { y = Gather(x, i) v = Gather(x, i) }"
     )
     inference = infer(made)
-    (fact,) = (fact for fact in inference.implied if str(fact) == "A - 1")
-    grounds = Grounds(inference, learn_equalities, lambda _: False)
+    (fact,) = (fact for fact in inference.implied_facts if str(fact) == "A - 1")
+    grounds = Grounds(inference, add_equalities, lambda _: False)
     assert grounds.lost_with([(MAIN, 0)]) == grounds.lost_with([(MAIN, 1)]) == set()
     assert grounds.lost_with([(MAIN, 0), (MAIN, 1)]) == {fact}
     grounds.remove([(MAIN, 0)])

@@ -14,7 +14,7 @@ import pytest
 from onnx import ModelProto
 
 import gather_infer
-from gather_infer.inference import loading
+from gather_infer.inference import load_refusals
 from gather_infer.model.given import to_onnx_file
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.keeping import Keeping
@@ -157,7 +157,7 @@ def test_types_are_told_by_the_places_in_the_file() -> None:
             y = If(d) <then_branch = t () => (float[P, Q] a) { b = Relu(x) a = Neg(b) }, else_branch = e () => (float[S, T] f) { f = Relu(x) }>
             d = Not(c) }"""
     )
-    found = loading.visible(to_onnx_file(model), model)
+    found = load_refusals.visible_types(to_onnx_file(model), model)
     branch = next(path for path in found if path.steps and "b" in found[path])
     assert branch.steps[0].node == 0
     assert [d.dim_param or d.dim_value for d in found[branch]["b"].tensor_type.shape.dim] == ["N", 12]
@@ -215,7 +215,7 @@ def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.Monk
         shown.append(len(model.functions))
         return asked(model, **how)
 
-    monkeypatch.setattr(loading, "infer_shapes", counting)
+    monkeypatch.setattr(load_refusals, "infer_shapes", counting)
     fold(onnx.parser.parse_model(text))
     assert shown and not any(shown)
 

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import gather_infer
 from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
-from gather_infer.places import MAIN, NodePath, Step
+from gather_infer.node_ids import MAIN, NodePath, Step
 from gather_infer.runtimes.process import Child, Failure
 from gather_infer.runtimes.worker import ONNXRUNTIME
 from gather_infer.validate.claims import operands

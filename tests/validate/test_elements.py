@@ -11,7 +11,7 @@ import pytest
 
 from gather_infer.inference.lineage.trace import Limit, Part, Quotient, Scaled, Step
 from gather_infer.symbolic import Dim, Scope, evaluate, symbol
-from gather_infer.tensor import INTEGER_RANGE, DType, Span
+from gather_infer.tensor import INTEGER_RANGE, DType, ValueRange
 from gather_infer.validate.elements import Demand, demand
 
 N = symbol("N")
@@ -89,7 +89,7 @@ def test_limits(count: int, offset: int) -> None:
     """Numbers are limited one after the other, and each limit is a number: so all of it is exact."""
     for limits in itertools.product(LIMITS, repeat=count):
         for low, high in BOUNDS:
-            found = check(Part(Span(), "x", DType.INT8, offset, limits=limits), low, high)
+            found = check(Part(ValueRange(), "x", DType.INT8, offset, limits=limits), low, high)
             assert found is not None and found.is_exact
 
 
@@ -98,8 +98,8 @@ def test_a_limit_that_is_a_size(is_upper: bool) -> None:
     """Whether it is inside the bounds is not known: so the demand is enough, and need not be exact."""
     for low, high in BOUNDS:
         for n in (0, 1, 3, 4, 5, 9, 11):
-            check(Part(Span(), "x", DType.INT8, limits=(Limit(N, is_upper),)), low, high, {"N": n})
-    part = Part(Span(), "x", DType.INT8, limits=(Limit(N, is_upper),))
+            check(Part(ValueRange(), "x", DType.INT8, limits=(Limit(N, is_upper),)), low, high, {"N": n})
+    part = Part(ValueRange(), "x", DType.INT8, limits=(Limit(N, is_upper),))
     for low, high, is_exact in ((0, 4, not is_upper), (2, 4, False), (-3, -1, True)):  # N is not below 0
         found = demand(part, low, high, Scope(), is_above=False, is_below=False)
         assert found is not None and found.is_exact is is_exact, (low, high)
@@ -121,7 +121,7 @@ def test_numbers_that_pass_the_end_of_a_type(source: DType, wraps: DType) -> Non
             (-200, 4),
             (-4, 300),
         ):
-            found = check(Part(Span(), "x", source, offset, wraps=wraps), low, high)
+            found = check(Part(ValueRange(), "x", source, offset, wraps=wraps), low, high)
             assert found is not None
             seen.add(found.is_exact)
     assert seen == ({True} if wraps is DType.INT16 else {True, False})
@@ -134,7 +134,7 @@ def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType,
     told = Scope()
     told.require(100 - N)
     for offset, scope in itertools.product((-200, -129, -9, 0, 9, 129, 200), (Scope(), told)):
-        part = Part(Span(), "x", source, offset, wraps=wraps)
+        part = Part(ValueRange(), "x", source, offset, wraps=wraps)
         found = demand(part, -N, N - 1, scope, is_above=False, is_below=False)
         least, most = INTEGER_RANGE[source]
         passes = least + offset < INTEGER_RANGE[wraps][0], most + offset > INTEGER_RANGE[wraps][1]
@@ -150,7 +150,7 @@ def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType,
 @pytest.mark.parametrize("offset", [N, -N, 3 - N])
 def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(offset: Dim) -> None:
     """It is enough that they do not; more is not said, and nothing where the axis may be longer than the type."""
-    part = Part(Span(), "x", DType.INT8, offset, wraps=DType.INT8)
+    part = Part(ValueRange(), "x", DType.INT8, offset, wraps=DType.INT8)
     assert demand(part, -N, N - 1, Scope(), is_above=False, is_below=False) is None
     for low, high in BOUNDS:
         for n in (0, 1, 5, 100, 127, 128, 300):
@@ -162,15 +162,15 @@ def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(offset: Di
 def test_negatives_that_get_a_number_added(wrap: int) -> None:
     """It is told where x < 0 that becomes an index at all becomes one that x >= 0 may be."""
     for low, high in ((0, 4), (-5, 4), (-9, 8)):
-        found = check(Part(Span(), "x", DType.INT8, wrap=wrap), low, high)
+        found = check(Part(ValueRange(), "x", DType.INT8, wrap=wrap), low, high)
         assert (found is not None) is (0 <= wrap <= high + 1)
 
 
 def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
     for source, first in ((DType.UINT8, None), (DType.INT8, 0)):
-        found = demand(Part(Span(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
+        found = demand(Part(ValueRange(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
         assert found is not None and (found.first, found.last) == (first, 4)
-    found = demand(Part(Span(), "x", DType.UINT8, -1), 0, 4, Scope(), is_above=False, is_below=False)
+    found = demand(Part(ValueRange(), "x", DType.UINT8, -1), 0, 4, Scope(), is_above=False, is_below=False)
     assert found is not None and (found.first, found.last) == (1, 5)
 
 
@@ -187,7 +187,7 @@ def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
 )
 def test_what_passes_an_end_of_int64_is_demanded_not_to(offset: Dim, first: Dim | None, last: Dim | None) -> None:
     """Where a branch uses only numbers on one side, those that come back from beyond the other end are there too."""
-    part = Part(Span(), "x", DType.INT64, offset, wraps=DType.INT64)
+    part = Part(ValueRange(), "x", DType.INT64, offset, wraps=DType.INT64)
     found = demand(part, 0, 4, Scope(), is_above=True, is_below=True)
     assert found is not None and (found.first, found.last) == (first, last)
 
@@ -198,7 +198,7 @@ OFFSETS = (-200, -100, -9, -1, 0, 1, 9, 100, 200)
 
 def steps_of(choice: random.Random, source: DType) -> Part:
     """A part of some steps, of which those that pass the ends of their type say so, with what is known on the way."""
-    part = Part(Span(), "x", source)
+    part = Part(ValueRange(), "x", source)
     for _ in range(choice.randint(1, 3)):
         given = [index for _, index in indices(part, {})]
         kind = choice.randrange(4)
@@ -238,7 +238,7 @@ def test_steps(seed: int) -> None:
 @pytest.mark.parametrize("divisor", [1, 2, 4, 5])
 @pytest.mark.parametrize("offset", [-9, -1, 0, 3])
 def test_a_quotient_into_an_axis_of_unknown_size(divisor: int, offset: int) -> None:
-    part = Part(Span(), "x", DType.INT8, offset, steps=(Quotient(divisor),), held=(-128 // divisor - 1, 127))
+    part = Part(ValueRange(), "x", DType.INT8, offset, steps=(Quotient(divisor),), held=(-128 // divisor - 1, 127))
     found = demand(part, -N, N - 1, Scope(), is_above=False, is_below=False)
     assert found is None or offset >= 0
     for n in (0, 1, 2, 5, 20) if found is not None else ():

@@ -51,9 +51,9 @@ def check_span(fact: object, run: Run) -> None:
     """Raise AssertionError when the index of a legal run is not between the ends that the facts say."""
     if not run.passes or run.index is None or run.index.size == 0:
         return
-    if not isinstance(fact, SymbolicTensor) or fact.span is None:
+    if not isinstance(fact, SymbolicTensor) or fact.value_range is None:
         return
-    lo, hi = fact.span.lo, fact.span.hi
+    lo, hi = fact.value_range.lo, fact.value_range.hi
     assert lo is None or evaluate(lo, run.sizes) <= run.index.min()
     assert hi is None or run.index.max() <= evaluate(hi, run.sizes)
 

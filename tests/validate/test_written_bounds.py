@@ -59,7 +59,7 @@ def test_a_verdict_teaches_nothing(table: str) -> None:
     """That an index has an element is supposed while it is judged, and forgotten."""
     inference = infer(model(f"({table} t, int64[N] i) => (z) {{ z = Gather(t, i) }}", opset=18))
     (access,) = inference.accesses
-    assert access.evidence is not None
+    assert access.facts_before is not None
     first = verdict(access)
-    assert known_le(1, symbol("N"), access.evidence.scope) is None
+    assert known_le(1, symbol("N"), access.facts_before.scope) is None
     assert verdict(access) == first

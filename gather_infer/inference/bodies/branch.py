@@ -11,24 +11,24 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.iteration import note_branch
 from gather_infer.inference.bodies.predicates import assumed, either, require_single, scalar
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.join import fresh_dim, join
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.record import PathCondition
 from gather_infer.rules import Attribute
 from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
+from gather_infer.trail import PathCondition
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 
 def branch(
-    walker: Walker,
+    walker: Interpreter,
     call: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Frame,
+    frame: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__If.html: the facts of the branch that is taken, or the join of both."""
     context, place, outputs = walker.context, walker.context.node, len(call.output)
@@ -36,7 +36,7 @@ def branch(
         raise SpecViolation("input cond is missing", "GI107")
     require_single(inputs[0], "cond", context)
     taken = scalar(inputs[0])
-    negative, choice = frame.comparison(call.input[0]), frame.choice(call.input[0])
+    negative, choice = frame.sign_predicate(call.input[0]), frame.input_predicate(call.input[0])
     scope, created = context.scope, len(context.causes)
     if negative is not None and not isinstance(taken, bool):
         taken = known_lt(negative, 0, scope)  # more may be known here than where the condition was computed
@@ -50,8 +50,8 @@ def branch(
         given = inputs_of(body)
         if given:
             raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
-        mark = walker.mark()
-        with context.kept():
+        mark = walker.checkpoint()
+        with context.preserved():
             # a branch that always runs is on the unconditional path
             context.scope = scope if taken is branch else scope.child()
             if negative is not None and not isinstance(taken, bool):
@@ -60,14 +60,14 @@ def branch(
         if taken is branch:
             walker.conditions.pop(at[branch].path, None)
             for outer, output in zip(call.output, body.output, strict=True):
-                trace = inner.trace(output.name)
+                trace = inner.provenance_of(output.name)
                 if outer and trace is not None:
-                    frame.traces[outer] = trace
+                    frame.provenance[outer] = trace
             continue
         where = scope.child()
         if negative is not None and not isinstance(taken, bool):
             where.require(-negative - 1 if branch else negative)
-        walker.forget_conditional(mark, is_dead=isinstance(taken, bool), where=where)
+        walker.drop_conditional(mark, is_dead=isinstance(taken, bool), where=where)
         note_branch(walker, mark)
         walker.conditions[at[branch].path] = PathCondition(
             at[branch].path,

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.context import Context
 from gather_infer.inference.bodies.induction import is_invariant
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.lineage.trace import Part, Trace, part_of
 from gather_infer.inference.lineage.visit import MAX_PARTS, sharpen
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, substitute
-from gather_infer.tensor import Span, SymbolicTensor, Value
+from gather_infer.tensor import SymbolicTensor, Value, ValueRange
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Carried:
     iteration: Expr
     context: Context
     now: list[Trace | None] = field(init=False)
-    inner: Frame | None = None
+    inner: Environment | None = None
     is_first: bool = True
     growing: set[int] = field(default_factory=set)
     other: set[int] = field(default_factory=set)
@@ -52,14 +52,14 @@ class Carried:
     @staticmethod
     def of(
         names: Sequence[str], results: Sequence[str], given: Sequence[str], states: Sequence[Value], iteration: Expr,
-        context: Context, frame: Frame,
+        context: Context, frame: Environment,
     ) -> Carried:  # fmt: skip
         """The provenance of states that a node passes under these names."""
         first = [_trace(name, state, frame, context.scope) for name, state in zip(given, states, strict=False)]
         first += [None] * (len(states) - len(first))  # states that are left out
         return Carried(names, results, first, iteration, context)
 
-    def bind(self, inner: Frame) -> None:
+    def bind(self, inner: Environment) -> None:
         """Give the next trial of the body the provenance of the states, and the bounds that follow from it.
 
         The first trial uses only provenance from inputs: bounds that grow by 1 with each trial never reach a fixed
@@ -72,10 +72,10 @@ class Carried:
                 self.now[k] = None
             elif self.is_first:
                 if any(part.input for part in trace.parts):
-                    inner.traces[name] = trace
+                    inner.provenance[name] = trace
             else:
-                inner.traces[name] = trace
-                sharpen(name, spans.hull(*(part.span for part in trace.parts), scope=self.context.scope), inner)
+                inner.provenance[name] = trace
+                sharpen(name, value_ranges.hull(*(part.span for part in trace.parts), scope=self.context.scope), inner)
 
     def restart(self) -> None:
         """Return to the first hypothesis: the last trial used states that do not hold."""
@@ -108,7 +108,7 @@ class Carried:
             found.append(Trace(parts) if parts else None)
         return found
 
-    def _next(self, number: int, trace: Trace | None, inner: Frame) -> Trace | None:
+    def _next(self, number: int, trace: Trace | None, inner: Environment) -> Trace | None:
         """The next hypothesis of one state, or the present one where the body confirms it."""
         made, first = inner.find(self.results[number]), self.first[number]
         if trace is None or first is None or not isinstance(made, SymbolicTensor):
@@ -153,9 +153,9 @@ class Carried:
         if not all(is_invariant(dim, self.context, self.iteration) for dim in steady):
             return None
         offset = now.offset + self.iteration * growth
-        if not spans.is_near(offset):
+        if not value_ranges.cannot_wrap(offset):
             return None
-        return replace(after, offset=offset, span=spans.ANY, exact=False)
+        return replace(after, offset=offset, span=value_ranges.ANY, exact=False)
 
     def _later(self, part: Part) -> Part | None:
         """An origin that an iteration made, as the next one sees it; None where it depends on values of one iteration
@@ -165,7 +165,7 @@ class Carried:
         if not all(map(self._is_kept, part.dims)):
             return None
         lo, hi = (end if end is None or self._is_kept(end) else None for end in (part.span.lo, part.span.hi))
-        return replace(part, span=Span(lo, hi))
+        return replace(part, span=ValueRange(lo, hi))
 
     def _is_kept(self, dim: Dim) -> bool:
         """Whether a dim is a function of the iteration number and loop-invariant symbols."""
@@ -181,7 +181,7 @@ class Carried:
 def _without_far(part: Part) -> Part:
     """The origin; where the sum of its offsets may overflow int64, one without bounds."""
     ends = [end for end in (part.span.lo, part.span.hi) if end is not None]
-    return part if all(map(spans.is_near, (*part.dims, *ends))) else Part(spans.ANY, needs=part.needs)
+    return part if all(map(value_ranges.cannot_wrap, (*part.dims, *ends))) else Part(value_ranges.ANY, needs=part.needs)
 
 
 def _alike(part: Part) -> Part:
@@ -198,14 +198,14 @@ def sliced(trace: Trace | None, iteration: str) -> Trace | None:
     return Trace(tuple(replace(p.dropped, needs=() if alone else None, each=each) for p in trace.parts))
 
 
-def note_traces(traces: Sequence[Trace | None], outputs: Sequence[str], local: set[str], frame: Frame) -> None:
+def note_traces(traces: Sequence[Trace | None], outputs: Sequence[str], local: set[str], frame: Environment) -> None:
     """Record the provenance of final states where it has a meaning outside the body."""
     for name, trace in zip(outputs, traces, strict=True):
         if trace is None or not name or all(part.input == "" for part in trace.parts):
             continue
         dims = [dim for part in trace.parts for dim in (*part.dims, part.span.lo, part.span.hi) if dim is not None]
         if all(local.isdisjoint(free_symbols(dim)) for dim in dims):
-            frame.traces[name] = trace
+            frame.provenance[name] = trace
 
 
 def _is_followed(value: SymbolicTensor) -> bool:
@@ -215,14 +215,14 @@ def _is_followed(value: SymbolicTensor) -> bool:
     return value.values is None or not value.values.size or None in value.values.flat
 
 
-def _trace(name: str, value: Value, frame: Frame, scope: Scope) -> Trace | None:
+def _trace(name: str, value: Value, frame: Environment, scope: Scope) -> Trace | None:
     """The provenance of an integer tensor; where it is not tracked, the origin that its facts give."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return None
-    return frame.trace(name) or Trace((part_of(value, scope),))
+    return frame.provenance_of(name) or Trace((part_of(value, scope),))
 
 
-def _is_within(inner: Span, outer: Span, scope: Scope) -> bool:
+def _is_within(inner: ValueRange, outer: ValueRange, scope: Scope) -> bool:
     """Whether one value range is known to contain another one."""
     low = outer.lo is None or (inner.lo is not None and known_le(outer.lo, inner.lo, scope) is True)
     high = outer.hi is None or (inner.hi is not None and known_le(inner.hi, outer.hi, scope) is True)

@@ -11,24 +11,24 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from gather_infer.diagnostic import Location
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies import memo
-from gather_infer.inference.frame import MAX_DEPTH, Frame
+from gather_infer.inference.environment import MAX_DEPTH, Environment
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import to_type
-from gather_infer.places import Step
+from gather_infer.node_ids import Step
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 
 def call(
-    walker: Walker,
+    walker: Interpreter,
     body: FunctionProto,
     node: NodeProto,
     inputs: Sequence[Value | None],
     attributes: Mapping[str, Attribute],
-    frame: Frame,
+    frame: Environment,
 ) -> list[Value | None]:
     """The facts of a call: the body interpreted with the call's inputs and attributes, under its own opset imports.
 
@@ -62,7 +62,7 @@ def call(
         if source is not None:
             bound[attribute.name] = source
     given = dict(zip(body.input, inputs, strict=False))
-    inner = Frame(
+    inner = Environment(
         walker.opsets(body.opset_import),
         path=path,
         label=place.label,
@@ -74,30 +74,30 @@ def call(
         depth=frame.depth + 1,
     )
     for name, argument in zip(body.input, node.input, strict=False):
-        trace = frame.trace(argument)
+        trace = frame.provenance_of(argument)
         if trace is not None:
-            inner.traces[name] = trace
-        choice = frame.choice(argument)
+            inner.provenance[name] = trace
+        choice = frame.input_predicate(argument)
         if choice is not None:
-            inner.choices[name] = choice
+            inner.input_predicates[name] = choice
     walker.calls.append(key)
     walker.enter(inner)
-    with walker.context.kept():
-        walker.walk_nodes(body.node, inner)
+    with walker.context.preserved():
+        walker.interpret_nodes(body.node, inner)
     walker.calls.pop()
     for outer, name in zip(node.output, body.output, strict=False):
-        if name in inner.traces:
-            frame.traces[outer] = inner.traces[name]
+        if name in inner.provenance:
+            frame.provenance[outer] = inner.provenance[name]
     for name in body.output:
         if name not in inner.values and name not in inner.absent:
             walker.report("GI103", f"function output {name} is not defined", Location(graph=inner.label, value=name))
     results = [inner.values.get(name) for name in body.output]
     if question is not None:
-        memo.remember(walker, question, before, place, results, [inner.traces.get(name) for name in body.output])
+        memo.remember(walker, question, before, place, results, [inner.provenance.get(name) for name in body.output])
     return results
 
 
-def resolved(node: NodeProto, frame: Frame) -> NodeProto:
+def resolved(node: NodeProto, frame: Environment) -> NodeProto:
     """The node with references to function attributes replaced by the values of the call."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node

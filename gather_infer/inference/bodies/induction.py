@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeGuard
 
 from gather_infer.context import Context
-from gather_infer.inference.join import escape, fresh_dim, join
-from gather_infer.inference.state import State
+from gather_infer.inference.interpreter_state import InterpreterState
+from gather_infer.inference.join import fresh_dim, join, project_out
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.spans import kept_span, needs_span
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
-from gather_infer.tensor import UNKNOWN, SequenceType, Shape, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import UNKNOWN, SequenceType, Shape, SymbolicTensor, Value, ValueRange, make_values
+from gather_infer.value_ranges import explicit_range, needs_range
 
 MAX_TRIALS: Final = 6
 """Hypotheses tried for one loop; then the states are widened to unknown."""
@@ -42,7 +42,7 @@ class Beside(Protocol):
 
 
 def induction(
-    walker: State,
+    walker: InterpreterState,
     initial: list[Value],
     iteration: Expr,
     run: Callable[[list[Value]], list[Value]],
@@ -65,7 +65,7 @@ def induction(
             state = [UNKNOWN for _ in initial]
             beside.forget()
             return state, run(state)
-        mark = walker.mark()
+        mark = walker.checkpoint()
         results: list[Value] = run(state)
         revised = [
             _revise(first, now, after, iteration, context, changing, k, spans[k])
@@ -104,7 +104,7 @@ def _revise(
     context: Context,
     changing: set[tuple[int, int]],
     number: int,
-    before: Span | None,
+    before: ValueRange | None,
 ) -> Value:
     """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
 
@@ -126,7 +126,7 @@ def _revise(
     step = {iteration.name: iteration + 1}
     dtype = now.dtype if now.dtype == after.dtype else None
     if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
-        return SymbolicTensor(dtype, span=_steady_span(before, now, after, iteration, context))
+        return SymbolicTensor(dtype, value_range=_steady_span(before, now, after, iteration, context))
 
     def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
         if known_eq(d_after, substitute(d, step), context.scope):
@@ -151,7 +151,7 @@ def _revise(
             flat.append(_element(base, element, element_after, iteration, context))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
-    span = _steady_span(before, now, after, iteration, context) if needs_span(values) else None
+    span = _steady_span(before, now, after, iteration, context) if needs_range(values) else None
     return SymbolicTensor(dtype, shape, values, span)
 
 
@@ -163,7 +163,7 @@ def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: C
         element = None if now.element is None or element is None else join(now.element, element, fresh)
     if element is None:
         return None
-    element = escape(element, _made_since(iteration, context), fresh)
+    element = project_out(element, _made_since(iteration, context), fresh)
     return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
 
 
@@ -197,16 +197,16 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
     return made
 
 
-def _span_before(first: Value, scope: Scope) -> Span | None:
+def _span_before(first: Value, scope: Scope) -> ValueRange | None:
     """The value range of a state before the loop, from facts outside: those that the body adds hold only if it runs."""
-    return kept_span(first, scope) if isinstance(first, SymbolicTensor) else None
+    return explicit_range(first, scope) if isinstance(first, SymbolicTensor) else None
 
 
 def _steady_span(
-    before: Span | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
-) -> Span | None:
+    before: ValueRange | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
+) -> ValueRange | None:
     """The loop-invariant bounds that the body preserves."""
-    old, new = now.span if needs_span(now.values) else before, kept_span(after, context.scope)
+    old, new = now.value_range if needs_range(now.values) else before, explicit_range(after, context.scope)
     if old is None or new is None:
         return None
 
@@ -218,7 +218,7 @@ def _steady_span(
         lo = None
     if hi is not None and (new.hi is None or known_le(new.hi, hi, context.scope) is not True):
         hi = None
-    return None if lo is None and hi is None else Span(lo, hi)
+    return None if lo is None and hi is None else ValueRange(lo, hi)
 
 
 def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:

@@ -12,12 +12,10 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.induction import is_invariant
-from gather_infer.inference.join import escape, fresh_dim, never_equal
-from gather_infer.inference.result import Access, Sweep
-from gather_infer.inference.state import State
+from gather_infer.inference.interpreter_state import InterpreterState
+from gather_infer.inference.join import fresh_dim, never_equal, project_out
+from gather_infer.inference.result import Access, IterationRange
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.record import Mark, PathCondition
-from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import (
     Dim,
     Expr,
@@ -29,7 +27,9 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import SequenceType, Shape, Span, SymbolicTensor, Value, format_shape, make_values
+from gather_infer.tensor import SequenceType, Shape, SymbolicTensor, Value, ValueRange, format_shape, make_values
+from gather_infer.trail import Checkpoint, PathCondition
+from gather_infer.value_ranges import explicit_range, hull, needs_range, range_of
 
 
 def iteration_symbol(context: Context) -> Expr:
@@ -39,7 +39,7 @@ def iteration_symbol(context: Context) -> Expr:
     return iteration
 
 
-def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition) -> None:
+def leave(walker: InterpreterState, mark: Checkpoint, runs: bool | None, condition: PathCondition) -> None:
     """Drop what holds only if the body of a loop runs, unless it always does, and record the path condition.
 
     runs   whether the body runs at all; None when unknown
@@ -48,13 +48,15 @@ def leave(walker: State, mark: Mark, runs: bool | None, condition: PathCondition
         walker.conditions.pop(condition.body, None)
         return
     where = walker.context.scope.child()
-    if condition.negative is not None:
-        where.require(-condition.negative - 1)
-    walker.forget_conditional(mark, is_dead=runs is False, where=where)
+    if condition.sign_predicate is not None:
+        where.require(-condition.sign_predicate - 1)
+    walker.drop_conditional(mark, is_dead=runs is False, where=where)
     walker.conditions[condition.body] = condition
 
 
-def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | None, most: Dim | None) -> None:
+def note_iterations(
+    walker: InterpreterState, mark: Checkpoint, iteration: Expr, trips: Dim | None, most: Dim | None
+) -> None:
     """Quantify each access since `checkpoint`, all in the body of a loop, over the iterations.
 
     trip_count    `iteration` takes every value below it; None when the trip count is unknown
@@ -62,26 +64,28 @@ def note_iterations(walker: State, mark: Mark, iteration: Expr, trips: Dim | Non
     """
 
     def in_iterations(access: Access) -> Access:
-        evidence = access.evidence
+        evidence = access.facts_before
         assert evidence is not None, "accesses have their facts during a pass"
         # the trip count of a nested loop is the same each time only if no symbol in it was made in this loop
         around = all(is_invariant(sweep.end, walker.context, iteration) for sweep in evidence.iterations)
         is_all = trips is not None and evidence.is_always_reached and around
         end = most if trips is None else trips
-        found = evidence.iterations if end is None else (*evidence.iterations, Sweep(iteration.name, end, is_all))
-        return replace(access, evidence=replace(evidence, iterations=found, is_always_reached=is_all))
+        found = (
+            evidence.iterations if end is None else (*evidence.iterations, IterationRange(iteration.name, end, is_all))
+        )
+        return replace(access, facts_before=replace(evidence, iterations=found, is_always_reached=is_all))
 
-    walker.record.revise_since(mark, Access, in_iterations)
+    walker.trail.revise_since(mark, Access, in_iterations)
 
 
-def note_branch(walker: State, mark: Mark) -> None:
+def note_branch(walker: InterpreterState, mark: Checkpoint) -> None:
     """Record that not every iteration of a loop reaches the accesses since `checkpoint`, which are in a branch."""
-    walker.record.revise_since(mark, Access, _not_always)
+    walker.trail.revise_since(mark, Access, _not_always)
 
 
 def _not_always(access: Access) -> Access:
-    assert access.evidence is not None, "accesses have their facts during a pass"
-    return replace(access, evidence=replace(access.evidence, is_always_reached=False))
+    assert access.facts_before is not None, "accesses have their facts during a pass"
+    return replace(access, facts_before=replace(access.facts_before, is_always_reached=False))
 
 
 def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips: Dim, scope: Scope) -> Value:
@@ -123,17 +127,17 @@ def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips
             ]
             if any(e is not None for e in elements):
                 values = make_values(elements, after.values.shape)
-    span = Span() if state.span is None else state.span
+    span = ValueRange() if state.value_range is None else state.value_range
     if values is None and (span.lo is None or span.hi is None):
-        ends = span_of(after, scope)
+        ends = range_of(after, scope)
         step = {iteration.name: iteration - 1}
         shifted = (
             None if end is None or not is_linear(end, iteration.name) else substitute(end, step)
             for end in (ends.lo, ends.hi)
         )
-        found = Span(*shifted) if runs else hull(Span(*shifted), span_of(first, scope), scope=scope)
-        span = Span(found.lo if span.lo is None else span.lo, found.hi if span.hi is None else span.hi)
-    return SymbolicTensor(state.dtype, state.shape, values, None if span == Span() else span)
+        found = ValueRange(*shifted) if runs else hull(ValueRange(*shifted), range_of(first, scope), scope=scope)
+        span = ValueRange(found.lo if span.lo is None else span.lo, found.hi if span.hi is None else span.hi)
+    return SymbolicTensor(state.dtype, state.shape, values, None if span == ValueRange() else span)
 
 
 def is_linear(dim: Dim, name: str) -> bool:
@@ -149,14 +153,14 @@ def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], conte
         values = state.values
         if values is not None:
             values = make_values([substitute(v, at) if isinstance(v, Expr) else v for v in values.flat], values.shape)
-        span = state.span if needs_span(values) else None
+        span = state.value_range if needs_range(values) else None
         if span is not None:
-            span = Span(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
+            span = ValueRange(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
         state = SymbolicTensor(state.dtype, shape, values, span)
     elif isinstance(state, SequenceType) and state.length is not None:
         state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
     changes = "a loop changes it by amounts that are not known"
-    return escape(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
+    return project_out(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
 
 
 def require_steady(
@@ -223,13 +227,13 @@ def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")
-    member = value.with_(values=None, span=kept_span(value, context.scope))
-    outside = escape(member, local, fresh_dim(context, "a body computes it from data"))
+    member = value.with_(values=None, value_range=explicit_range(value, context.scope))
+    outside = project_out(member, local, fresh_dim(context, "a body computes it from data"))
     assert isinstance(outside, SymbolicTensor), "a tensor stays one when local symbols are projected out"
-    if outside.span == Span():
-        outside = outside.with_(span=None)
+    if outside.value_range == ValueRange():
+        outside = outside.with_(value_range=None)
     if outside.shape is None:
-        return SymbolicTensor(outside.dtype, span=outside.span)
+        return SymbolicTensor(outside.dtype, value_range=outside.value_range)
     shape: Shape = outside.shape
     stated = [d.dim_value if d.HasField("dim_value") else None for d in declared.type.tensor_type.shape.dim]
     if stated != list(shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
@@ -241,4 +245,4 @@ def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local
     if not -rank <= axis < rank:
         raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
     axis %= rank
-    return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), span=outside.span)
+    return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), value_range=outside.value_range)

@@ -22,10 +22,9 @@ from gather_infer.inference.bodies.iteration import (
 )
 from gather_infer.inference.bodies.predicates import deciding_input, require_single, scalar
 from gather_infer.inference.bodies.subgraph import Inside, body_of, inputs_of, inside, local_symbols, walk_body
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.lineage.extents import note_extent
-from gather_infer.places import NodePath
-from gather_infer.record import Choice, Iterations, PathCondition
+from gather_infer.node_ids import NodePath
 from gather_infer.rules import Attribute
 from gather_infer.symbolic import (
     Dim,
@@ -38,21 +37,22 @@ from gather_infer.symbolic import (
     minimum,
     substitute,
 )
-from gather_infer.tensor import UNKNOWN, DType, Span, SymbolicTensor, Value, make_values
+from gather_infer.tensor import UNKNOWN, DType, SymbolicTensor, Value, ValueRange, make_values
+from gather_infer.trail import InputPredicate, Iterations, PathCondition
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 BY_DATA: Final = "the number of iterations depends on data"
 TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
 
 
 def loop(
-    walker: Walker,
+    walker: Interpreter,
     call: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Frame,
+    frame: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Loop.html
 
@@ -85,9 +85,9 @@ def loop(
 
     scope, created = context.scope, len(context.causes)
     iteration = iteration_symbol(context)
-    begins = frame.comparison(call.input[1])
+    begins = frame.sign_predicate(call.input[1])
     counted: Dim | None = None
-    bodies: list[Frame] = []
+    bodies: list[Environment] = []
     walks: list[list[Value]] = []
     made = [output.name for output in body.output[1 : 1 + n]]
 
@@ -97,7 +97,7 @@ def loop(
             context.scope.require(most - 1 - iteration)
         if isinstance(limit, Expr):
             context.scope.require(limit - 1 - iteration)  # `trip_limit` may hide it in a max(0, M)
-        span = Span(0, None if most is None else most - 1)
+        span = ValueRange(0, None if most is None else most - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
         results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame, carried.bind)
         bodies.append(inner)
@@ -105,13 +105,13 @@ def loop(
         return results
 
     for _ in range(2):  # a second time when the condition turns out to bound the trip count
-        mark = walker.mark()
+        mark = walker.checkpoint()
         walks.clear()
         carried = Carried.of(inputs_of(body)[2:], made, call.input[2:], states, iteration, context, frame)
-        with context.kept():  # the body may never run, so its facts must not bound the trip count
+        with context.preserved():  # the body may never run, so its facts must not bound the trip count
             state, results = induction(walker, states, iteration, run, slice(1, 1 + n), carried)
         goes_on = scalar(results[0])
-        continues = bodies[-1].comparison(body.output[0].name)
+        continues = bodies[-1].sign_predicate(body.output[0].name)
         counted = _counted(start, begins, continues, iteration, context, most)
         if counted is None or counted == most:
             break
@@ -141,7 +141,7 @@ def loop(
         known_le(1, trips, scope),
         _condition(at, place, call, start, -trips if is_counted and is_limit_known else None, frame),
     )
-    walker.record.add(Iterations(at.path, iteration.name, trips))
+    walker.trail.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips if is_counted else None, most)
     local = local_symbols(context, created) - free_symbols(trips)
     left = [
@@ -157,15 +157,15 @@ def loop(
 
 
 def _condition(
-    at: Inside, place: NodePath, call: NodeProto, start: object, negative: Dim | None, frame: Frame
+    at: Inside, place: NodePath, call: NodeProto, start: object, negative: Dim | None, frame: Environment
 ) -> PathCondition:
     """The path condition of the body: M is not 0, and the initial condition holds."""
     limit, condition = call.input[0], call.input[1]
     if not limit and condition:
-        begins = frame.comparison(condition) if negative is None else negative
-        return PathCondition(at.path, place, "body", begins, frame.choice(condition))
+        begins = frame.sign_predicate(condition) if negative is None else negative
+        return PathCondition(at.path, place, "body", begins, frame.input_predicate(condition))
     name = deciding_input(limit, frame) if limit and start is True else None
-    return PathCondition(at.path, place, "body", negative, None if name is None else Choice(name, ">=", 1))
+    return PathCondition(at.path, place, "body", negative, None if name is None else InputPredicate(name, ">=", 1))
 
 
 def _counted(

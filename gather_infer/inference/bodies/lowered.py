@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from onnx import NodeProto
 
-from gather_infer.dialect import Body
+from gather_infer.dialect import LoweredBody
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.frame import MAX_DEPTH, Frame
+from gather_infer.inference.environment import MAX_DEPTH, Environment
 from gather_infer.inference.result import Access
-from gather_infer.places import Step
+from gather_infer.node_ids import Step
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 
 def lowered(
-    walker: Walker, body: Body, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
+    walker: Interpreter, body: LoweredBody, node: NodeProto, inputs: Sequence[Value | None], frame: Environment
 ) -> list[Value | None]:
     """The facts of the body's outputs. All other entries of the body are removed from the trail, except implied
     constraints on sizes of a body that preserves failures. Its accesses by index are not those of the node.
@@ -28,10 +28,10 @@ def lowered(
     """
     if frame.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
-    function, context, record = body.function, walker.context, walker.record
+    function, context, record = body.function, walker.context, walker.trail
     place = context.node
     given = dict(zip(function.input, inputs, strict=False))
-    inner = Frame(
+    inner = Environment(
         walker.opsets(function.opset_import),
         path=place.graph.below(Step(place.position)),
         label=place.label,
@@ -40,22 +40,22 @@ def lowered(
         depth=frame.depth + 1,
     )
     for name, argument in zip(function.input, node.input, strict=False):
-        trace = frame.trace(argument)
+        trace = frame.provenance_of(argument)
         if trace is not None:
-            inner.traces[name] = trace
-    mark, opened = walker.mark(), len(walker.opened)
-    with context.kept():
-        if not body.is_alike:
+            inner.provenance[name] = trace
+    mark, opened = walker.checkpoint(), len(walker.visited)
+    with context.preserved():
+        if not body.preserves_failures:
             context.scope = context.scope.child()
             context.may_assume = False
         walker.enter(inner)
-        walker.walk_nodes(function.node, inner)
-    record.keep_since(mark, lambda entry: body.is_alike and not isinstance(entry, Access))
-    for graph in walker.opened[opened:]:  # the model has no such graphs
+        walker.interpret_nodes(function.node, inner)
+    record.filter_since(mark, lambda entry: body.preserves_failures and not isinstance(entry, Access))
+    for graph in walker.visited[opened:]:  # the model has no such graphs
         walker.scopes.pop(graph.path, None)
         walker.labels.pop(graph.path, None)
-    del walker.opened[opened:]
+    del walker.visited[opened:]
     for outer, name in zip(node.output, function.output, strict=False):
-        if name in inner.traces:
-            frame.traces[outer] = inner.traces[name]
+        if name in inner.provenance:
+            frame.provenance[outer] = inner.provenance[name]
     return [inner.values.get(name) for name in function.output]

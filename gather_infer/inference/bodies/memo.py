@@ -12,14 +12,14 @@ from typing import Final
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from gather_infer.inference.cache import Key
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.interpreter_state import InterpreterState, VisitedGraph
 from gather_infer.inference.lineage.trace import Trace
 from gather_infer.inference.result import Access
-from gather_infer.inference.state import Opened, State
-from gather_infer.places import GraphPath, NodePath, Step
-from gather_infer.record import Mark, PathCondition
+from gather_infer.inference.rule_cache import Key
+from gather_infer.node_ids import GraphPath, NodePath, Step
 from gather_infer.tensor import Value
+from gather_infer.trail import Checkpoint, PathCondition
 
 MAX_ATTRIBUTE_BYTES: Final = 256
 """Serialised bytes of an attribute in a key; a call with a larger one is not stored."""
@@ -39,7 +39,7 @@ class Call:
     node: NodePath
     results: list[Value | None]
     traces: tuple[Trace | None, ...]
-    opened: tuple[Opened, ...]
+    opened: tuple[VisitedGraph, ...]
     accesses: tuple[Access, ...]
 
     @property
@@ -54,11 +54,11 @@ class Before:
 
     added: int
     opened: int
-    mark: Mark
+    mark: Checkpoint
 
 
 def key_of(
-    state: State, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Frame
+    state: InterpreterState, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Environment
 ) -> Key | None:
     """Everything that the facts of a call depend on; None when the call cannot have a short key."""
     name = (body.domain, body.name, body.overload)
@@ -76,26 +76,31 @@ def key_of(
         given += [attribute.name, source.SerializeToString()]
     facts = [id(None if value is None else state.cache.canonical(value)) for value in inputs]
     scope = state.context.scope
-    origins = (*map(frame.trace, node.input), *map(frame.choice, node.input))
+    origins = (*map(frame.provenance_of, node.input), *map(frame.input_predicate, node.input))
     return (name, *facts, *origins, *given, tuple(map(bool, node.output)), scope, scope.version)
 
 
-def before(state: State) -> Before:
+def before(state: InterpreterState) -> Before:
     """The present state of the trail."""
-    return Before(state.record.added, len(state.opened), state.record.mark())
+    return Before(state.trail.total_added, len(state.visited), state.trail.checkpoint())
 
 
 def remember(
-    state: State, key: Key, since: Before, node: NodePath, results: list[Value | None], traces: Sequence[Trace | None]
+    state: InterpreterState,
+    key: Key,
+    since: Before,
+    node: NodePath,
+    results: list[Value | None],
+    traces: Sequence[Trace | None],
 ) -> None:
     """Store a call, unless it had more effects than results and accesses by index."""
-    accesses = tuple(state.record.since(since.mark, Access))
-    if state.record.added - since.added == len(accesses):
-        opened = tuple(state.opened[since.opened :])
+    accesses = tuple(state.trail.since(since.mark, Access))
+    if state.trail.total_added - since.added == len(accesses):
+        opened = tuple(state.visited[since.opened :])
         state.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
 
 
-def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value | None] | None:
+def recall(state: InterpreterState, key: Key, node: NodeProto, frame: Environment) -> list[Value | None] | None:
     """The facts of an equal earlier call. Its graphs and accesses are listed again below this node.
 
     They are left out when the budget for listing is spent; the earlier call has the same ones.
@@ -107,7 +112,7 @@ def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value 
     if state.budget.may_list(call.size):
         for opened in call.opened:
             path, label = _moved(opened.path, call.node, place), _relabelled(opened.label, call.node, place)
-            state.list_scope(Opened(path, label, opened.values))
+            state.record_graph(VisitedGraph(path, label, opened.values))
             condition = state.conditions.get(opened.path)
             if condition is None:
                 state.conditions.pop(path, None)
@@ -117,10 +122,10 @@ def recall(state: State, key: Key, node: NodeProto, frame: Frame) -> list[Value 
             inner = access.node
             path = _moved(inner.graph, call.node, place)
             moved = NodePath(path, inner.position, _relabelled(inner.label, call.node, place))
-            state.record.add(replace(access, node=moved))
+            state.trail.add(replace(access, node=moved))
     for name, trace in zip(node.output, call.traces, strict=False):
         if trace is not None:
-            frame.traces[name] = trace
+            frame.provenance[name] = trace
     return call.results
 
 
@@ -128,8 +133,8 @@ def _moved_condition(condition: PathCondition, old: NodePath, new: NodePath) -> 
     """A path condition below the node `old`, moved below the node `new`."""
     holder = condition.node
     node = NodePath(_moved(holder.graph, old, new), holder.position, _relabelled(holder.label, old, new))
-    other = None if condition.other is None else _moved(condition.other, old, new)
-    return replace(condition, body=_moved(condition.body, old, new), node=node, other=other)
+    other = None if condition.other_branch is None else _moved(condition.other_branch, old, new)
+    return replace(condition, body=_moved(condition.body, old, new), node=node, other_branch=other)
 
 
 def _moved(path: GraphPath, old: NodePath, new: NodePath) -> GraphPath:

@@ -11,9 +11,8 @@ from typing import Final
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.lineage.trace import one_element
-from gather_infer.record import Choice
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -27,6 +26,7 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import SymbolicTensor, Value, make_values
+from gather_infer.trail import InputPredicate
 
 COMPARISONS: Final[Mapping[str, Callable[[Dim, Dim], Dim]]] = {
     "Less": lambda a, b: a - b,
@@ -57,10 +57,10 @@ def require_single(value: Value | None, name: str, context: Context) -> None:
     for dim in (value.shape or ()) if isinstance(value, SymbolicTensor) else ():
         if known_eq(dim, 1, context.scope) is False:
             raise SpecViolation(f"{name} must have one element, is {value}", "GI305")
-        context.constrain(dim, "==", 1)
+        context.add_constraint(dim, "==", 1)
 
 
-def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
+def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment) -> Dim | None:
     """The sign predicate of the single bool that a node computes; None when there is none, or when it is too large."""
     try:
         return _condition(op_type, names, inputs, frame)
@@ -68,7 +68,7 @@ def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None]
         return None
 
 
-def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Dim | None:
+def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment) -> Dim | None:
     if op_type in COMPARISONS:
         sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
         known = [side for side in sides if side is not None]
@@ -77,20 +77,22 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
     taken = 2 if op_type in ("And", "Or") else 1  # the second input of Reshape and Squeeze is a shape or axes
     for name, value in zip(names[:taken], inputs, strict=False):
         element = scalar(value)
-        part = (-1 if element else 0) if isinstance(element, bool) else frame.comparison(name)
+        part = (-1 if element else 0) if isinstance(element, bool) else frame.sign_predicate(name)
         if part is None:
             return None
         parts.append(part)
     return CONNECTIVES[op_type](*parts) if len(parts) == taken else None
 
 
-def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Frame) -> Choice | None:
+def choice(
+    op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment
+) -> InputPredicate | None:
     """The input predicate of the single bool that a node computes; None when no single element decides it."""
     if op_type in ("And", "Or"):
         deciding = [name for name, value in zip(names, inputs, strict=False) if scalar(value) is not (op_type == "And")]
-        return frame.choice(deciding[0]) if len(deciding) == 1 else None
+        return frame.input_predicate(deciding[0]) if len(deciding) == 1 else None
     if op_type in CONNECTIVES:
-        known = frame.choice(names[0])
+        known = frame.input_predicate(names[0])
         return known.negated if known is not None and op_type == "Not" else known
     if len(names) != 2:
         return None
@@ -100,17 +102,21 @@ def choice(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], f
         if name is None or not isinstance(least, int):
             continue
         if op_type == "Equal":
-            return Choice(name, "==", least)
+            return InputPredicate(name, "==", least)
         # x < n and x >= n + 1 keep their form; n < x is x >= n + 1
         is_below = op_type.startswith("Less") is is_left
         includes = op_type.endswith("OrEqual")
-        return Choice(name, "<", least + includes) if is_below else Choice(name, ">=", least + (not includes))
+        return (
+            InputPredicate(name, "<", least + includes)
+            if is_below
+            else InputPredicate(name, ">=", least + (not includes))
+        )
     return None
 
 
-def deciding_input(name: str, frame: Frame) -> str | None:
+def deciding_input(name: str, frame: Environment) -> str | None:
     """The graph input that a tensor is an unmodified copy of, positions included."""
-    trace = frame.trace(name)
+    trace = frame.provenance_of(name)
     if trace is None or len(trace.parts) != 1:
         return None
     part = trace.parts[0]

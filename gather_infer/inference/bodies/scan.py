@@ -21,23 +21,23 @@ from gather_infer.inference.bodies.iteration import (
     stacked,
 )
 from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.join import escape, fresh_dim
-from gather_infer.record import Assumption, Iterations, PathCondition
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.join import fresh_dim, project_out
 from gather_infer.rules import Attribute
 from gather_infer.symbolic import Dim, free_symbols, known_le
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
+from gather_infer.trail import Assumption, Iterations, PathCondition
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 
 def scan(
-    walker: Walker,
+    walker: Interpreter,
     node: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Frame,
+    frame: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Scan.html (8 has a batch dim and sequence_lens, 9 adds the axes)
 
@@ -73,10 +73,10 @@ def scan(
     if trips is None:
         trips = context.fresh("the length of the scan inputs is not known", stem="trips")
     else:
-        context.refuse((1, "<=", trips))
+        context.add_runtime_constraint((1, "<=", trips))
 
     iteration = iteration_symbol(context)
-    mark = walker.mark()
+    mark = walker.checkpoint()
     first: list[Value] = []  # results of the body for the initial states
     believed: list[Assumption] = []
     walks: list[list[Value]] = []
@@ -97,17 +97,17 @@ def scan(
     if batched:
         carried.forget()  # an iteration sees the states of one batch entry
 
-    def prepare(inner: Frame) -> None:
+    def prepare(inner: Environment) -> None:
         carried.bind(inner)
         for name, source in zip(names[n:], inputs_given[n:], strict=False):
-            cut = sliced(frame.trace(source), iteration.name)
+            cut = sliced(frame.provenance_of(source), iteration.name)
             if cut is not None:
-                inner.traces[name] = cut
+                inner.provenance[name] = cut
 
-    with context.kept():
+    with context.preserved():
         state, results = induction(walker, states, iteration, run, slice(0, n), carried)
     leave(walker, mark, known_le(1, trips, scope), PathCondition(at.path, place, "body", -trips))
-    walker.record.add(Iterations(at.path, iteration.name, trips))
+    walker.trail.add(Iterations(at.path, iteration.name, trips))
     note_iterations(walker, mark, iteration, trips, trips)
     for declared, value in zip(body.output, results, strict=True):
         _compare_rank(declared, value, context)
@@ -118,12 +118,12 @@ def scan(
     told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
     if told != results:
         for assumption in believed:
-            context.record.assume(assumption)
+            context.trail.add_assumption(assumption)
     results = told
     finals: list[Value] = []
     for s, after in zip(state, results, strict=False):
         if _is_open(s, local) and context.assume(trips, 1, "without an iteration the state is the initial one"):
-            finals.append(escape(after, local, fresh_dim(context, "a body computes it from data")))
+            finals.append(project_out(after, local, fresh_dim(context, "a body computes it from data")))
         else:
             finals.append(after_last(s, iteration, trips, local, context))
     axes = [0] * k if batched else out_axes
@@ -155,10 +155,12 @@ def _scan_operands(
             batch = shape[0] if batch is None else context.require_equal(batch, shape[0], "the batch dims")
             shape = shape[1:]
         if position < count:
-            states.append(value if shape is value.shape else SymbolicTensor(value.dtype, shape, span=value.span))
+            states.append(
+                value if shape is value.shape else SymbolicTensor(value.dtype, shape, value_range=value.value_range)
+            )
             continue
         if shape is None:
-            slices.append(SymbolicTensor(value.dtype, span=value.span))
+            slices.append(SymbolicTensor(value.dtype, value_range=value.value_range))
             continue
         axis = axes[position - count]
         if not -len(shape) <= axis < len(shape):
@@ -169,7 +171,7 @@ def _scan_operands(
         axis %= len(shape)
         length = shape[axis]
         trips = length if trips is None else context.require_equal(trips, length, "the lengths of the scan inputs")
-        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), span=value.span))
+        slices.append(SymbolicTensor(value.dtype, (*shape[:axis], *shape[axis + 1 :]), value_range=value.value_range))
     return states, slices, batch, trips
 
 
@@ -201,7 +203,7 @@ def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
     else:
         pairs = zip(value.shape, first.shape, strict=True)
         shape = tuple(d if local.isdisjoint(free_symbols(d)) else f for d, f in pairs)
-    return SymbolicTensor(value.dtype, shape, span=value.span)
+    return SymbolicTensor(value.dtype, shape, value_range=value.value_range)
 
 
 def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
@@ -209,7 +211,7 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return value
     first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
-    return SymbolicTensor(value.dtype, (first, *value.shape), span=value.span)
+    return SymbolicTensor(value.dtype, (first, *value.shape), value_range=value.value_range)
 
 
 def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:

@@ -15,24 +15,24 @@ from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.iteration import leave
 from gather_infer.inference.bodies.subgraph import Inside, inputs_of, inside, local_symbols, walk_body
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.join import escape, fresh_dim
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.join import fresh_dim, project_out
 from gather_infer.inference.result import Access
 from gather_infer.ops.onnx.sequence import DIFFERS, listed, member
-from gather_infer.record import PathCondition
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import known_le
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
+from gather_infer.trail import PathCondition
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 MAX_WALKS: Final = 8
 """Members that are mapped one by one."""
 
 
 def sequence_map(
-    walker: Walker, node: NodeProto, body: GraphProto, inputs: Sequence[Value | None], frame: Frame
+    walker: Interpreter, node: NodeProto, body: GraphProto, inputs: Sequence[Value | None], frame: Environment
 ) -> Sequence[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceMap.html
 
@@ -71,18 +71,18 @@ def sequence_map(
         for value in inputs
     ]
     runs = False if length == 0 else None if length is None else known_le(1, length, scope)
-    mark = walker.mark()
-    with context.kept():
+    mark = walker.checkpoint()
+    with context.preserved():
         context.scope = scope if runs is True else scope.child()
         results, _ = walk_body(walker, body, given, at, frame)
     leave(walker, mark, runs, PathCondition(at.path, place, "body", None if length is None else -length))
     local = local_symbols(context, created)
-    elements = [escape(value, local, fresh_dim(context, DIFFERS)) for value in results]
+    elements = [project_out(value, local, fresh_dim(context, DIFFERS)) for value in results]
     return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
 
 
 def _one_by_one(
-    walker: Walker, body: GraphProto, inputs: Sequence[Value | None], at: Inside, frame: Frame
+    walker: Interpreter, body: GraphProto, inputs: Sequence[Value | None], at: Inside, frame: Environment
 ) -> list[list[SymbolicTensor]] | None:
     """By output, the results of the body for each member; None when the members are unknown or too many.
 
@@ -93,7 +93,7 @@ def _one_by_one(
     count = counts.pop()
     if counts or not 0 < count <= MAX_WALKS:
         return None
-    context, mark = walker.context, walker.mark()
+    context, mark = walker.context, walker.checkpoint()
     by_output: list[list[SymbolicTensor]] = [[] for _ in body.output]
     for number in range(count):
         given: list[Value] = []
@@ -102,10 +102,10 @@ def _one_by_one(
                 given.append(value.members[number])
             else:
                 given.append(value or SymbolicTensor())
-        with context.kept():
+        with context.preserved():
             results, _ = walk_body(walker, body, given, at, frame)
         for column, result in zip(by_output, results, strict=True):
             if isinstance(result, SymbolicTensor):
                 column.append(result)
-    walker.record.keep_since(mark, lambda entry: not isinstance(entry, (Diagnostic, Access)))
+    walker.trail.filter_since(mark, lambda entry: not isinstance(entry, (Diagnostic, Access)))
     return by_output if all(len(column) == count for column in by_output) else None

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnx import GraphProto, NodeProto
 
 from gather_infer.context import Context
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
 from gather_infer.model.paths import below_label
-from gather_infer.places import GraphPath, NodePath, Step
+from gather_infer.node_ids import GraphPath, NodePath, Step
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.walk import Walker
+    from gather_infer.inference.interpreter import Interpreter
 
 
 def body_of(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
@@ -47,13 +47,13 @@ def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
 
 
 def walk_body(
-    walker: Walker,
+    walker: Interpreter,
     body: GraphProto,
     given: Sequence[Value],
     at: Inside,
-    frame: Frame,
-    prepare: Callable[[Frame], None] | None = None,
-) -> tuple[list[Value], Frame]:
+    frame: Environment,
+    prepare: Callable[[Environment], None] | None = None,
+) -> tuple[list[Value], Environment]:
     """The facts of a subgraph's outputs for these arguments, and the environment of the subgraph.
 
     prepare   adds to the environment what is known of the inputs besides their facts, such as provenance
@@ -63,7 +63,7 @@ def walk_body(
     names = len(body.input) + len(body.output) + len(body.initializer) + len(body.value_info)
     walker.spend(at.path, body.node, names)
     values = dict(zip(inputs_of(body), given, strict=True))
-    inner = Frame(
+    inner = Environment(
         frame.opsets,
         path=at.path,
         label=at.label,
@@ -75,7 +75,7 @@ def walk_body(
     )
     if prepare is not None:
         prepare(inner)
-    return walker.walk_graph(body, inner), inner
+    return walker.interpret_graph(body, inner), inner
 
 
 def local_symbols(context: Context, created: int) -> set[str]:

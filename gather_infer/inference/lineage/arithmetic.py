@@ -6,12 +6,12 @@ import itertools
 from dataclasses import replace
 from typing import Final
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage.trace import End, Limit, Part, Quotient, Scaled, Trace
 from gather_infer.inference.lineage.visit import Visit, by_column, fitting, ranked
 from gather_infer.ops.vocabulary.bits import width_of
 from gather_infer.symbolic import Dim, Scope, known_le
-from gather_infer.tensor import INTEGER_RANGE, DType, Span
+from gather_infer.tensor import INTEGER_RANGE, DType, ValueRange
 
 MAX_STEPS: Final = 64
 """Steps of one origin; of an element with more only the bounds are tracked."""
@@ -32,11 +32,11 @@ def cast(visit: Visit) -> Trace | None:
         else:
             if part.wrap is not None or part.limits:
                 part = _bounded(part, part.span)
-            parts.append(replace(part, span=spans.type_span(target), exact=False, wraps=target))
+            parts.append(replace(part, span=value_ranges.type_range(target), exact=False, wraps=target))
     return Trace(tuple(parts), trace.axis)
 
 
-def _bounded(part: Part, span: Span) -> Part:
+def _bounded(part: Part, span: ValueRange) -> Part:
     """An origin of which only the bounds are left."""
     return Part(span, needs=part.needs)
 
@@ -46,17 +46,17 @@ def added(visit: Visit) -> Trace | None:
     negative = visit.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         number = visit.number(d)
-        if number is None or not spans.is_near(number):
+        if number is None or not value_ranges.cannot_wrap(number):
             continue
         offset = -number if negative else number
-        visit.frame.shifts[visit.node.output[0]] = (visit.node.input[x], offset)
+        visit.frame.offsets[visit.node.output[0]] = (visit.node.input[x], offset)
         trace = visit.trace(x)
         if trace is None:
             return None
         parts = tuple(_shifted(visit, p, offset) for p in trace.parts)
         return ranked(visit, Trace(parts, trace.axis), visit.tensor(x))
     visit.frame.sums[visit.node.output[0]] = (visit.node.op_type, visit.node.input[0], visit.node.input[1])
-    if negative and (number := visit.number(0)) is not None and spans.is_near(number):
+    if negative and (number := visit.number(0)) is not None and value_ranges.cannot_wrap(number):
         return _taken(visit, 1, Scaled(-1, number))
     return _beside(visit) or _of_ends(visit)
 
@@ -93,12 +93,12 @@ def _of_ends(visit: Visit) -> Trace | None:
     is_outer = all(1 in pair for pair in zip(reversed(shapes[0]), reversed(shapes[1]), strict=False))
     (x,), (y,) = both
     if x.exact and y.exact and is_outer:
-        combined = (spans.add if visit.node.op_type == "Add" else spans.sub)(x.span, y.span, visit.scope)
+        combined = (value_ranges.add if visit.node.op_type == "Add" else value_ranges.sub)(x.span, y.span, visit.scope)
         span = fitting(visit, combined)
         needs = None if x.needs is None or y.needs is None else (*x.needs, *y.needs)
         return Trace((Part(span, exact=span == combined and _is_closed(span), needs=needs),))
     for part, other, is_first in ((x, y, True), (y, x, False)):
-        is_told = _is_closed(other.span) and other.span != spans.type_span(visit.result.dtype)
+        is_told = _is_closed(other.span) and other.span != value_ranges.type_range(visit.result.dtype)
         if part.input and not other.input and is_told and not part.is_bounded_only:
             return _spread(visit, part, other, is_first=is_first, is_outer=is_outer and other.exact)
     return None
@@ -112,7 +112,7 @@ def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: 
     ends = []
     for number in (other.span.lo, other.span.hi):
         assert number is not None, "the caller checks that the range is closed"
-        if not spans.is_near(number):
+        if not value_ranges.cannot_wrap(number):
             return None
         if negative and not is_first:
             ends.append(_stepped(visit, part, Scaled(-1, number)))
@@ -120,7 +120,7 @@ def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: 
             ends.append(_shifted(visit, part, -number if negative else number))
     if negative and is_first:
         ends.reverse()
-    whole = fitting(visit, spans.hull(ends[0].span, ends[1].span, scope=visit.scope))
+    whole = fitting(visit, value_ranges.hull(ends[0].span, ends[1].span, scope=visit.scope))
     needs = None if part.needs is None or other.needs is None else (*part.needs, *other.needs)
     is_there = is_outer and part.end is None
     return Trace(
@@ -131,7 +131,7 @@ def _spread(visit: Visit, part: Part, other: Part, *, is_first: bool, is_outer: 
     )
 
 
-def _is_closed(span: Span) -> bool:
+def _is_closed(span: ValueRange) -> bool:
     return span.lo is not None and span.hi is not None
 
 
@@ -139,12 +139,12 @@ def scaled(visit: Visit) -> Trace | None:
     """Mul by a number k; or by a size k, for elements whose bounds are attained."""
     for x, k in ((0, 1), (1, 0)):
         number = visit.number(k)
-        if isinstance(number, int) and 0 < abs(number) <= spans.HUGE:
+        if isinstance(number, int) and 0 < abs(number) <= value_ranges.HUGE:
             return _taken(visit, x, Scaled(number, 0))
         parts = visit.parts(x)
         if number is None or known_le(0, number, visit.scope) is not True or len(parts) != 1 or not parts[0].exact:
             continue
-        product = spans.mul(parts[0].span, Span(number, number), visit.scope)
+        product = value_ranges.mul(parts[0].span, ValueRange(number, number), visit.scope)
         span = fitting(visit, product)
         return Trace((Part(span, exact=span == product and _is_closed(span), needs=parts[0].needs),))
     return None
@@ -185,10 +185,10 @@ def _taken(visit: Visit, index: int, step: Scaled | Quotient) -> Trace | None:
 def _stepped(visit: Visit, part: Part, step: Scaled | Quotient) -> Part:
     """One origin after one more step."""
     if isinstance(step, Quotient):
-        moved = spans.trunc_div(part.span, Span(step.divisor, step.divisor), visit.scope)
+        moved = value_ranges.trunc_div(part.span, ValueRange(step.divisor, step.divisor), visit.scope)
     else:
-        moved = spans.mul(part.span, Span(step.factor, step.factor), visit.scope)
-        moved = spans.add(moved, Span(step.offset, step.offset), visit.scope)
+        moved = value_ranges.mul(part.span, ValueRange(step.factor, step.factor), visit.scope)
+        moved = value_ranges.add(moved, ValueRange(step.offset, step.offset), visit.scope)
     span = fitting(visit, moved)
     is_closed = span == moved and _is_closed(span)
     if part.is_bounded_only or (part.input and part.source is DType.UINT64) or len(part.steps) >= MAX_STEPS:
@@ -212,7 +212,7 @@ def _numbers(part: Part, scope: Scope) -> tuple[int, int] | None:
     return None if given is None else (given[0] if least is None else least, given[1] if most is None else most)
 
 
-def _held(span: Span, visit: Visit) -> tuple[int, int]:
+def _held(span: ValueRange, visit: Visit) -> tuple[int, int]:
     """Numeric bounds of the elements of the result, from a value range and the element type."""
     assert visit.result.dtype is not None, "only tensors of a known type are tracked"
     least, most = INTEGER_RANGE[visit.result.dtype]
@@ -224,9 +224,9 @@ def _held(span: Span, visit: Visit) -> tuple[int, int]:
 def _shifted(visit: Visit, part: Part, offset: Dim) -> Part:
     """One origin plus an offset."""
     dtype = visit.result.dtype
-    moved = spans.add(part.span, Span(offset, offset), visit.scope)
+    moved = value_ranges.add(part.span, ValueRange(offset, offset), visit.scope)
     span, whole = fitting(visit, moved), part.offset + offset
-    if part.wrap is not None or part.wraps not in (None, dtype) or not spans.is_near(whole):
+    if part.wrap is not None or part.wraps not in (None, dtype) or not value_ranges.cannot_wrap(whole):
         return _bounded(part, span)
     is_closed = span == moved and span.lo is not None and span.hi is not None
     return replace(
@@ -265,8 +265,8 @@ def limited(visit: Visit) -> Trace | None:
     for part in trace.parts:
         span = part.span
         for limit in limits:
-            nearer = spans.least if limit.is_upper else spans.most
-            span = nearer(span, Span(limit.end, limit.end), visit.scope)
+            nearer = value_ranges.min_of if limit.is_upper else value_ranges.max_of
+            span = nearer(span, ValueRange(limit.end, limit.end), visit.scope)
         is_long = len(part.limits) + len(limits) > MAX_STEPS
         # A clamp after an overflow or an offset of negative elements is not invertible.
         if part.wrap is not None or part.wraps is not None or is_long:
@@ -279,7 +279,7 @@ def limited(visit: Visit) -> Trace | None:
     return ranked(visit, Trace(tuple(parts), trace.axis), source)
 
 
-def _is_within(span: Span, limit: Limit, scope: Scope) -> bool:
+def _is_within(span: ValueRange, limit: Limit, scope: Scope) -> bool:
     """Whether the whole value range is inside a clamp."""
     if limit.is_upper:
         return span.hi is not None and known_le(span.hi, limit.end, scope) is True

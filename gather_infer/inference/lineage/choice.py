@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage import growth
 from gather_infer.inference.lineage.trace import Part, Test, Trace
 from gather_infer.inference.lineage.visit import Visit, fitting, ranked, sharpen
-from gather_infer.tensor import Span, SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, ValueRange
 
 _COMPARING: Final = {
     # comparison of a tensor x with a number d, as a negated or plain x < d + more: (more, is negated)
@@ -43,7 +43,7 @@ MAX_TESTED: Final = 4
 
 def noted(visit: Visit) -> None:
     """Record the bounds that a bool implies for its operands."""
-    node, tests = visit.node, visit.frame.tests
+    node, tests = visit.node, visit.frame.element_predicates
     found: dict[str, Test] = {}
     if node.op_type == "Not":
         found = {base: test.negated for base, test in tests.get(node.input[0], {}).items()}
@@ -55,9 +55,9 @@ def noted(visit: Visit) -> None:
             if number is not None and dtype is not None and dtype.is_integer:
                 more, negated = _COMPARING[op_type]
                 limit = number + more
-                test = Test(Span(None, limit - 1), Span(limit, None))
+                test = Test(ValueRange(None, limit - 1), ValueRange(limit, None))
                 if op_type == "Equal":
-                    test = Test(Span(number, number), spans.ANY)
+                    test = Test(ValueRange(number, number), value_ranges.ANY)
                 found = {node.input[x]: test.negated if negated else test}
                 break
     if found and len(found) <= MAX_TESTED:
@@ -67,13 +67,13 @@ def noted(visit: Visit) -> None:
 def _joined(visit: Visit, a: Mapping[str, Test], b: Mapping[str, Test]) -> dict[str, Test]:
     """The conjunction of two predicates; Or is the negated conjunction of the negated ones (De Morgan)."""
     is_or = visit.node.op_type == "Or"
-    nothing = Test(spans.ANY, spans.ANY)
+    nothing = Test(value_ranges.ANY, value_ranges.ANY)
     found: dict[str, Test] = {}
     for base in a.keys() | b.keys():
         one, other = a.get(base, nothing), b.get(base, nothing)
         one, other = (one.negated, other.negated) if is_or else (one, other)
-        yes = spans.both(one.yes, other.yes, visit.scope)
-        test = Test(yes, spans.hull(one.no, other.no, scope=visit.scope))
+        yes = value_ranges.meet(one.yes, other.yes, visit.scope)
+        test = Test(yes, value_ranges.hull(one.no, other.no, scope=visit.scope))
         found[base] = test.negated if is_or else test
     return found
 
@@ -83,24 +83,24 @@ def chosen(visit: Visit) -> Trace | None:
     used for.
     """
     node, frame, scope = visit.node, visit.frame, visit.scope
-    tests = frame.tests.get(node.input[0], {})
-    always = visit.tensor(0).span
-    branches = {Span(0, 0): (2,), Span(1, 1): (1,)}.get(always or spans.ANY, (1, 2))
-    used: dict[int, Span] = {}
+    tests = frame.element_predicates.get(node.input[0], {})
+    always = visit.tensor(0).value_range
+    branches = {ValueRange(0, 0): (2,), ValueRange(1, 1): (1,)}.get(always or value_ranges.ANY, (1, 2))
+    used: dict[int, ValueRange] = {}
     whole: set[int] = set()
     for base, test in tests.items():
         value = frame.find(base)
         assert isinstance(value, SymbolicTensor), "predicates bound tensors"
-        span = spans.span_of(value, scope)
+        span = value_ranges.range_of(value, scope)
         for branch, given in ((1, test.yes), (2, test.no)):
             if branch not in branches:
                 continue
-            half = spans.both(span, given, scope)
+            half = value_ranges.meet(span, given, scope)
             narrow = _half(visit, branch, base, half)
-            used[branch] = spans.both(used[branch], narrow, scope) if branch in used else narrow
+            used[branch] = value_ranges.meet(used[branch], narrow, scope) if branch in used else narrow
             whole |= {branch} if _fits(visit, branch, base, half) else set()
     if used:
-        sharpen(node.output[0], fitting(visit, spans.hull(*used.values(), scope=scope)), frame)
+        sharpen(node.output[0], fitting(visit, value_ranges.hull(*used.values(), scope=scope)), frame)
         wrapped = _wrapped(visit, tests)
         if wrapped is not None:
             return wrapped
@@ -109,68 +109,70 @@ def chosen(visit: Visit) -> Trace | None:
         own = visit.parts(branch)
         for part in own:
             narrow = used.get(branch, part.span)
-            narrow = narrow if len(own) == 1 else spans.both(part.span, narrow, scope)
+            narrow = narrow if len(own) == 1 else value_ranges.meet(part.span, narrow, scope)
             wraps = None if branch in whole else part.wraps
             parts.append(replace(part.dropped, span=narrow, needs=None, exact=part.exact, wraps=wraps))
     return Trace(tuple(parts))
 
 
-def _fits(visit: Visit, branch: int, base: str, half: Span) -> bool:
+def _fits(visit: Visit, branch: int, base: str, half: ValueRange) -> bool:
     """Whether a branch is `base` plus an offset that cannot overflow where `base` is in `domain`."""
-    offset, trace = visit.shift(visit.node.input[branch], base), visit.frame.trace(base)
+    offset, trace = visit.shift(visit.node.input[branch], base), visit.frame.provenance_of(base)
     if offset is None or trace is None or any(part.wraps is not None for part in trace.parts):
         return False
-    moved = spans.add(half, Span(offset, offset), visit.scope)
+    moved = value_ranges.add(half, ValueRange(offset, offset), visit.scope)
     return fitting(visit, moved) == moved
 
 
-def _half(visit: Visit, branch: int, base: str, half: Span) -> Span:
+def _half(visit: Visit, branch: int, base: str, half: ValueRange) -> ValueRange:
     """The value range of a branch where `base` is in `domain`."""
-    name, known = visit.node.input[branch], spans.span_of(visit.tensor(branch), visit.scope)
+    name, known = visit.node.input[branch], value_ranges.range_of(visit.tensor(branch), visit.scope)
     if name == base:
         return half
     offset = visit.shift(name, base)
     if offset is not None:
-        moved = spans.add(half, Span(offset, offset), visit.scope)
+        moved = value_ranges.add(half, ValueRange(offset, offset), visit.scope)
         return moved if fitting(visit, moved) == moved else known
     total = _total(visit, name, base, half)
     if total is not None:
         return total
-    function, value = visit.frame.growth.get(name), visit.frame.find(base)
+    function, value = visit.frame.monotonicity.get(name), visit.frame.find(base)
     if function is None or function.base != base:
         return known
     assert isinstance(value, SymbolicTensor) and value.dtype is not None, "monotone functions have an integer base"
     grown = growth.grown(function, half, value.dtype, visit.scope)
-    return Span(spans.most(grown, known, visit.scope).lo, spans.least(grown, known, visit.scope).hi)
+    return ValueRange(
+        value_ranges.max_of(grown, known, visit.scope).lo, value_ranges.min_of(grown, known, visit.scope).hi
+    )
 
 
-def _total(visit: Visit, name: str, base: str, half: Span) -> Span | None:
+def _total(visit: Visit, name: str, base: str, half: ValueRange) -> ValueRange | None:
     """The value range of `base` plus or minus another tensor where `base` is in `domain`; None if it is open."""
     op_type, *operands = visit.frame.sums.get(name, ("",))
     if base not in operands:
         return None
-    given: list[Span] = []
+    given: list[ValueRange] = []
     for operand in operands:
         value = visit.frame.find(operand)
-        known = spans.span_of(value, visit.scope) if isinstance(value, SymbolicTensor) else spans.ANY
+        known = value_ranges.range_of(value, visit.scope) if isinstance(value, SymbolicTensor) else value_ranges.ANY
         given.append(half if operand == base else known)
-    found = (spans.add if op_type == "Add" else spans.sub)(given[0], given[1], visit.scope)
+    found = (value_ranges.add if op_type == "Add" else value_ranges.sub)(given[0], given[1], visit.scope)
     return None if found.lo is None or found.hi is None or fitting(visit, found) != found else found
 
 
 def _wrapped(visit: Visit, tests: Mapping[str, Test]) -> Trace | None:
     """The provenance of `Where(x < 0, x + n, x)` for an unmodified input x."""
-    below_zero, others = Span(None, -1), Span(0, None)
+    below_zero, others = ValueRange(None, -1), ValueRange(0, None)
     for base, test in tests.items():
         for below, above, told in ((1, 2, test), (2, 1, test.negated)):
             if told != Test(below_zero, others) or visit.node.input[above] != base:
                 continue
-            offset, trace = visit.shift(visit.node.input[below], base), visit.frame.trace(base)
+            offset, trace = visit.shift(visit.node.input[below], base), visit.frame.provenance_of(base)
             if offset is None or trace is None or any(not part.input or part.is_changed for part in trace.parts):
                 continue
             result = visit.frame.values[visit.node.output[0]]
             assert isinstance(result, SymbolicTensor), "only tensors are tracked"
-            span = spans.span_of(result, visit.scope)
+            span = value_ranges.range_of(result, visit.scope)
             wrapped = Trace(tuple(replace(part, wrap=offset, span=span) for part in trace.parts), trace.axis)
             return ranked(visit, wrapped, visit.tensor(above))
     return None

@@ -14,7 +14,7 @@ from onnx import NodeProto
 from gather_infer.tensor import DType, SymbolicTensor, Value, make_values
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 STEPS: Final = frozenset({"Cast", "NonZero", "ReduceSum"})
 """Operators of ai.onnx that preserve or reveal a cardinality, besides those that permute elements."""
@@ -26,7 +26,7 @@ def follow_count(
     permuted: int | None,
     inputs: Sequence[Value | None],
     result: SymbolicTensor,
-    frame: Frame,
+    frame: Environment,
 ) -> None:
     """Record which tensors hold the elements of some bools, and give a full sum the known cardinality.
 
@@ -38,15 +38,15 @@ def follow_count(
     if not isinstance(source, SymbolicTensor) or not source.shape:
         return
     name, out = node.input[at], node.output[0]
-    bools = name if source.dtype is DType.BOOL else frame.bools.get(name)
+    bools = name if source.dtype is DType.BOOL else frame.bool_sources.get(name)
     if bools is None:
         return
-    bools = frame.bools.get(bools, bools)
+    bools = frame.bool_sources.get(bools, bools)
     if permuted is not None or (own == "Cast" and result.dtype is DType.INT64):
-        frame.bools[out] = bools
+        frame.bool_sources[out] = bools
     elif own == "NonZero" and result.shape is not None:
-        frame.counts.setdefault(bools, result.shape[1])
+        frame.true_counts.setdefault(bools, result.shape[1])
     elif own == "ReduceSum" and result.shape in ((), (1,)) and result.values is None:  # one element: a sum of all
-        count = frame.counts.get(bools)
+        count = frame.true_counts.get(bools)
         if count is not None:
             frame.values[out] = result.with_(values=make_values([count], result.shape))

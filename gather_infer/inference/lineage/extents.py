@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.context import Context
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 MAX_ELEMENTS: Final = 8
 """Elements of a shape whose scalars are recorded."""
@@ -28,24 +28,29 @@ STEPS: Final = frozenset({"Cast", "Concat", "ConstantOfShape", "Identity", "Resh
 """Operators of ai.onnx that put a scalar into a shape, or make a tensor from one."""
 
 
-def note_extent(name: str, start: Dim, size: Dim, frame: Frame) -> Dim:
+def note_extent(name: str, start: Dim, size: Dim, frame: Environment) -> Dim:
     """The extent from `start` up to a scalar: the recorded one if there is one, else `size`, which is recorded."""
-    same = frame.scalars_of(name)
+    same = frame.shape_scalars_of(name)
     name = name if same is None else same[0] or name
     known = frame.extent(name, start)
     if known is not None or not isinstance(size, Expr) or not size.is_symbol:
         return size if known is None or isinstance(size, int) else known
     frame.extents[name, start] = size
-    trace = frame.trace(name)
+    trace = frame.provenance_of(name)
     part = trace.parts[0] if trace is not None and len(trace.parts) == 1 else None
-    if part is not None and part.input and part.wrap is None and spans.is_near(part.offset - start):
+    if part is not None and part.input and part.wrap is None and value_ranges.cannot_wrap(part.offset - start):
         limits = tuple(replace(limit, end=limit.end - start) for limit in part.limits)
-        frame.meanings[size.name] = replace(part, offset=part.offset - start, limits=limits)
+        frame.symbol_origins[size.name] = replace(part, offset=part.offset - start, limits=limits)
     return size
 
 
 def follow_scalar(
-    node: NodeProto, own: str, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, context: Context
+    node: NodeProto,
+    own: str,
+    inputs: Sequence[Value | None],
+    result: SymbolicTensor,
+    frame: Environment,
+    context: Context,
 ) -> None:
     """Record which scalars the elements of a shape are, and give dims of ConstantOfShape the symbols of their scalars.
 
@@ -64,9 +69,9 @@ def follow_scalar(
         count = None if not isinstance(value, SymbolicTensor) else 1 if value.shape == () else _length(value)
         if not isinstance(value, SymbolicTensor) or value.dtype is not DType.INT64 or count is None:
             return
-        known = frame.scalars_of(name)
+        known = frame.shape_scalars_of(name)
         scalars += known if known is not None else (name,) if count == 1 else ("",) * count
-    frame.scalars[out] = tuple(scalars)
+    frame.shape_scalars[out] = tuple(scalars)
 
 
 _SMALL: Final = frozenset({(), *((count,) for count in range(1, MAX_ELEMENTS + 1))})
@@ -77,9 +82,9 @@ def _length(value: SymbolicTensor) -> int | None:
     return length if isinstance(length, int) else None
 
 
-def _with_known_dims(node: NodeProto, result: SymbolicTensor, frame: Frame, context: Context) -> SymbolicTensor:
+def _with_known_dims(node: NodeProto, result: SymbolicTensor, frame: Environment, context: Context) -> SymbolicTensor:
     """The tensor with recorded symbols for its dims. They are valid sizes: the node fails where one is negative."""
-    scalars = frame.scalars_of(node.input[0])
+    scalars = frame.shape_scalars_of(node.input[0])
     if scalars is None or result.shape is None or len(scalars) != len(result.shape):
         return result
     dims = list(result.shape)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.context import Context
 from gather_infer.symbolic import Dim, Expr, Scope, floordiv
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 Kind: TypeAlias = type[np.float32] | type[np.float64]
 FLOAT_TYPES: Final[dict[DType, Kind]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
@@ -40,13 +40,13 @@ class Quotient:
     upper_bound   the largest integer that the float type must represent exactly
     """
 
-    span: Span
+    span: ValueRange
     den: int
     most: Dim
 
-    def truncated(self, scope: Scope) -> Span:
+    def truncated(self, scope: Scope) -> ValueRange:
         """Bounds of the quotients rounded toward zero."""
-        return spans.trunc_div(self.span, Span(self.den, self.den), scope)
+        return value_ranges.trunc_div(self.span, ValueRange(self.den, self.den), scope)
 
 
 Ends: TypeAlias = tuple[float, float]
@@ -60,7 +60,7 @@ def follow_float(
     moved: int | None,
     inputs: Sequence[Value | None],
     result: SymbolicTensor,
-    frame: Frame,
+    frame: Environment,
     scope: Scope,
 ) -> None:
     """Record the bounds of the floats in a node's output.
@@ -75,10 +75,10 @@ def follow_float(
         return
     found: Floats | None
     if own == "Cast" and source.dtype.is_integer:
-        span = spans.span_of(source, scope)
+        span = value_ranges.range_of(source, scope)
         found = _integers(span, scope) or _quotient(span, scope)
     else:
-        found = frame.floats.get(node.input[at]) if frame.floats else None
+        found = frame.float_ranges.get(node.input[at]) if frame.float_ranges else None
         if found is None or source.dtype is not result.dtype:
             return
         factor = positive(inputs[1]) if own in ("Div", "Mul") else None
@@ -87,7 +87,7 @@ def follow_float(
         elif moved is None and not isinstance(found, Quotient):
             found = _next_numbers(own, found, factor, kind)
     if found is not None:
-        frame.floats[node.output[0]] = found
+        frame.float_ranges[node.output[0]] = found
 
 
 def _next_numbers(op_type: str, ends: Ends, factor: float | None, kind: Kind) -> Ends | None:
@@ -109,7 +109,9 @@ def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope
     if op_type == "Floor":
         lo, hi = quotient.span.lo, quotient.span.hi
         assert lo is not None and hi is not None, "a quotient is tracked where both bounds are known"
-        return Quotient(Span(floordiv(lo, quotient.den, scope), floordiv(hi, quotient.den, scope)), 1, quotient.most)
+        return Quotient(
+            ValueRange(floordiv(lo, quotient.den, scope), floordiv(hi, quotient.den, scope)), 1, quotient.most
+        )
     if op_type == "Div":
         if quotient.den != 1 or factor is None or not factor.is_integer() or factor > _EXACT:
             return None
@@ -117,7 +119,7 @@ def _next_quotient(op_type: str, quotient: Quotient, factor: float | None, scope
     return None
 
 
-def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> Span | None:
+def truncated(found: Floats, source: DType | None, target: DType, context: Context) -> ValueRange | None:
     """The value range of floats of type `source_dtype` cast to the integers of `target_dtype`; None when it is unknown.
 
     Both types must represent a symbolic bound, which is assumed and listed.
@@ -133,10 +135,10 @@ def truncated(found: Floats, source: DType | None, target: DType, context: Conte
         return found.truncated(context.scope)
     least, greatest = math.trunc(found[0]), math.trunc(found[1])
     low, high = INTEGER_RANGE[target]
-    return Span(least, greatest) if low <= least and greatest <= high else None
+    return ValueRange(least, greatest) if low <= least and greatest <= high else None
 
 
-def _integers(span: Span, scope: Scope) -> Ends | None:
+def _integers(span: ValueRange, scope: Scope) -> Ends | None:
     """Numeric bounds that float32 represents exactly."""
     if span.lo is None or span.hi is None:
         return None
@@ -146,10 +148,10 @@ def _integers(span: Span, scope: Scope) -> Ends | None:
     return float(lo), float(hi)
 
 
-def _quotient(span: Span, scope: Scope) -> Quotient | None:
+def _quotient(span: ValueRange, scope: Scope) -> Quotient | None:
     """A quotient with denominator 1, for a range with a symbolic upper bound."""
     is_small = isinstance(span.lo, int) and span.lo >= -_EXACT
-    if not isinstance(span.hi, Expr) or not (is_small or spans.is_never_negative(span, scope)):
+    if not isinstance(span.hi, Expr) or not (is_small or value_ranges.is_non_negative(span, scope)):
         return None
     return Quotient(span, 1, span.hi)
 

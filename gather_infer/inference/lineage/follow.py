@@ -18,7 +18,7 @@ from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def follow(
     lineage: Lineage,
     inputs: Sequence[Value | None],
     outputs: Sequence[str],
-    frame: Frame,
+    frame: Environment,
     context: Context,
-    load: Callable[[str, Frame], np.ndarray[Any, Any] | None],
+    load: Callable[[str, Environment], np.ndarray[Any, Any] | None],
 ) -> None:
     """Record in `environment` the provenance and the relations of a node's outputs, where they are known."""
     scope = context.scope
@@ -82,7 +82,7 @@ def follow(
         if own in choice.TESTING:
             choice.noted(Visit(node, inputs, frame, scope, result, load))
         return
-    if own == "Cast" and (found_floats := frame.floats.get(node.input[0])) is not None:
+    if own == "Cast" and (found_floats := frame.float_ranges.get(node.input[0])) is not None:
         source = inputs[0]
         assert isinstance(source, SymbolicTensor), "float ranges are those of tensors"
         span = floats.truncated(found_floats, source.dtype, result.dtype, context)
@@ -105,7 +105,7 @@ def follow(
         found = movement.some(visit.trace(moves)) if permuted is None else movement.moved(visit, moves)
     if found is None or len(found.parts) > (MAX_PARTS if found.axis is None else MAX_COLUMNS):
         return
-    frame.traces[outputs[0]] = found
+    frame.provenance[outputs[0]] = found
     if len(found.parts) == 1:
         sharpen(outputs[0], found.parts[0].span, frame)
 

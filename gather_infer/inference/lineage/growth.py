@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage.floats import FLOAT_TYPES, number_of, positive
 from gather_infer.symbolic import Scope
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 STEPS: Final = frozenset({"Cast", "Mul", "Div", "Log", "Add", "Min", "Max", "Identity"})
 MAX_STEPS: Final = 16
@@ -51,11 +51,11 @@ class Growth:
 
 
 def follow_growth(
-    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Frame, scope: Scope
+    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, frame: Environment, scope: Scope
 ) -> None:
     """Record of which tensor a node's output is a non-decreasing function."""
     for at, source in enumerate(inputs[:2]):
-        before = frame.growth.get(node.input[at])
+        before = frame.monotonicity.get(node.input[at])
         if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
             continue
         if before is None and source.dtype not in INTEGER_RANGE:
@@ -65,7 +65,7 @@ def follow_growth(
             continue
         found = Growth(node.input[at], (step,)) if before is None else Growth(before.base, (*before.steps, step))
         if len(found.steps) <= MAX_STEPS:
-            frame.growth[node.output[0]] = found
+            frame.monotonicity[node.output[0]] = found
         return
 
 
@@ -91,13 +91,13 @@ def _step(
         factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
         return None if factor is None else Operation(op_type, dtype, factor)
     if op_type in ("Add", "Min", "Max") and dtype in _LARGEST and isinstance(other, SymbolicTensor):
-        span = spans.span_of(other, scope)
+        span = value_ranges.range_of(other, scope)
         if isinstance(span.lo, int) and span.lo == span.hi and abs(span.lo) < _LARGEST[dtype]:
             return Operation(op_type, dtype, span.lo)
     return None
 
 
-def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
+def grown(growth: Growth, half: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
     """Integer bounds of the function where its base, a `dtype`, is in `domain`; open when they are unknown."""
     least, most = INTEGER_RANGE[dtype]
     lo = None if half.lo is None else scope.bounds(half.lo).lo
@@ -106,8 +106,8 @@ def grown(growth: Growth, half: Span, dtype: DType, scope: Scope) -> Span:
     for step in growth.steps:
         ends = None if ends is None else _ends(step, *ends)
     if ends is None or ends[0] > ends[1] or growth.steps[-1].dtype not in _LARGEST:
-        return Span()
-    return Span(int(ends[0]), int(ends[1]))
+        return ValueRange()
+    return ValueRange(int(ends[0]), int(ends[1]))
 
 
 def _ends(step: Operation, lo: float, hi: float) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage.positions import progression
 from gather_infer.inference.lineage.trace import Part, Trace
 from gather_infer.inference.lineage.visit import MAX_COLUMNS, MAX_PARTS, Visit, astray, by_column, is_point, sharpen
@@ -16,7 +16,7 @@ from gather_infer.symbolic import Scope, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 
 MEMBERS: Final = -1
@@ -155,12 +155,12 @@ def split(visit: Visit, outputs: Sequence[str]) -> None:
             found = Trace(trace.parts[at : at + length], trace.axis)
             at += length
         if name and found is not None and found.parts:
-            visit.frame.traces[name] = found
+            visit.frame.provenance[name] = found
             if len(found.parts) == 1:
                 sharpen(name, found.parts[0].span, visit.frame)
 
 
-def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Frame, scope: Scope) -> None:
+def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Environment, scope: Scope) -> None:
     """Record the provenance of a sequence's members: one origin for each member that is a single column."""
     source = inputs[0]
     if not isinstance(source, SymbolicTensor):
@@ -173,7 +173,7 @@ def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], frame: Fr
     found = trace if trace is not None and trace.axis is not None and trace.axis == axis and is_by_row else None
     found = found or some(visit.trace(0))
     if found is not None:
-        frame.traces[node.output[0]] = found if found.axis is None else Trace(found.parts, MEMBERS)
+        frame.provenance[node.output[0]] = found if found.axis is None else Trace(found.parts, MEMBERS)
 
 
 def member(visit: Visit) -> Trace | None:
@@ -216,6 +216,6 @@ def concat(visit: Visit) -> Trace | None:
 def _merged(parts: tuple[Part, ...], scope: Scope) -> Part:
     """One origin with the bounds of several."""
     return Part(
-        spans.hull(*(part.span for part in parts), scope=scope),
+        value_ranges.hull(*(part.span for part in parts), scope=scope),
         needs=() if any(part.is_certain for part in parts) else None,
     )

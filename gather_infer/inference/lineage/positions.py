@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage.extents import note_extent
 from gather_infer.inference.lineage.trace import End, Part, Trace
 from gather_infer.inference.lineage.visit import MAX_PARTS, Visit
 from gather_infer.symbolic import Dim, Expr, known_eq, known_le, product
-from gather_infer.tensor import Span
+from gather_infer.tensor import ValueRange
 
 
 def progression(visit: Visit) -> Trace | None:
@@ -27,12 +27,12 @@ def progression(visit: Visit) -> Trace | None:
     rows = np.moveaxis(numbers, axis, -1).reshape(-1, numbers.shape[axis])
     first, step = int(rows[0, 0]), int(rows[0, 1]) - int(rows[0, 0]) if rows.shape[1] > 1 else 0
     if (
-        abs(first) + abs(step) * rows.shape[1] > spans.HUGE
+        abs(first) + abs(step) * rows.shape[1] > value_ranges.HUGE
         or not (rows == first + step * np.arange(rows.shape[1])).all()
     ):
         return None
     ends = (first + step * start, first + step * (start + shape[axis] - 1))
-    return Trace((Part(Span(*(ends if step >= 0 else ends[::-1])), exact=True),))
+    return Trace((Part(ValueRange(*(ends if step >= 0 else ends[::-1])), exact=True),))
 
 
 def integers(visit: Visit) -> Trace | None:
@@ -40,14 +40,14 @@ def integers(visit: Visit) -> Trace | None:
     start, limit, delta = (visit.number(i) for i in range(3))
     shape = visit.result.shape
     if start is not None and limit is not None and delta in (1, -1):
-        return Trace((Part(Span(start, limit - 1) if delta == 1 else Span(limit + 1, start), exact=True),))
+        return Trace((Part(ValueRange(start, limit - 1) if delta == 1 else ValueRange(limit + 1, start), exact=True),))
     if start is not None and delta == 1 and shape:
         size = note_extent(visit.node.input[1], start, shape[0], visit.frame)
         visit.frame.values[visit.node.output[0]] = visit.result.with_(shape=(size,))
-        is_counted = isinstance(size, Expr) and size.is_symbol and size.name in visit.frame.all_meanings()
-        if not is_counted and visit.result.span is not None and visit.result.span.hi is not None:
+        is_counted = isinstance(size, Expr) and size.is_symbol and size.name in visit.frame.all_symbol_origins()
+        if not is_counted and visit.result.value_range is not None and visit.result.value_range.hi is not None:
             return None  # the bounds from data are tighter than a symbol that replaces them
-        return Trace((Part(Span(start, start + size - 1), exact=True),))
+        return Trace((Part(ValueRange(start, start + size - 1), exact=True),))
     if delta is None or known_le(1, delta, visit.scope) is not True:
         return None
     return _between(visit, is_dense=delta == 1)
@@ -64,7 +64,7 @@ def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
     (first,), (last,) = ends
     if any(part.wrap is not None or part.end is not None for part in (first, last)):
         return None
-    span, shape = spans.span_of(visit.result, visit.scope), visit.result.shape
+    span, shape = value_ranges.range_of(visit.result, visit.scope), visit.result.shape
     count = _distance(first, last)
     if count is not None and shape:  # where limit overflows its type, the range is empty
         visit.scope.require(count - shape[0])
@@ -76,7 +76,7 @@ def _between(visit: Visit, *, is_dense: bool) -> Trace | None:
     )
     for part, offset, end in ways:
         limits = tuple(replace(limit, end=limit.end + offset) for limit in part.limits)
-        own = spans.both(spans.add(part.span, Span(offset, offset), visit.scope), span, visit.scope)
+        own = value_ranges.meet(value_ranges.add(part.span, ValueRange(offset, offset), visit.scope), span, visit.scope)
         moved = replace(part, span=own, offset=part.offset + offset, limits=limits, direct=False, exact=False)
         parts.append(replace(moved, end=end, needs=()))
     return Trace(tuple(parts))
@@ -95,7 +95,7 @@ def non_zero(visit: Visit) -> Trace | None:
         return None
     found = visit.result.shape
     is_all = found is not None and known_eq(found[1], product(shape), visit.scope) is True
-    return Trace(tuple(Part(Span(0, size - 1), exact=is_all) for size in shape), axis=0)
+    return Trace(tuple(Part(ValueRange(0, size - 1), exact=is_all) for size in shape), axis=0)
 
 
 def boxes(visit: Visit) -> Trace | None:
@@ -103,4 +103,4 @@ def boxes(visit: Visit) -> Trace | None:
     shape = visit.tensor(1).shape
     if shape is None or len(shape) != 3:
         return None
-    return Trace(tuple(Part(Span(0, size - 1)) for size in shape), axis=1)
+    return Trace(tuple(Part(ValueRange(0, size - 1)) for size in shape), axis=1)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.symbolic import Dim, Expr, Scope, substitute
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, ValueRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Part:
     slice_symbol     the symbol of the iterations that together visit all the elements, a slice each; or empty
     """
 
-    span: Span
+    span: ValueRange
     input: str = ""
     source: DType | None = None
     offset: Dim = 0
@@ -134,7 +134,7 @@ class Part:
         """
         return self.wrap is not None or (self.wraps is not None and bool(self.limits))
 
-    def stepped(self, step: Step, span: Span, held: tuple[int, int] | None) -> Part:
+    def stepped(self, step: Step, span: ValueRange, held: tuple[int, int] | None) -> Part:
         """The origin after one more step, which leaves its elements in `value_range` and x within `step_bounds`."""
         assert not self.is_bounded_only, "the caller checks this"
         steps: tuple[Step, ...] = self.steps
@@ -158,7 +158,7 @@ class Part:
         def put(dim: Dim) -> Dim:
             return substitute(dim, values)
 
-        span = Span(*(None if end is None else put(end) for end in (self.span.lo, self.span.hi)))
+        span = ValueRange(*(None if end is None else put(end) for end in (self.span.lo, self.span.hi)))
         return replace(
             self,
             span=span,
@@ -215,8 +215,8 @@ class Trace:
 class Test:
     """Branch predicate on elements: a bool that bounds another tensor's elements where it is true, and where false."""
 
-    yes: Span
-    no: Span
+    yes: ValueRange
+    no: ValueRange
 
     @property
     def negated(self) -> Test:
@@ -234,9 +234,9 @@ def part_of(tensor: SymbolicTensor, scope: Scope) -> Part:
     """The origin that the facts of a tensor give for all its elements."""
     values = tensor.values
     is_known = tensor.dtype is not None and tensor.dtype.is_integer and values is not None and None not in values.flat
-    return Part(spans.span_of(tensor, scope), exact=is_known)
+    return Part(value_ranges.range_of(tensor, scope), exact=is_known)
 
 
 def of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Trace:
     """The provenance of a graph input."""
-    return Trace((Part(spans.span_of(tensor, scope), name, tensor.dtype, direct=True),))
+    return Trace((Part(value_ranges.range_of(tensor, scope), name, tensor.dtype, direct=True),))

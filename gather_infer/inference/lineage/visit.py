@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.inference.lineage.trace import Part, Trace, one_element, part_of
 from gather_infer.symbolic import Dim, Scope, known_le, product
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor, Value
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 if TYPE_CHECKING:
-    from gather_infer.inference.frame import Frame
+    from gather_infer.inference.environment import Environment
 
 TABLE_LIMIT: Final = 65536
 """Constants with more elements are not read."""
@@ -33,10 +33,10 @@ class Visit:
 
     node: NodeProto
     inputs: Sequence[Value | None]
-    frame: Frame
+    frame: Environment
     scope: Scope
     result: SymbolicTensor
-    load: Callable[[str, Frame], np.ndarray[Any, Any] | None]
+    load: Callable[[str, Environment], np.ndarray[Any, Any] | None]
 
     def tensor(self, index: int) -> SymbolicTensor:
         value = self.inputs[index] if index < len(self.inputs) else None
@@ -44,7 +44,7 @@ class Visit:
 
     def trace(self, index: int) -> Trace | None:
         """The provenance of an input; None when it is not tracked."""
-        return self.frame.trace(self.node.input[index]) if index < len(self.node.input) else None
+        return self.frame.provenance_of(self.node.input[index]) if index < len(self.node.input) else None
 
     def parts(self, index: int) -> tuple[Part, ...]:
         """The origins of an input, or the one that its facts give."""
@@ -65,7 +65,7 @@ class Visit:
 
     def shift(self, name: str, base: str) -> Dim | None:
         """The number d where the tensor `name` is `base` + d elementwise; None when it is not."""
-        shifted = self.frame.shifts.get(name)
+        shifted = self.frame.offsets.get(name)
         return None if shifted is None or shifted[0] != base else shifted[1]
 
     def row(self, index: int) -> list[int] | None:
@@ -77,7 +77,7 @@ class Visit:
             return None
         numbers = values if values is not None else self.numbers(index)
         elements = [] if numbers is None else numbers.reshape(-1).tolist()
-        is_known = all(isinstance(e, int) and -spans.HUGE <= e <= spans.HUGE for e in elements)
+        is_known = all(isinstance(e, int) and -value_ranges.HUGE <= e <= value_ranges.HUGE for e in elements)
         return elements if elements and is_known else None
 
     def attribute(self, name: str, default: int) -> int:
@@ -89,30 +89,30 @@ class Visit:
         return axis if axis >= 0 else None if rank is None else axis + rank
 
 
-def sharpen(name: str, span: Span, frame: Frame) -> None:
+def sharpen(name: str, span: ValueRange, frame: Environment) -> None:
     """Meet the value range of a tensor with another one, where its own bound is open or that of a larger tensor.
 
     A bound that equals the limit of the element type carries no information.
     """
     value = frame.values[name]
     assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are tracked"
-    old, limits = value.span or Span(), spans.type_span(value.dtype)
-    new = Span(
+    old, limits = value.value_range or ValueRange(), value_ranges.type_range(value.dtype)
+    new = ValueRange(
         old.lo if span.lo is None or span.lo == limits.lo else span.lo,
         old.hi if span.hi is None or span.hi == limits.hi else span.hi,
     )
     if new != old and value.values is None:
         ends = limits.lo if new.lo is None else new.lo, limits.hi if new.hi is None else new.hi
-        frame.values[name] = value.with_(span=Span(*ends))
+        frame.values[name] = value.with_(value_range=ValueRange(*ends))
 
 
-def fitting(visit: Visit, span: Span) -> Span:
+def fitting(visit: Visit, span: ValueRange) -> ValueRange:
     """The value range of a result; where it may overflow the element type, the range of that type."""
     if visit.result.dtype is DType.INT64:
         least, most = INTEGER_RANGE[DType.INT64]
         fits = all(not isinstance(end, int) or least <= end <= most for end in (span.lo, span.hi))
-        return span if fits else spans.ANY
-    limits = spans.type_span(visit.result.dtype)
+        return span if fits else value_ranges.ANY
+    limits = value_ranges.type_range(visit.result.dtype)
     ends = ((limits.lo, span.lo), (span.lo, span.hi), (span.hi, limits.hi))
     fits = all(a is not None and b is not None and known_le(a, b, visit.scope) is True for a, b in ends)
     return span if fits else limits

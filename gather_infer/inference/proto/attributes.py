@@ -5,33 +5,37 @@ from __future__ import annotations
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import Location
-from gather_infer.errors import SpecViolation, near
-from gather_infer.inference.declared import declared_fact
-from gather_infer.inference.dispatch import Entry
-from gather_infer.inference.frame import Frame
+from gather_infer.errors import SpecViolation, close_match
+from gather_infer.inference.declarations import declared_fact
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.interpreter_state import InterpreterState
+from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.inference.proto.schema import attribute_type_name
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
-from gather_infer.inference.state import State
 from gather_infer.rules import Attribute
 from gather_infer.tensor import SparseTensor, SymbolicTensor
 
 _A = AttributeProto
 
 
-def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -> dict[str, Attribute]:
+def read_attributes(
+    state: InterpreterState, node: NodeProto, op: ResolvedOp, environment: Environment
+) -> dict[str, Attribute]:
     """The attributes of a node as its rule sees them, with references to attributes of a function resolved."""
     decoded: dict[str, Attribute] = {}
-    schema = entry.schema
+    schema = op.schema
     for proto in node.attribute:
         name = proto.name
         if proto.ref_attr_name:
-            if frame.parameters is None or proto.ref_attr_name not in frame.parameters:
-                nobody = "there is no function around it" if frame.parameters is None else "the function has none"
-                raise SpecViolation(
-                    f"attribute {name} refers to a function's attribute {proto.ref_attr_name}, {nobody}", "GI106"
+            if environment.parameters is None or proto.ref_attr_name not in environment.parameters:
+                problem = (
+                    "there is no function around it" if environment.parameters is None else "the function has none"
                 )
-            bound = frame.attributes.get(proto.ref_attr_name)
+                raise SpecViolation(
+                    f"attribute {name} refers to a function's attribute {proto.ref_attr_name}, {problem}", "GI106"
+                )
+            bound = environment.attributes.get(proto.ref_attr_name)
             if bound is None:
                 continue  # the call omits it, so the operator's default holds
             proto = bound
@@ -39,8 +43,8 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
         if schema is not None:
             expected = schema.attributes.get(name)
             if expected is None:
-                hint = near(name, schema.attributes)
-                message = f"attribute {name} is unknown to {entry.op_type}-{schema.since}{hint}"
+                hint = close_match(name, schema.attributes)
+                message = f"attribute {name} is unknown to {op.op_type}-{schema.since}{hint}"
                 state.context.report("GI106", message, (), None)
                 continue
             kind = kind or expected  # files of IR version 1 omit the type
@@ -51,11 +55,11 @@ def read_attributes(state: State, node: NodeProto, entry: Entry, frame: Frame) -
                 )
         if name in decoded:
             raise SpecViolation(f"attribute {name} is given twice", "GI106")
-        decoded[name] = _decode(state, proto, kind, frame)
+        decoded[name] = _decode(state, proto, kind, environment)
     return decoded
 
 
-def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Attribute:
+def _decode(state: InterpreterState, proto: AttributeProto, kind: int, environment: Environment) -> Attribute:
     """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for malformed tensors."""
     if kind == _A.INT:
         return int(proto.i)
@@ -77,7 +81,7 @@ def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Att
             raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
         return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
     if kind == _A.TYPE_PROTO:
-        return declared_fact(state, proto.tp, frame, "the type attribute declares no size")
+        return declared_fact(state, proto.tp, environment, "the type attribute declares no size")
     if kind == _A.GRAPH:
         return proto.g
     if kind == _A.GRAPHS:
@@ -87,7 +91,7 @@ def _decode(state: State, proto: AttributeProto, kind: int, frame: Frame) -> Att
     return proto
 
 
-def _tensor(state: State, name: str, tensor: TensorProto) -> SymbolicTensor:
+def _tensor(state: InterpreterState, name: str, tensor: TensorProto) -> SymbolicTensor:
     fault = payload_fault(tensor, state.model)
     if fault is not None:
         raise SpecViolation(f"attribute {name}: {fault}", "GI204")

@@ -13,12 +13,12 @@ from onnx import SparseTensorProto, TensorProto
 
 from gather_infer.model import ModelFile
 from gather_infer.model.external import raw_nbytes
-from gather_infer.tensor import MAX_VALUES_RANK, DType, Span, SymbolicTensor, holds_values
+from gather_infer.tensor import MAX_VALUES_RANK, DType, SymbolicTensor, ValueRange, holds_values
 
 MAX_FLOAT_VALUES: Final = 64
 """Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
 
-MAX_SPAN_BYTES: Final = 1 << 20
+MAX_RANGE_BYTES: Final = 1 << 20
 """Bytes of an int32 or int64 constant that are read for its value range: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
@@ -95,9 +95,9 @@ def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.N
         if holds_values(shape):
             return _from_array(dtype, read())
         width = {DType.INT32: 4, DType.INT64: 8}.get(dtype)
-        if width is not None and 0 < width * prod(shape) <= MAX_SPAN_BYTES:
+        if width is not None and 0 < width * prod(shape) <= MAX_RANGE_BYTES:
             array = read()
-            return SymbolicTensor(dtype, shape, span=Span(int(array.min()), int(array.max())))
+            return SymbolicTensor(dtype, shape, value_range=ValueRange(int(array.min()), int(array.max())))
     elif dtype in _READ_FLOATS and holds_values(shape) and prod(shape) <= MAX_FLOAT_VALUES:
         return _from_array(dtype, read())
     return SymbolicTensor(dtype, shape)

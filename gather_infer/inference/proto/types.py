@@ -58,11 +58,11 @@ class DimReader:
         self,
         known: Set[str] = frozenset(),
         bound: Mapping[str, Dim] | None = None,
-        adopt: Callable[[str], Dim] = symbol,
+        new_symbol: Callable[[str], Dim] = symbol,
     ) -> None:
         self.known = known
         self.bound = dict(bound or {})
-        self.adopt = adopt
+        self.new_symbol = new_symbol
         self._cache: dict[str, Dim] = {}
 
     def param(self, text: str) -> Dim:
@@ -75,11 +75,11 @@ class DimReader:
     def _param(self, text: str) -> Dim:
         dim: Dim | None = symbol(text) if text in self.known else expression_of(text, self.known)
         if dim is None:
-            return self.adopt(text)
+            return self.new_symbol(text)
         try:
             return substitute(dim, self.bound) if self.bound else dim
         except ZeroDivisionError:
-            return self.adopt(text)  # the size is undefined where a divisor is 0
+            return self.new_symbol(text)  # the size is undefined where a divisor is 0
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
         """`proto` as a Dim; `unknown()` makes the symbol of an undeclared dim (or a negative number)."""
@@ -139,13 +139,13 @@ def to_dim_param(dim: Expr) -> str:
     return dim.name if dim.is_symbol else str(dim)
 
 
-def to_type(value: Value, spell: Callable[[Expr], str] = to_dim_param) -> TypeProto | None:
+def to_type(value: Value, render: Callable[[Expr], str] = to_dim_param) -> TypeProto | None:
     """The TypeProto of `value`; None when the element type is unknown, which a TypeProto requires.
 
     render   the text of a symbolic dim, empty to leave the dim open
     """
     proto = TypeProto()
-    return proto if _fill(proto, value, spell) else None
+    return proto if _fill(proto, value, render) else None
 
 
 def has_type(value: Value | None) -> bool:
@@ -160,34 +160,34 @@ def has_type(value: Value | None) -> bool:
     return False
 
 
-def _fill(proto: TypeProto, value: Value | None, spell: Callable[[Expr], str]) -> bool:
+def _fill(proto: TypeProto, value: Value | None, render: Callable[[Expr], str]) -> bool:
     match value:
         case SymbolicTensor(dtype=DType() as dtype, shape=shape):
             proto.tensor_type.elem_type = int(dtype)
             if shape is not None:
-                _fill_shape(proto.tensor_type.shape, shape, spell)
+                _fill_shape(proto.tensor_type.shape, shape, render)
             return True
         case SparseTensor(dtype=DType() as dtype, shape=shape):
             proto.sparse_tensor_type.elem_type = int(dtype)
             if shape is not None:
-                _fill_shape(proto.sparse_tensor_type.shape, shape, spell)
+                _fill_shape(proto.sparse_tensor_type.shape, shape, render)
             return True
         case SequenceType(element=element):
-            return _fill(proto.sequence_type.elem_type, element, spell)
+            return _fill(proto.sequence_type.elem_type, element, render)
         case OptionalType(element=element):
-            return _fill(proto.optional_type.elem_type, element, spell)
+            return _fill(proto.optional_type.elem_type, element, render)
         case MapType(key=DType() as key, value=element):
             proto.map_type.key_type = int(key)
-            return _fill(proto.map_type.value_type, element, spell)
+            return _fill(proto.map_type.value_type, element, render)
     return False
 
 
-def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape, spell: Callable[[Expr], str]) -> None:
+def _fill_shape(proto: onnx.TensorShapeProto, shape: Shape, render: Callable[[Expr], str]) -> None:
     proto.SetInParent()  # the empty shape of a scalar is not a missing shape
     for dim in shape:
         entry = proto.dim.add()
         if isinstance(dim, int):
             if dim < 2**63:  # larger sizes never occur in a run, and a file cannot hold them
                 entry.dim_value = dim
-        elif text := spell(dim):
+        elif text := render(dim):
             entry.dim_param = text

@@ -12,7 +12,7 @@ from typing import Final
 from onnx import AttributeProto, GraphProto, ModelProto, helper
 
 from gather_infer.errors import ModelReadError, shortened
-from gather_infer.inference.stated import KEY, Statement, text_of
+from gather_infer.inference.constraints.persisted import KEY, DimConstraint, text_of
 from gather_infer.model.file import ModelFile
 from gather_infer.openvino.ir.branches import add_branches
 from gather_infer.openvino.ir.constants import ConstantReader, Weights
@@ -154,7 +154,7 @@ def _write_main(book: Book, proto: ModelProto, network: Network) -> None:
     book.pending.append(draft)
 
 
-def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
+def _add_input(draft: Draft, layer: Layer) -> Iterator[DimConstraint]:
     """Declare the input of a Parameter; yield the bounds of its dims, which its type cannot express."""
     port = layer.only("output")
     layer.attribute("element_type")
@@ -174,7 +174,7 @@ def _add_input(draft: Draft, layer: Layer) -> Iterator[Statement]:
         if size != Interval(0, None):
             of = symbol(dim.dim_param)
             assert isinstance(of, Expr), "a symbol is an expression"
-            yield Statement(of, size)
+            yield DimConstraint(of, size)
 
 
 def _symbol_text(text: str) -> str:

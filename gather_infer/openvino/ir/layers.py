@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gather_infer.domains import NEWEST_OPENVINO, UNNUMBERED
+from gather_infer.domains import EXTENSION_SETS, NEWEST_OPENVINO
 from gather_infer.errors import ModelReadError
 from gather_infer.openvino.ir.document import Compact, Element, layer_label
 from gather_infer.openvino.ir.elements import DYNAMIC, element_of
@@ -143,7 +143,7 @@ def _layer(element: Element) -> Layer:
 
 def _opset(version: str, kind: str) -> int | None:
     """The number in `opset8`, None for an operator of a set without numbers. Raises ModelReadError for another text."""
-    if version in UNNUMBERED:
+    if version in EXTENSION_SETS:
         if kind in _ADOPTED and version != "ie_internal_opset":
             return _ADOPTED_OPSET
         if kind in _STRUCTURAL:
@@ -151,7 +151,7 @@ def _opset(version: str, kind: str) -> int | None:
         return None
     found = _OPSET.fullmatch(version)
     if found is None or int(found[1]) > NEWEST_OPENVINO:
-        known = f"opset1 to opset{NEWEST_OPENVINO}, {', '.join(UNNUMBERED)}"
+        known = f"opset1 to opset{NEWEST_OPENVINO}, {', '.join(EXTENSION_SETS)}"
         raise ModelReadError(f"the opset must be one of {known}, found {version!r}")
     return int(found[1])
 

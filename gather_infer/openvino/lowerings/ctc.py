@@ -5,7 +5,7 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import END, as_float, as_int64, count, dims, part, repeat, sizes
@@ -33,7 +33,7 @@ def greedy(op: Layer, g: Fragment) -> str:
     return g.unsqueeze(g.Cast(decoded, to=int(op.dtype(0))), 2, 3)
 
 
-@lowers("CTCGreedyDecoderSeqLen", since=6, defined={1: Defined(0, size=(0, 1))})
+@lowers("CTCGreedyDecoderSeqLen", since=6, defined={1: InputPrecondition(0, size=(0, 1))})
 def greedy_of_length(op: Layer, g: Fragment) -> tuple[str, str]:
     """sequence/ctc-greedy-decoder-seq-len-6: as CTCGreedyDecoder, with lengths instead of a mask.
 
@@ -86,7 +86,11 @@ def _packed(g: Fragment, labels: str, kept: str) -> tuple[str, str]:
 @lowers(
     "CTCLoss",
     since=4,
-    defined={1: Defined(1, size=(0, 1)), 2: Defined(0, size=(0, 2), under=1), 3: Defined(1, size=(2, 1))},
+    defined={
+        1: InputPrecondition(1, size=(0, 1)),
+        2: InputPrecondition(0, size=(0, 2), margin=1),
+        3: InputPrecondition(1, size=(2, 1)),
+    },
 )
 def loss(op: Layer, g: Fragment) -> str:
     """sequence/ctc-loss-4: the forward algorithm in a Loop over the time steps.

@@ -9,7 +9,7 @@ from typing import Final
 
 from onnx import FunctionProto, NodeProto, helper
 
-from gather_infer.dialect import Body, Builder, Known, LoweringRefused
+from gather_infer.dialect import Builder, DialectOp, LoweredBody, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -122,17 +122,17 @@ class OpenVino:
         entry = self._lowerings.find(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
 
-    def known(self) -> Iterator[Known]:
+    def known(self) -> Iterator[DialectOp]:
         for name in self._lowerings.types:
             newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
             for entry in self._lowerings.versions(name):
                 has_page = entry.since <= newest and name not in OURS
                 page = PAGE.format(opset=newest) if has_page else ""
-                yield Known(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.defined)
+                yield DialectOp(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.defined)
                 newest = min(newest, entry.since - 1)
 
 
-def body_of(entry: Entry, call: OpCall) -> Body:
+def body_of(entry: Entry, call: OpCall) -> LoweredBody:
     """The function body of a layer. Raises LoweringRefused, SpecViolation."""
     names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
     fragment = Fragment(BODY_OPSET)
@@ -144,7 +144,7 @@ def body_of(entry: Entry, call: OpCall) -> Body:
     function.node.extend(fragment.nodes)
     function.output.extend(_results(function, outputs))
     function.opset_import.extend([helper.make_opsetid("", BODY_OPSET), helper.make_opsetid("com.microsoft", 1)])
-    return Body(function, entry.is_alike)
+    return LoweredBody(function, entry.is_alike)
 
 
 def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:

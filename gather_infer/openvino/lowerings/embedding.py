@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.openvino.lowerings.parts import END, as_int64, part
@@ -24,10 +24,10 @@ _SUMMED: Final = {
 }  # fmt: skip
 """Computation types for sums that onnxruntime has no kernel for; the result is the same after casting back."""
 
-_ROWS: Final = Defined(0, size=(0, 0), under=1)
-_DEFAULT: Final = replace(_ROWS, least=-1)
-_OFFSETS: Final = {1: _ROWS, 2: Defined(0, size=(1, 0), is_ascending=True), 3: _DEFAULT}
-_SEGMENTS: Final = {1: _ROWS, 2: Defined(0, is_ascending=True), 4: _DEFAULT}
+_ROWS: Final = InputPrecondition(0, size=(0, 0), margin=1)
+_DEFAULT: Final = replace(_ROWS, lower=-1)
+_OFFSETS: Final = {1: _ROWS, 2: InputPrecondition(0, size=(1, 0), is_ascending=True), 3: _DEFAULT}
+_SEGMENTS: Final = {1: _ROWS, 2: InputPrecondition(0, is_ascending=True), 4: _DEFAULT}
 
 
 @lowers("EmbeddingBagOffsetsSum", since=3, defined=_OFFSETS)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gather_infer.dialect import Defined, LoweringRefused
+from gather_infer.dialect import InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import carried
 from gather_infer.openvino.lowerings.fragment import FAR, Fragment
@@ -173,7 +173,7 @@ class _Gather:
         known = self.op.value(1)
         if known is not None:
             return bool(known.size) and int(known.min()) < 0
-        span = self.op.fact(1).span
+        span = self.op.fact(1).value_range
         return span is None or not isinstance(span.lo, int) or span.lo < 0
 
     def wide(self) -> str:
@@ -334,7 +334,12 @@ def _gather_nd(op: Layer, g: Fragment) -> str:
     return carried(g, _taken(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=HELD)
 
 
-@lowers("GatherTree", since=1, opset=13, defined={1: Defined(0, size=(0, 2), under=1), 2: Defined(1, size=(0, 0))})
+@lowers(
+    "GatherTree",
+    since=1,
+    opset=13,
+    defined={1: InputPrecondition(0, size=(0, 2), margin=1), 2: InputPrecondition(1, size=(0, 0))},
+)
 def gather_tree(op: Layer, g: Fragment) -> str:
     """gather-tree-1: a Loop from the last step of each sequence back to the first, along the parents of the beams.
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.dialect import Defined, LoweringRefused
+from gather_infer.dialect import InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.carried import AS_FLOAT
 from gather_infer.openvino.lowerings.fragment import Fragment
@@ -54,7 +54,7 @@ KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 _GATES: Final = (1, 3, 0, 2)
 """Positions of the gates i, o, f, c in OpenVINO's f, i, c, o. OpenVINO writes a `weights_format`, but ignores it."""
 
-_LENGTHS: Final = Defined(0, size=(0, 1))
+_LENGTHS: Final = InputPrecondition(0, size=(0, 1))
 """Precondition on lengths of sequences in X [batch, length, input]."""
 
 

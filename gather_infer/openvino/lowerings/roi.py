@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -21,7 +21,7 @@ lowerings = Lowerings()
 lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
-_IMAGES: Final = {2: Defined(0, size=(0, 0), under=1)}
+_IMAGES: Final = {2: InputPrecondition(0, size=(0, 0), margin=1)}
 """Precondition on the image index of each region."""
 
 

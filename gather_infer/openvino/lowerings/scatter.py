@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.carried import CHOSEN, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment, range_of
 from gather_infer.openvino.lowerings.layer import Layer
@@ -23,7 +23,7 @@ _INDICES: Final = (DType.INT32, DType.INT64)
 _REDUCED: Final[Carriers] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
-_NOT_NEGATIVE: Final = {1: Defined(0)}
+_NOT_NEGATIVE: Final = {1: InputPrecondition(0)}
 """Precondition on indices; ONNX's operators check their upper bound."""
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
@@ -135,7 +135,7 @@ def slice_scatter(op: Layer, g: Fragment) -> str:
     return g.Reshape(made, shape, allowzero=1)
 
 
-@lowers("SegmentMax", since=16, defined={1: Defined(0, is_ascending=True)})
+@lowers("SegmentMax", since=16, defined={1: InputPrecondition(0, is_ascending=True)})
 def segment_max(op: Layer, g: Fragment) -> str:
     """arithmetic/segment-max-16: ScatterND with the reduction max.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.carried import CHOSEN, ORDERED, Carriers, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -92,7 +92,7 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
     ]
 
 
-@lowers("Bucketize", since=3, defined={1: Defined(is_ascending=True)})
+@lowers("Bucketize", since=3, defined={1: InputPrecondition(is_ascending=True)})
 def bucketize(op: Layer, g: Fragment) -> str:
     """condition/bucketize-3: the number of boundaries below each element, or equal to it without `with_right_bound`.
 
@@ -104,7 +104,7 @@ def bucketize(op: Layer, g: Fragment) -> str:
     return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0], op.rank(0))
 
 
-@lowers("SearchSorted", since=15, defined={0: Defined(is_ascending=True)})
+@lowers("SearchSorted", since=15, defined={0: InputPrecondition(is_ascending=True)})
 def search_sorted(op: Layer, g: Fragment) -> str:
     """sort/search-sorted-15: a comparison with every sorted element, then ReduceSum.
 

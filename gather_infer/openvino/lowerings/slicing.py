@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.dialect import Defined, LoweringRefused
+from gather_infer.dialect import InputPrecondition, LoweringRefused
 from gather_infer.openvino.lowerings.carried import EXTREMES, HALF, carried
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
@@ -150,7 +150,7 @@ def _reversed(g: Fragment, x: str, axes: Sequence[int]) -> str:
     return g.Slice(x, g.i64(*[-1] * count), g.i64(*[_LOWEST] * count), g.i64(*axes), g.i64(*[-1] * count))
 
 
-@lowers("ReverseSequence", defined={1: Defined(0, size=(0, "seq_axis"))})
+@lowers("ReverseSequence", defined={1: InputPrecondition(0, size=(0, "seq_axis"))})
 def reverse_sequence(op: Layer, g: Fragment) -> str:
     """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX takes the first two axes alone."""
     rank = op.rank(0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gather_infer.dialect import Defined
+from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.fragment import Fragment
 from gather_infer.openvino.lowerings.layer import Layer
 
@@ -34,7 +34,7 @@ class Entry:
     lowering: Lowering
     is_alike: bool
     opset: int
-    defined: Mapping[int, Defined] = field(default_factory=dict)
+    defined: Mapping[int, InputPrecondition] = field(default_factory=dict)
 
 
 class Lowerings:
@@ -49,7 +49,7 @@ class Lowerings:
         since: int = 1,
         alike: bool = False,
         opset: int = LOWEST_OPSET,
-        defined: Mapping[int, Defined] | None = None,
+        defined: Mapping[int, InputPrecondition] | None = None,
     ) -> Callable[[Lowering], Lowering]:
         """Decorator: register a lowering of layer types from an opset of OpenVINO on; see `LoweringEntry` for the rest.
 

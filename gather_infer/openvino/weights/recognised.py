@@ -10,9 +10,9 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.model.index import GraphIndex
+from gather_infer.node_ids import GraphPath
 from gather_infer.openvino.nodes import attributes_of
 from gather_infer.openvino.weights.reshaped import integers_of
-from gather_infer.places import GraphPath
 
 _INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
 FLOATS: Final = ("f16", "f32")

@@ -13,9 +13,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import bodies
+from gather_infer.node_ids import GraphPath
 from gather_infer.openvino.nodes import attributes_of, is_openvino, reads_of
 from gather_infer.openvino.weights.recognised import Recogniser, Table, Weight
-from gather_infer.places import GraphPath
 
 Form: TypeAlias = Literal["dequantize", "contrib", "float"]
 Array: TypeAlias = npt.NDArray[Any]

@@ -55,7 +55,7 @@ def require_at_most(op: OpCall, dim: Dim | None, most: Dim | None, what: str) ->
         case False:
             raise SpecViolation(f"{what} must be {most} or less, is {dim}", "GI212")
         case None:
-            op.constrain(dim, "<=", most)
+            op.add_constraint(dim, "<=", most)
 
 
 def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | None:
@@ -141,12 +141,12 @@ def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | Non
         message = f"mask_index must have {b}, {2 * b} or {3 * b + 2} elements, has {mask[0]}"
         lengths = (b, 2 * b, 3 * b + 2)
         op.require(*((mask[0], "==", length) for length in lengths), otherwise=message, code="GI212")
-        op.leave_open("where sequences end is known in a run only: no number of mask_index is negative")
+        op.add_unchecked("where sequences end is known in a run only: no number of mask_index is negative")
     elif len(mask) == 4 or total is None:
-        op.leave_open(f"the sizes that mask_index of {format_shape(mask)} requires are not known")
+        op.add_unchecked(f"the sizes that mask_index of {format_shape(mask)} requires are not known")
     else:
         for dim, wanted in zip(mask, (b, total) if len(mask) == 2 else (b, s, total), strict=True):
-            op.refuse((wanted, "==", dim))  # runtimes ignore a mask of one element
+            op.add_runtime_constraint((wanted, "==", dim))  # runtimes ignore a mask of one element
 
 
 COMMON = "num_heads:int! scale:float mask_filter_value:float"
@@ -325,7 +325,7 @@ def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
         return b, length, per_head(op, shape[2], heads, "the hidden size of value")
     op.require_equal(shape[1], heads, "dim 1 of value and num_heads")
     if e is not None:
-        op.refuse((shape[3], "==", e))
+        op.add_runtime_constraint((shape[3], "==", e))
     return b, agree(op, length, shape[2], "the lengths of key and value"), shape[3]
 
 

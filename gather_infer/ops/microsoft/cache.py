@@ -162,7 +162,7 @@ def _present_length(op: OpCall, total: Dim | None, past: Dim | None, *, has_past
         length = op.fresh("total_sequence_length is not known" if total is None else UNKNOWN)
         for least in (total, past):
             if least is not None:
-                op.imply(length - least)
+                op.add_implied_fact(length - least)
         return length
     if known_le(total, past, op.scope) is True:
         return past

@@ -167,7 +167,7 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
             spatial.append(op.fresh("Pads is not known"))
             continue
         length = strides[i] * (size - 1) + extra[i] + dilations[i] * (kernel[i] - 1) + 1 - before - after
-        op.imply(length - 1)
+        op.add_implied_fact(length - 1)
         spatial.append(length)
     return [(x[0], m, *spatial)]
 

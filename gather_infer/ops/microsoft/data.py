@@ -21,7 +21,7 @@ from gather_infer.ops.vocabulary.guards import (
 from gather_infer.ops.vocabulary.operands import element_dim, elements_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
-from gather_infer.tensor import DType, Span, SymbolicTensor, from_values, make_values
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange, from_values, make_values
 
 rules = RuleSet("com.microsoft")
 
@@ -45,7 +45,7 @@ def irfft(op: OpCall) -> Inferred:
         return [None]
     op.require_equal(shape[-1], 2, "the last dim of X and 2")
     length = 2 * (shape[-2] - 1)
-    op.imply(length)
+    op.add_implied_fact(length)
     return [(*shape[:-2], length)]
 
 
@@ -145,8 +145,8 @@ def dynamic_time_warping(op: OpCall) -> Inferred:
         if len(shape) == 3:
             op.require_equal(shape[0], 1, "the first dim of input and 1")
         for dim in shape[-2:]:
-            op.imply(length - dim)
-        op.imply(shape[-2] + shape[-1] - 1 - length)
+            op.add_implied_fact(length - dim)
+        op.add_implied_fact(shape[-2] + shape[-1] - 1 - length)
     return [(2, length)]
 
 
@@ -215,11 +215,11 @@ def unique_microsoft(op: OpCall) -> Inferred:
     shape = require_rank(op.tensor(0).shape, 1, "x")
     count = op.fresh("the number of unique elements depends on the data")
     length: Dim = op.fresh("x has no known shape") if shape is None else shape[0]
-    op.imply(length - count)
+    op.add_implied_fact(length - count)
     if known_le(1, length, op.scope) is True:
-        op.imply(count - 1)
-    places = SymbolicTensor(DType.INT64, (length,), None, Span(0, count - 1))
-    return [(count,), places, SymbolicTensor(DType.INT64, (count,), None, Span(1, length))]
+        op.add_implied_fact(count - 1)
+    places = SymbolicTensor(DType.INT64, (length,), None, ValueRange(0, count - 1))
+    return [(count,), places, SymbolicTensor(DType.INT64, (count,), None, ValueRange(1, length))]
 
 
 @contrib(

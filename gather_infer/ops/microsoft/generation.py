@@ -13,7 +13,7 @@ from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_nu
 from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
 
 rules = RuleSet("com.microsoft")
 
@@ -74,7 +74,7 @@ def _searched(op: OpCall) -> Inferred:
     steps: Dim = op.fresh("the number of steps depends on the data")
     if prompt is not None and len(prompt) == 2 and op.attr("model_type", 0) == 0:
         steps = most - prompt[1]
-        op.imply(steps)
+        op.add_implied_fact(steps)
     return [(b, returned, most), (b, returned), (steps, b, beams, _vocabulary(op))]
 
 
@@ -153,12 +153,12 @@ def bifurcation_detector(op: OpCall) -> Inferred:
     source = require_rank(op.tensor(0).shape, 1, "src_tokens")
     current = require_rank(op.tensor(1).shape, 1, "cur_tokens")
     require_rank(shape_of(op.optional_tensor(3)), 1, "pred_tokens")
-    index = SymbolicTensor(DType.INT64, (), None, Span(-1, dim_at(source, 0)))
+    index = SymbolicTensor(DType.INT64, (), None, ValueRange(-1, dim_at(source, 0)))
     if not op.has(3):
         return [fill(op, (dim_at(current, 0),), "cur_tokens has no known shape"), index]
     length = op.fresh("how many predicted tokens are kept depends on the data")
     if current is not None:
-        op.imply(length - current[0])
+        op.add_implied_fact(length - current[0])
     return [(length,), index]
 
 

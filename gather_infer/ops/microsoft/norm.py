@@ -125,7 +125,7 @@ def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
         and known_eq(skip[0], shape[0], op.scope) is not True
         and known_eq(skip[0], 1, op.scope) is not False
     ):
-        op.refuse((skip[0], "==", 1), (skip[0], "==", shape[0]))
+        op.add_runtime_constraint((skip[0], "==", 1), (skip[0], "==", shape[0]))
         return (shape[0], *_same(op, shape[1:], skip[1:]))  # a batch of 1 broadcasts
     return _same(op, shape, skip)
 

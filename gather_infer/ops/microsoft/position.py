@@ -64,7 +64,7 @@ def multimodal_rotary_embedding(op: OpCall) -> Inferred:
         raise SpecViolation(f"mrope_section must have 3 elements, has {len(op.attr('mrope_section'))}")
     width = dim_at(op.tensor(2).shape, 1)
     if width is not None:
-        op.refuse((width, "==", sum(op.attr("mrope_section"))))
+        op.add_runtime_constraint((width, "==", sum(op.attr("mrope_section"))))
     positions = require_rank(op.tensor(1).shape, 3, "position_ids")
     _address(op, 1)
     if x is None or positions is None:
@@ -91,7 +91,7 @@ def _rotated(op: OpCall) -> Shape | None:
     if partial and len(x) == 3 and not heads:
         raise SpecViolation("num_heads must be given with rotary_embedding_dim", "GI106")
     if partial:
-        op.refuse((partial * (heads if len(x) == 3 else 1), "<=", x[-1]))
+        op.add_runtime_constraint((partial * (heads if len(x) == 3 else 1), "<=", x[-1]))
     rotated: Dim | None = partial or None
     if not partial and (len(x) == 4 or heads):
         rotated = split_heads(op, x, "num_heads", "input")[3]
@@ -178,7 +178,7 @@ def remove_padding(op: OpCall) -> Inferred:
     b = agree(op, dim_at(x, 0), dim_at(counts, 0), "the batch of input and the length of sequence_token_count")
     b, s, width = fill(op, (b, dim_at(x, 1), dim_at(x, 2)), "the shape of input is not known")
     tokens = op.fresh("the number of tokens that are no padding depends on the data")
-    op.imply(product((b, s)) - tokens)
+    op.add_implied_fact(product((b, s)) - tokens)
     return [(tokens, width), (b, s), (b + 1,), (1,)]
 
 

@@ -50,7 +50,7 @@ def _along_axis(op: OpCall, name: str) -> Shape | None:
     zero_point = op.optional_tensor(2)
     if scale is not None and zero_point is not None and zero_point.shape is not None:
         for one, other in zip((*scale, 1)[:1], (*zero_point.shape, 1)[:1], strict=True):
-            op.refuse((one, "==", other))
+            op.add_runtime_constraint((one, "==", other))
     if not scale or x is None:
         return x
     if known_eq(scale[0], 1, op.scope) is not False:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import SpecViolation, near
+from gather_infer.errors import SpecViolation, close_match
 from gather_infer.ops.vocabulary.indices import require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -131,7 +131,7 @@ class Signature:
             kind = self.attributes.get(name)
             if kind is None:
                 known = f"known are {', '.join(self.attributes)}" if self.attributes else "it has none"
-                message = f"{name} is not an attribute of {op.op_type}, {known}{near(name, self.attributes)}"
+                message = f"{name} is not an attribute of {op.op_type}, {known}{close_match(name, self.attributes)}"
                 op.report("GI106", message, severity=Severity.WARNING)
             elif not _KINDS[kind](value):
                 raise SpecViolation(f"attribute {name} must be {_PHRASES[kind]}, is {value!r}", "GI106")
@@ -187,7 +187,7 @@ def contrib(
         )
         add_rule = rules.rule(
             op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, gathers=gathers,
-            deterministic=deterministic, operands=operands, dims=dims, unstated=unstated,
+            deterministic=deterministic, operands=operands, dims=dims, unchecked_sizes=unstated,
         )  # fmt: skip
         add_rule(rule)
         return function

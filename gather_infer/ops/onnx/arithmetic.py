@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from functools import reduce
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import bits, elements
 from gather_infer.ops.vocabulary.broadcast import broadcast
@@ -27,9 +27,9 @@ from gather_infer.ops.vocabulary.elementwise import (
     unary,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import Expr, Scope, floordiv, known_eq, known_le
-from gather_infer.tensor import INTEGER_RANGE, DType, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, ValueRange
+from gather_infer.value_ranges import needs_range
 
 rules = RuleSet("")
 
@@ -39,10 +39,10 @@ INTEGERS = frozenset(INTEGER_RANGE)
 # C = A op B, both of one element type. Versions 1 and 6 broadcast B to A by attributes, 7 in both directions.
 # Spec: https://onnx.ai/onnx/operators/onnx__Add.html, __Sub, __Mul, __Div
 ARITHMETIC: dict[str, tuple[BinaryElement, BinarySpan]] = {
-    "Add": (elements.add, spans.add),
-    "Sub": (elements.sub, spans.sub),
-    "Mul": (elements.mul, spans.mul),
-    "Div": (elements.div, spans.trunc_div),
+    "Add": (elements.add, value_ranges.add),
+    "Sub": (elements.sub, value_ranges.sub),
+    "Mul": (elements.mul, value_ranges.mul),
+    "Div": (elements.div, value_ranges.trunc_div),
 }
 
 
@@ -62,18 +62,18 @@ def _demand_divisor(op: OpCall) -> None:
     if divisor.dtype not in INTEGER_RANGE:
         return
     if divisor.values is None:
-        span = spans.span_of(divisor, op.scope)
+        span = value_ranges.range_of(divisor, op.scope)
         is_above = span.lo is not None and known_le(1, span.lo, op.scope) is True
         is_below = span.hi is not None and known_le(span.hi, -1, op.scope) is True
         if not is_above and not is_below:
-            op.leave_open("an integer divisor may be 0")
+            op.add_unchecked("an integer divisor may be 0")
         return
     for number in dict.fromkeys(divisor.values.flat):
         if isinstance(number, Expr) and known_le(0, number, op.scope) is True:
             if known_le(1, number, op.scope) is None:
-                op.demand((1, "<=", number))
+                op.add_implied_constraint((1, "<=", number))
         elif not isinstance(number, (int, Expr)) or known_eq(number, 0, op.scope) is not False:
-            op.leave_open("an integer divisor may be 0")
+            op.add_unchecked("an integer divisor may be 0")
 
 
 for _op_type, (_element, _span) in ARITHMETIC.items():
@@ -88,11 +88,11 @@ def mod(op: OpCall) -> list[SymbolicTensor]:
     """
     _demand_divisor(op)
     if op.attr("fmod", 0) == 1:
-        return binary(op, elements.fmod, spans.fmod)
+        return binary(op, elements.fmod, value_ranges.fmod)
     a = op.tensor(0)
     if op.version < 28 and a.dtype is not None and a.dtype.is_float:
         raise SpecViolation(f"fmod must be 1 for {a.dtype}, is 0", "GI211")
-    return binary(op, elements.mod, spans.mod)
+    return binary(op, elements.mod, value_ranges.mod)
 
 
 @rules.rule("Pow")
@@ -182,15 +182,15 @@ def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
     return unary(op, element, None if dtype is None else lambda x, scope: bits.turned(x, dtype, scope))
 
 
-def _sign_span(x: Span, scope: Scope) -> Span:
-    return spans.clip(x, Span(-1, -1), Span(1, 1), scope)
+def _sign_span(x: ValueRange, scope: Scope) -> ValueRange:
+    return value_ranges.clip(x, ValueRange(-1, -1), ValueRange(1, 1), scope)
 
 
 # Y = f(X) keeps shape and element type; integer results have value ranges.
 # Spec: https://onnx.ai/onnx/operators/onnx__Neg.html, __Abs, __Sign
 UNARY: dict[str, tuple[int, UnaryElement, UnarySpan]] = {
-    "Neg": (1, elements.neg, spans.neg),
-    "Abs": (1, elements.absolute, spans.absolute),
+    "Neg": (1, elements.neg, value_ranges.neg),
+    "Abs": (1, elements.absolute, value_ranges.absolute),
     "Sign": (9, elements.sign, _sign_span),
 }
 
@@ -219,9 +219,9 @@ MAX_COMBINED = 64
 """Limit of inputs whose elements or value ranges are combined; expressions grow with each input."""
 
 VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
-    "Min": (elements.least, spans.least),
-    "Max": (elements.most, spans.most),
-    "Sum": (_added, spans.add),
+    "Min": (elements.least, value_ranges.min_of),
+    "Max": (elements.most, value_ranges.max_of),
+    "Sum": (_added, value_ranges.add),
     "Mean": (None, None),
 }
 
@@ -247,10 +247,12 @@ def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | No
             kind, function = dtype, element
             values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
         bounds = None
-        if span is not None and dtype in INTEGER_RANGE and needs_span(values) and len(inputs) <= MAX_COMBINED:
+        if span is not None and dtype in INTEGER_RANGE and needs_range(values) and len(inputs) <= MAX_COMBINED:
             scope, combine = op.scope, span
-            found = reduce(lambda a, b: combine(a, b, scope), (spans.span_of(tensor, scope) for tensor in inputs))
-            bounds = spans.fit(op, found, dtype)
+            found = reduce(
+                lambda a, b: combine(a, b, scope), (value_ranges.range_of(tensor, scope) for tensor in inputs)
+            )
+            bounds = value_ranges.fit(op, found, dtype)
         return [tensor_of(dtype, shape, values, bounds)]
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
@@ -303,13 +305,13 @@ def clip(op: OpCall) -> list[SymbolicTensor]:
     if x.values is not None and all(limit is None or limit.values is not None for limit in limits):
         values = apply(lambda e: _clipped(op, kind, e, constants[0], constants[1]), x.values)
     bounds = None
-    if dtype in INTEGER_RANGE and needs_span(values):
-        found = spans.span_of(x, op.scope)
+    if dtype in INTEGER_RANGE and needs_range(values):
+        found = value_ranges.range_of(x, op.scope)
         if limits[0] is not None:
-            found = spans.most(found, spans.span_of(limits[0], op.scope), op.scope)
+            found = value_ranges.max_of(found, value_ranges.range_of(limits[0], op.scope), op.scope)
         if limits[1] is not None:
-            found = spans.least(found, spans.span_of(limits[1], op.scope), op.scope)
-        bounds = spans.fit(op, found, dtype)
+            found = value_ranges.min_of(found, value_ranges.range_of(limits[1], op.scope), op.scope)
+        bounds = value_ranges.fit(op, found, dtype)
     return [tensor_of(dtype, x.shape, values, bounds)]
 
 

@@ -142,7 +142,7 @@ def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
     else:
         require_broadcast_to(op, mask, scores, "attn_mask")
     for dim, wanted in zip(mask[-2:], scores[-len(mask[-2:]) :], strict=True):
-        op.refuse((dim, "==", wanted))
+        op.add_runtime_constraint((dim, "==", wanted))
 
 
 @rules.rule("LinearAttention", since=27)
@@ -280,7 +280,7 @@ def tensor_scatter(op: OpCall) -> list[SymbolicTensor]:
             message = f"update must have length {most} or less at axis {axis}, has {length}"
             op.require((length, "<=", most), otherwise=message, code="GI212")
         else:
-            op.refuse((length, "<=", most))
+            op.add_runtime_constraint((length, "<=", most))
         found = require_shape(op, update.shape, (*shape[:axis], length, *shape[axis + 1 :]), "update")
         shape = (*found[:axis], most, *found[axis + 1 :])
     if positions is not None:

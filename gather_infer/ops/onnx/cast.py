@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
 from gather_infer.ops.vocabulary.elementwise import apply, tensor_of
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import Expr
-from gather_infer.tensor import INTEGER_RANGE, DType, Ratio, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, Ratio, SymbolicTensor, ValueRange
+from gather_infer.value_ranges import needs_range
 
 rules = RuleSet("")
 
@@ -87,8 +87,8 @@ def cast(op: OpCall, x: SymbolicTensor, dtype: DType) -> SymbolicTensor:
         source = x.dtype
         values = apply(lambda e: convert(op, e, source, dtype), x.values)
     span = None
-    if x.dtype is not None and _is_discrete(x.dtype) and _is_discrete(dtype) and needs_span(values):
-        span = _converted(op, spans.span_of(x, op.scope), x.dtype, dtype)
+    if x.dtype is not None and _is_discrete(x.dtype) and _is_discrete(dtype) and needs_range(values):
+        span = _converted(op, value_ranges.range_of(x, op.scope), x.dtype, dtype)
     return tensor_of(dtype, x.shape, values, span)
 
 
@@ -96,17 +96,19 @@ def _is_discrete(dtype: DType) -> bool:
     return dtype in INTEGER_RANGE or dtype is DType.BOOL
 
 
-def _converted(op: OpCall, span: Span, source: DType, dtype: DType) -> Span | None:
+def _converted(op: OpCall, span: ValueRange, source: DType, dtype: DType) -> ValueRange | None:
     if dtype is not DType.BOOL:
         least, most = INTEGER_RANGE.get(source, (0, 1))
         lowest, highest = INTEGER_RANGE[dtype]
         lo = least if span.lo is None and least < lowest else span.lo
         hi = most if span.hi is None and most > highest else span.hi
-        return spans.fit(op, Span(lo, hi), dtype)
+        return value_ranges.fit(op, ValueRange(lo, hi), dtype)
     if span.lo == 0 and span.hi == 0:
         return span
-    positive = span.lo is not None and spans.is_never_negative(spans.add(span, Span(-1, -1), op.scope), op.scope)
-    return Span(1, 1) if positive else None
+    positive = span.lo is not None and value_ranges.is_non_negative(
+        value_ranges.add(span, ValueRange(-1, -1), op.scope), op.scope
+    )
+    return ValueRange(1, 1) if positive else None
 
 
 def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Element:
@@ -146,6 +148,6 @@ def _to_integer(op: OpCall, element: Element, source: DType, dtype: DType) -> El
         return wrapped if defined or wrapped == whole else None
     least, most = INTEGER_RANGE[dtype]
     if source in EXACT_BITS and 2 ** EXACT_BITS[source] <= most:  # every integer that is exact in the float type fits
-        held = least < 0 or spans.is_never_negative(Span(whole, whole), op.scope)
+        held = least < 0 or value_ranges.is_non_negative(ValueRange(whole, whole), op.scope)
         return whole if held else None
     return elements.settle(op, whole, dtype)

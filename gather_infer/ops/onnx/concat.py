@@ -21,9 +21,9 @@ from gather_infer.ops.vocabulary.operands import (
     values_or_unknown,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, ceildiv, floordiv, total
 from gather_infer.tensor import MAX_VALUES, Shape, SymbolicTensor, format_shape
+from gather_infer.value_ranges import needs_range
 
 rules = RuleSet("")
 
@@ -67,7 +67,7 @@ def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> Symbol
         length = op.fresh("the rank of an input is not known")
         return SymbolicTensor(dtype, replaced(shape, axis, length), None, joint_span(op, inputs))
     values = _joined(inputs, shape, axis)
-    return SymbolicTensor(dtype, shape, values, joint_span(op, inputs) if needs_span(values) else None)
+    return SymbolicTensor(dtype, shape, values, joint_span(op, inputs) if needs_range(values) else None)
 
 
 def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:

@@ -69,7 +69,7 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
         return head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known")
     if mode == "SAME":
         for size in spatial:
-            op.imply(size - 1)  # runtimes reject an empty axis
+            op.add_implied_fact(size - 1)  # runtimes reject an empty axis
         return head + tuple(map(count_same, [op] * len(spatial), spatial, windows(op, (1,) * len(spatial), mode)))
     assert kernel is not None, "only SAME needs no kernel"
     return head + tuple(map(count_floor, [op] * len(spatial), spatial, windows(op, kernel, mode)))
@@ -102,7 +102,7 @@ def conv_integer(op: OpCall) -> list[SymbolicTensor]:
     require_one_element(op, op.optional_tensor(2), "x_zero_point")
     per_channel = op.optional_tensor(3)
     for dim in () if per_channel is None else per_channel.shape or ():
-        op.refuse((dim, "==", 1))
+        op.add_runtime_constraint((dim, "==", 1))
     return [SymbolicTensor(DType.INT32, conv_shape(op, x.shape, w.shape, None))]
 
 
@@ -178,7 +178,7 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
 def _demand_at_least(op: OpCall, dim: Dim, least: int) -> None:
     """Add the constraint `dim >= lower`, without adding it as a fact."""
     if known_le(least, dim, op.scope) is None:
-        op.demand((least, "<=", dim))
+        op.add_implied_constraint((least, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:
@@ -192,7 +192,7 @@ def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode
         beyond = minimum(window.stride, beyond, scope=op.scope)
     length = window.stride * (size - 1) + beyond
     if output_padding:
-        op.refuse((1, "<=", size))
+        op.add_runtime_constraint((1, "<=", size))
     message = f"spatial axis {window.axis} of the output must have length 1 or more, has {length}"
     op.require((1, "<=", length), otherwise=message)
     return length

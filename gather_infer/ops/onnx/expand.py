@@ -21,18 +21,18 @@ from gather_infer.ops.vocabulary.operands import (
     static_shape,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import kept_span
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, maximum
 from gather_infer.tensor import (
     MAX_VALUES,
     DType,
-    Span,
     SymbolicTensor,
+    ValueRange,
     format_shape,
     from_values,
     holds_values,
     make_values,
 )
+from gather_infer.value_ranges import explicit_range
 
 rules = RuleSet("")
 
@@ -154,14 +154,14 @@ def _integer_range(
             hi = None if hi is None else hi - 1
         else:
             lo = None if lo is None else lo + 1
-        span = None if lo is None and hi is None else Span(lo, hi)
+        span = None if lo is None and hi is None else ValueRange(lo, hi)
     if first is None or end is None or step is None or not (is_forward or is_backward):
         return SymbolicTensor(dtype, (op.fresh("start, limit or delta is not known"),), None, span)
     count = maximum(0, ceildiv(end - first, step, op.scope), scope=op.scope)
     if not isinstance(count, int) or count > MAX_VALUES:
         return SymbolicTensor(dtype, (count,), None, span)
     elements = [first + i * step for i in range(count)]
-    return from_values(dtype, make_values(elements)).with_(span=span if count else None)
+    return from_values(dtype, make_values(elements)).with_(value_range=span if count else None)
 
 
 def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
@@ -169,7 +169,7 @@ def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
     value = known_value(scalar)
     if value is not None:
         return value
-    span = kept_span(scalar, op.scope)
+    span = explicit_range(scalar, op.scope)
     return None if span is None else span.lo if side == "lo" else span.hi
 
 

@@ -28,7 +28,7 @@ from gather_infer.ops.vocabulary.indices import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_le
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
 
 TYPES_1 = frozenset(DType(number) for number in range(DType.FLOAT32, DType.BFLOAT16))
 TYPES_13 = TYPES_1 | {DType.BFLOAT16}
@@ -87,7 +87,7 @@ def gather(
         fill = False if data.dtype is DType.BOOL and indexing.fill == 0 else indexing.fill
         values = look_up(table, at, sizes, picked.known[here], picked.outside[here], fill)
 
-    def span() -> Span | None:
+    def span() -> ValueRange | None:
         filled = may_leave(op, indices, numbers, size, indexing)
         return picked_span(op, data, [(axis, reached(op, indices, numbers, size, indexing))], filled=filled)
 
@@ -138,7 +138,7 @@ def gather_elements(
         at[axis] = picked.positions
         values = look_up(table, at, sizes, picked.known, picked.outside, indexing.fill)
 
-    def span() -> Span | None:
+    def span() -> ValueRange | None:
         reach = [(axis, reached(op, indices, numbers, size, indexing))]
         for j, length in enumerate(shape):
             if j != axis and isinstance(length, int):
@@ -200,7 +200,7 @@ def gather_nd(
     if sizes is not None and numbers is not None:
         values = _nd_values(table, numbers, sizes, b, indexing)
 
-    def span() -> Span | None:
+    def span() -> ValueRange | None:
         by_column: list[Array | None] = [None if numbers is None else numbers[..., j] for j in columns]
         reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
         return picked_span(op, data, reach)
@@ -247,7 +247,7 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
             place = f"{describe(data, 'data')}, axis {axis}"
             raise SpecViolation(f"dim {j} of indices is {length}, outside [0, {most}]", "GI212", detail=(place,))
         if fits is None:
-            op.constrain(length, "<=", most)
+            op.add_constraint(length, "<=", most)
     return tuple(out)
 
 
@@ -262,13 +262,13 @@ def _tuple_length(op: OpCall, k: Dim, data: Shape | None, batch_dims: int) -> in
         allowed = f"[1, {'...' if most is None else most}]"
         found = "" if data is None else f", data has rank {len(data)} and batch_dims is {batch_dims}"
         raise SpecViolation(f"index tuples have length {k}, outside {allowed}{found}", "GI307")
-    op.imply(k - 1)
+    op.add_implied_fact(k - 1)
     if most is not None:
-        op.imply(most - k)
+        op.add_implied_fact(most - k)
     return low if low == high else None
 
 
-def _span_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) -> Span | None:
+def _span_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) -> ValueRange | None:
     return picked_span(op, data, (), filled=not indexing.strict)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.broadcast import broadcast
@@ -20,17 +20,9 @@ from gather_infer.ops.vocabulary.elementwise import (
     tensor_of,
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, Scope, known_le, known_lt
-from gather_infer.tensor import (
-    INTEGER_RANGE,
-    DType,
-    Shape,
-    Span,
-    SymbolicTensor,
-    holds_values,
-    make_values,
-)
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange, holds_values, make_values
+from gather_infer.value_ranges import needs_range
 
 rules = RuleSet("")
 
@@ -45,21 +37,21 @@ def _not(x: Truth) -> Truth:
 
 def _bool_tensor(shape: Shape | None, values: Values | None, truth: Truth = None) -> SymbolicTensor:
     """A bool result; `truth` is the value of all elements, used where single elements are unknown."""
-    span = None if truth is None else Span(int(truth), int(truth))
+    span = None if truth is None else ValueRange(int(truth), int(truth))
     return tensor_of(DType.BOOL, shape, values, span)
 
 
 Comparison: TypeAlias = Callable[[OpCall, Element, Element], Truth]
-SpanComparison: TypeAlias = Callable[[Span, Span, Scope], Truth]
+SpanComparison: TypeAlias = Callable[[ValueRange, ValueRange, Scope], Truth]
 
 
-def _less_by_span(a: Span, b: Span, scope: Scope) -> Truth:
+def _less_by_span(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
     if _is_less(a.hi, b.lo, scope):
         return True
     return False if _is_at_most(b.hi, a.lo, scope) else None
 
 
-def _equal_by_span(a: Span, b: Span, scope: Scope) -> Truth:
+def _equal_by_span(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
     if _is_less(a.hi, b.lo, scope) or _is_less(b.hi, a.lo, scope):
         return False
     single = a.lo is not None and a.lo == a.hi == b.lo == b.hi
@@ -103,8 +95,8 @@ def _comparison(op_type: str, element: Comparison, by_span: SpanComparison) -> R
         if a.values is not None and b.values is not None:
             values = apply(lambda x, y: element(op, x, y), a.values, b.values)
         truth = None
-        if (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_span(values):
-            truth = by_span(spans.span_of(a, op.scope), spans.span_of(b, op.scope), op.scope)
+        if (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_range(values):
+            truth = by_span(value_ranges.range_of(a, op.scope), value_ranges.range_of(b, op.scope), op.scope)
         return [_bool_tensor(shape, values, truth)]
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
@@ -131,7 +123,7 @@ def _xor(x: Truth, y: Truth) -> Truth:
 
 def truth_of(tensor: SymbolicTensor) -> Truth:
     """The common value of all elements of a bool tensor; None when they may differ or are unknown."""
-    span = spans.span_of(SymbolicTensor(tensor.dtype, tensor.shape, None, tensor.span))
+    span = value_ranges.range_of(SymbolicTensor(tensor.dtype, tensor.shape, None, tensor.value_range))
     if tensor.values is not None and tensor.values.size:
         first = tensor.values.flat[0]
         return first if isinstance(first, bool) and all(e is first for e in tensor.values.flat) else None
@@ -230,9 +222,9 @@ def where(op: OpCall) -> list[SymbolicTensor]:
     truth = truth_of(condition)
     values = _chosen(condition, x, y) if x.values is not None or y.values is not None else None
     span = None
-    if dtype is not None and (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_span(values):
-        found = [spans.span_of(branch, op.scope) for branch, out in ((x, False), (y, True)) if truth is not out]
-        span = spans.fit(op, spans.hull(*found, scope=op.scope), dtype)
+    if dtype is not None and (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_range(values):
+        found = [value_ranges.range_of(branch, op.scope) for branch, out in ((x, False), (y, True)) if truth is not out]
+        span = value_ranges.fit(op, value_ranges.hull(*found, scope=op.scope), dtype)
     return [tensor_of(dtype, shape, values, span)]
 
 

@@ -71,15 +71,15 @@ def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: Symboli
         return
     columns = None if matrix is None or not matrix.shape else matrix.shape[-1]
     if len(tensor.shape) > 1 and columns is not None:
-        op.leave_open(f"{name} of {format_shape(tensor.shape)} has to fit the second operand")
+        op.add_unchecked(f"{name} of {format_shape(tensor.shape)} has to fit the second operand")
     elif columns is None:
         for dim in tensor.shape:
-            op.refuse((dim, "==", 1))
+            op.add_runtime_constraint((dim, "==", 1))
     else:
         require_one_or(op, tensor, columns, name)
         if matrix is not None and len(matrix.shape or ()) > 2:  # onnxruntime accepts no vector for a batch of matrices
             for dim in tensor.shape:
-                op.refuse((dim, "==", 1))
+                op.add_runtime_constraint((dim, "==", 1))
 
 
 @rules.rule("QLinearMatMul", since=10)
@@ -98,7 +98,7 @@ def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
         _check_parameters(op, tensor, b, name)
     if scale.shape is not None and zero_point.shape is not None and len(scale.shape) == len(zero_point.shape):
         for one, other in zip(scale.shape, zero_point.shape, strict=True):
-            op.refuse((one, "==", other))
+            op.add_runtime_constraint((one, "==", other))
     return [SymbolicTensor(op.tensor(7).dtype, matmul_shape(op, a.shape, b.shape))]
 
 

@@ -17,9 +17,9 @@ from gather_infer.ops.vocabulary.guards import (
 from gather_infer.ops.vocabulary.indices import check_lengths, describe
 from gather_infer.ops.vocabulary.operands import Values, moved, replaced, useful, values_or_unknown, zero_of
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, product
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
+from gather_infer.value_ranges import explicit_range, hull
 
 rules = RuleSet("")
 
@@ -144,11 +144,11 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
         k = min(max(k, -rows), columns)
         is_kept = column - row >= k if is_upper else column - row <= k
         values = useful(np.where(np.broadcast_to(is_kept, known.shape), known, zero).astype(object), shape)
-    span = kept_span(data, op.scope)
+    span = explicit_range(data, op.scope)
     if data.dtype is DType.BOOL:
         span = span if span is not None and span.hi == 0 else None
     elif span is not None:
-        span = hull(span, Span(0, 0), scope=op.scope)
+        span = hull(span, ValueRange(0, 0), scope=op.scope)
     return SymbolicTensor(data.dtype, shape, values, span)
 
 
@@ -197,7 +197,7 @@ def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")
-    op.learn(dim - size)
+    op.add_fact(dim - size)
     if condition is not None:
-        op.learn(condition[0] - size)
+        op.add_fact(condition[0] - size)
     return size

@@ -27,9 +27,9 @@ from gather_infer.ops.vocabulary.operands import (
 )
 from gather_infer.ops.vocabulary.windows import windows
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, Expr, floordiv, known_le, maximum, minimum, product
-from gather_infer.tensor import Shape, Span, SymbolicTensor, format_shape, holds_values, make_values
+from gather_infer.tensor import Shape, SymbolicTensor, ValueRange, format_shape, holds_values, make_values
+from gather_infer.value_ranges import explicit_range, hull
 
 rules = RuleSet("")
 
@@ -101,7 +101,7 @@ def pad(
         shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
         return SymbolicTensor(data.dtype, shape, None, span)
     if not data.shape:
-        op.leave_open("onnxruntime pads no scalar")
+        op.add_unchecked("onnxruntime pads no scalar")
     padded = list(range(len(data.shape))) if axes is None else unique_axes(axes, len(data.shape))
     if pads is None:
         pads = [None] * (2 * len(padded))
@@ -132,7 +132,7 @@ def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str
     empty = (d for at, d in enumerate(shape) if at != axis or not grows)
     nothing = [] if mode == "wrap" else [(d, "==", 0) for d in empty if isinstance(d, Expr) or d == 0]
     if left is not dim:
-        op.refuse((1, "<=", left), *nothing)
+        op.add_runtime_constraint((1, "<=", left), *nothing)
     for width in (before, after):
         least = width + 1 if mode == "reflect" else 1
         op.require((width, "<=", 0), (least, "<=", left), *nothing, otherwise=f"{width} {message}")
@@ -175,17 +175,17 @@ def _padded_values(
     return useful(result, shape)
 
 
-def _padded_span(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> Span | None:
+def _padded_span(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> ValueRange | None:
     if mode != "constant":
-        return kept_span(data, op.scope)
+        return explicit_range(data, op.scope)
     if fill is None:
         return _with_zero(op, data)
     return joint_span(op, [data.with_(shape=None), fill])
 
 
-def _with_zero(op: OpCall, data: SymbolicTensor) -> Span | None:
-    span = kept_span(data, op.scope)
-    return None if span is None else hull(span, Span(0, 0), scope=op.scope)
+def _with_zero(op: OpCall, data: SymbolicTensor) -> ValueRange | None:
+    span = explicit_range(data, op.scope)
+    return None if span is None else hull(span, ValueRange(0, 0), scope=op.scope)
 
 
 @rules.rule("CenterCropPad", since=18, operands={1: "a size per axis"}, dims=(1,))
@@ -251,7 +251,9 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
         refuse_empty(op, *shape, *sizes)
         rooms = [(size + window.begin + window.end - window.extent, window.stride)
                  for size, window in zip(sizes, windows(op, blocks, "NOTSET"), strict=True)]  # fmt: skip
-        op.refuse((shape[2], "==", product([floordiv(room, stride, op.scope) + 1 for room, stride in rooms])))
+        op.add_runtime_constraint(
+            (shape[2], "==", product([floordiv(room, stride, op.scope) + 1 for room, stride in rooms]))
+        )
         if isinstance(area, int):
             require_divisible(op, shape[1], area, "dim 1 of the input")
         channels = floordiv(shape[1], area, op.scope)

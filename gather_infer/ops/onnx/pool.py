@@ -24,7 +24,7 @@ from gather_infer.ops.vocabulary.windows import (
 )
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, product
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
 
 rules = RuleSet("")
 
@@ -62,7 +62,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
 def _refuse_empty_images(op: OpCall, x: Shape) -> None:
     """Record that onnxruntime accepts an empty X [N, C, D1, ..., Dn] only when N is 0."""
     for dim in x[1:]:
-        op.refuse((1, "<=", dim), (x[0], "==", 0))
+        op.add_runtime_constraint((1, "<=", dim), (x[0], "==", 0))
 
 
 @rules.rule("AveragePool", since=1)
@@ -96,16 +96,16 @@ def max_pool(op: OpCall) -> list[SymbolicTensor]:
     y = SymbolicTensor(x.dtype, shape)
     if len(op.outputs) < 2:
         return [y]
-    return [y, SymbolicTensor(DType.INT64, shape, span=_positions(x.shape))]
+    return [y, SymbolicTensor(DType.INT64, shape, value_range=_positions(x.shape))]
 
 
-def _positions(shape: Shape | None) -> Span:
+def _positions(shape: Shape | None) -> ValueRange:
     if shape is None:
-        return Span(0, None)
+        return ValueRange(0, None)
     try:
-        return Span(0, product(shape) - 1)
+        return ValueRange(0, product(shape) - 1)
     except DimTooLarge:
-        return Span(0, None)
+        return ValueRange(0, None)
 
 
 @rules.rule("GlobalAveragePool", since=1)
@@ -159,16 +159,16 @@ def _unpooled(op: OpCall) -> Shape:
     spatial: list[Dim] = []
     for size, window in zip(shape[2:] if shape is not None else (), slides, strict=False):
         spatial.append(window.stride * (size - 1) + window.extent - window.begin - window.end)
-        op.refuse((1, "<=", spatial[-1]))
+        op.add_runtime_constraint((1, "<=", spatial[-1]))
     if wanted is not None:
         found = _wanted_shape(op, wanted, len(kernel) + 2, shape)
         for least, length in zip(spatial, found[2:], strict=False):
-            op.refuse((least, "<=", length))
+            op.add_runtime_constraint((least, "<=", length))
         return found
     if shape is None:
         return tuple(unknown_dims(op, len(kernel) + 2, "the shape of X is not known"))
     for length in spatial:
-        op.imply(length)
+        op.add_implied_fact(length)
     return shape[:2] + tuple(spatial)
 
 
@@ -185,8 +185,8 @@ def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None
             known = head[axis] if axis < len(head) else None
             shape.append(op.fresh(f"output_shape[{axis}] is not known") if known is None else known)
         else:
-            op.imply(element)
+            op.add_implied_fact(element)
             if axis < len(head):
-                op.refuse((head[axis], "==", element))
+                op.add_runtime_constraint((head[axis], "==", element))
             shape.append(element)
     return tuple(shape)

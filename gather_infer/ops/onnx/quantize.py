@@ -60,7 +60,7 @@ def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTen
             op.require_equal(one, other, names)
     else:
         for dim in (*scale.shape, *zero_point.shape):
-            op.refuse((dim, "==", 1))
+            op.add_runtime_constraint((dim, "==", 1))
 
 
 def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
@@ -76,7 +76,7 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
         raise SpecViolation(f"{name} must be a scalar or {what}, is {format_shape(scale.shape)}", "GI305")
     if not -rank <= axis < rank:
         if rank == 1 and not blocked:
-            op.leave_open(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
+            op.add_unchecked(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
             return  # the default axis is invalid for a vector, but not needed
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
     if not blocked:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
@@ -18,9 +18,9 @@ from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, requ
 from gather_infer.ops.vocabulary.indices import INDEX_TYPES
 from gather_infer.ops.vocabulary.operands import all_ints, elements_of
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, product, total, truncdiv
-from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange
+from gather_infer.value_ranges import needs_range
 
 rules = RuleSet("")
 
@@ -207,7 +207,7 @@ def _reduced_along(
     if data.dtype is DType.BOOL:
         others = [(dim, "==", 0) for axis, dim in enumerate(data.shape) if axis not in axes]
         for axis in axes:
-            op.refuse((1, "<=", data.shape[axis]), *others)
+            op.add_runtime_constraint((1, "<=", data.shape[axis]), *others)
     if keepdims:
         shape = tuple(1 if axis in axes else dim for axis, dim in enumerate(data.shape))
     else:
@@ -222,13 +222,13 @@ def _reduced_along(
         if values.size and all(element is None for element in values.flat):
             values = None
     span = None
-    if dtype in INTEGER_RANGE and needs_span(values):
+    if dtype in INTEGER_RANGE and needs_range(values):
         try:
             count = product([data.shape[axis] for axis in axes])
         except DimTooLarge:
             return tensor_of(dtype, shape, values, None)
-        found = _span(op, spans.span_of(data, op.scope), count)
-        span = None if found is None else spans.fit(op, found, dtype)
+        found = _span(op, value_ranges.range_of(data, op.scope), count)
+        span = None if found is None else value_ranges.fit(op, found, dtype)
     return tensor_of(dtype, shape, values, span)
 
 
@@ -246,21 +246,21 @@ def _reduce_values(op: OpCall, dtype: DType, values: Values, axes: tuple[int, ..
     return out
 
 
-def _span(op: OpCall, span: Span, count: Dim) -> Span | None:
+def _span(op: OpCall, span: ValueRange, count: Dim) -> ValueRange | None:
     """Value range of the reduction of `count` elements within `value_range`."""
     scope = op.scope
     match op.op_type:
         case "ReduceSum":
-            return spans.mul(span, Span(count, count), scope)
+            return value_ranges.mul(span, ValueRange(count, count), scope)
         case "ReduceL1":
-            return spans.mul(spans.absolute(span, scope), Span(count, count), scope)
+            return value_ranges.mul(value_ranges.absolute(span, scope), ValueRange(count, count), scope)
         case "ReduceSumSquare":
-            size = spans.absolute(span, scope)
-            return spans.mul(spans.mul(size, size, scope), Span(count, count), scope)
+            size = value_ranges.absolute(span, scope)
+            return value_ranges.mul(value_ranges.mul(size, size, scope), ValueRange(count, count), scope)
         case "ReduceMax":  # an empty row gives the minimum of the type
-            return span if known_le(1, count, scope) is True else Span(None, span.hi)
+            return span if known_le(1, count, scope) is True else ValueRange(None, span.hi)
         case "ReduceMin":
-            return span if known_le(1, count, scope) is True else Span(span.lo, None)
+            return span if known_le(1, count, scope) is True else ValueRange(span.lo, None)
         case _:
             return None
 
@@ -270,7 +270,7 @@ def _arg_extremum(op_type: str) -> Rule:
         data = op.tensor(0)
         keepdims = op.attr("keepdims", 1) != 0
         if data.shape is None:
-            return [SymbolicTensor(DType.INT64, None, None, Span(0, None))]
+            return [SymbolicTensor(DType.INT64, None, None, ValueRange(0, None))]
         axis = normalize_axis(op.attr("axis", 0), len(data.shape))
         dim = data.shape[axis]
         others = (*data.shape[:axis], *data.shape[axis + 1 :])
@@ -288,7 +288,7 @@ def _arg_extremum(op_type: str) -> Rule:
             ).reshape([d for d in shape if isinstance(d, int)])
             if values.size and all(element is None for element in values.flat):
                 values = None
-        return [tensor_of(DType.INT64, shape, values, Span(0, dim - 1))]
+        return [tensor_of(DType.INT64, shape, values, ValueRange(0, dim - 1))]
 
     rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (from 11 on axis may be negative)
 
@@ -325,10 +325,10 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
     exclusive = op.attr("exclusive", 0) != 0
     values = _accumulated(op, x, axis, 0, elements.add)
     span = None
-    if x.dtype in INTEGER_RANGE and needs_span(values) and x.shape is not None and axis is not None:
+    if x.dtype in INTEGER_RANGE and needs_range(values) and x.shape is not None and axis is not None:
         count = x.shape[axis] - 1 if exclusive else x.shape[axis]
-        found = spans.repeated_sum(spans.span_of(x, op.scope), count, op.scope, may_be_empty=exclusive)
-        span = spans.fit(op, found, x.dtype)
+        found = value_ranges.repeated_sum(value_ranges.range_of(x, op.scope), count, op.scope, may_be_empty=exclusive)
+        span = value_ranges.fit(op, found, x.dtype)
     return [tensor_of(x.dtype, x.shape, values, span)]
 
 

@@ -85,7 +85,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
                 # Runtimes divide by the other dims and fail on a 0, also on a copied one. No fact follows for an entry
                 # that is assumed to be >= 1: if it is 0, the dim that it copies may be >= 1.
                 if other not in entries.assumed:
-                    op.imply(other - 1)
+                    op.add_implied_fact(other - 1)
             elif isinstance(other, Expr) and op.assume(other, 1, "with allowzero, -1 next to a 0 is not defined"):
                 entries.assumed.append(other)  # no fact: a runtime may define the other case
         if any(known_eq(other, 0, op.scope) is True for other in others):
@@ -95,7 +95,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if not is_inferred and shape is not None and total is not None:
         _demand_count(op, shape, total, target)
     elif total is None or not divides:
-        op.leave_open(f"whether the target {_text(target)} fits is not known")
+        op.add_unchecked(f"whether the target {_text(target)} fits is not known")
     if total is None or not divides:
         dims[wanted] = op.fresh(f"entry {wanted} of the target is not known")
         return tuple(d for d in dims if d is not None)
@@ -107,7 +107,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
         )
     dims[wanted] = dim = floordiv(dividend, divisor, scope)
     if total != dim * rest:
-        op.constrain(total, "==", dim * rest)
+        op.add_constraint(total, "==", dim * rest)
     return tuple(d for d in dims if d is not None)
 
 
@@ -118,7 +118,7 @@ def _demand_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | N
         message = f"the target {_text(target)} does not fit {total} elements"
         op.require((entry, "==", total), (entry, "==", -1), (entry, "==", 0), otherwise=message)
     else:
-        op.leave_open(f"whether the target {_text(target)} fits {format_shape(shape)} is not known")
+        op.add_unchecked(f"whether the target {_text(target)} fits {format_shape(shape)} is not known")
 
 
 def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
@@ -161,7 +161,7 @@ class _Entries:
     def is_known(self, entry: Dim | None) -> bool:
         """Whether an entry is a number or known to be a size; False for one that may be -1."""
         if isinstance(entry, Expr) and self.has_minus_one:
-            self.op.imply(entry)  # a second -1 fails, and so does any other negative entry
+            self.op.add_implied_fact(entry)  # a second -1 fails, and so does any other negative entry
         return isinstance(entry, int) or (entry is not None and self.is_not_minus_one(entry))
 
     def is_not_minus_one(self, entry: Expr) -> bool:
@@ -175,7 +175,7 @@ class _Entries:
         copied = zip(self.target, self.shape, strict=False)
         if not any(t is not None and known_eq(t, 0, scope) is known_eq(d, 0, scope) is True for t, d in copied):
             return False
-        self.op.imply(entry)
+        self.op.add_implied_fact(entry)
         return True
 
     def scope(self) -> Scope:
@@ -191,7 +191,7 @@ class _Entries:
         if i in self.unknown:
             is_alone = self.unknown == [i] and not self.has_minus_one
             if not is_alone and entry is not None:
-                self.op.leave_open(f"whether {entry} in the target {_text(self.target)} is a size is not known")
+                self.op.add_unchecked(f"whether {entry} in the target {_text(self.target)} is a size is not known")
             return None if is_alone else self.op.fresh(f"entry {i} of the target is not known")
         if isinstance(entry, int):
             return None if entry == -1 else self.copied(i) if entry == 0 and not self.allowzero else entry
@@ -209,7 +209,7 @@ class _Entries:
             return entry
         if self.shape is not None:
             if i >= len(self.shape):
-                self.op.imply(entry - 1)  # there is no dim to copy
+                self.op.add_implied_fact(entry - 1)  # there is no dim to copy
                 return entry
             if known_eq(entry, self.shape[i], self.op.scope) is True or self.copies_only_zero(i, entry):
                 return entry

@@ -64,7 +64,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
         return [sized(op, data, elements_of(sizes, "sizes"), axes, op.attr("keep_aspect_ratio_policy", "stretch"))]
     assert scales is not None
     if op.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
-        op.leave_open("the effect of roi on the sizes is not modeled")
+        op.add_unchecked("the effect of roi on the sizes is not modeled")
         return [_unknown(op, data, "the size depends on roi")]
     return [scaled(op, data, scales_of(scales), axes)]
 
@@ -116,11 +116,11 @@ def _leave_ranks_open(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -
     if mode == "cubic":
         refuse_ranks_but(op, data.shape, (2, 4), "the input", " with cubic interpolation")
         if rank == 4 and data.dtype is not None and not data.dtype.is_float:
-            op.leave_open(f"onnxruntime has no cubic interpolation of {data.dtype}")
+            op.add_unchecked(f"onnxruntime has no cubic interpolation of {data.dtype}")
     elif mode == "linear":
         refuse_ranks_but(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
         if rank == 5 and any(known_eq(data.shape[axis], result[axis], op.scope) is not True for axis in (0, 1)):
-            op.leave_open("onnxruntime interpolates volumes only along their last three axes")
+            op.add_unchecked("onnxruntime interpolates volumes only along their last three axes")
 
 
 def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
@@ -175,10 +175,10 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
                 return floordiv(dim * ratio.numerator, ratio.denominator, op.scope)
             return op.derived("resize", dim, scale, reason=f"floor({dim} * {scale}) depends on rounding")
         case Expr():
-            op.imply(scale - 1)
+            op.add_implied_fact(scale - 1)
             return dim * scale
         case Ratio(num, den) if scale.is_exact:
-            op.imply(num - 1)
+            op.add_implied_fact(num - 1)
             return floordiv(dim * num, den, op.scope)
     return op.fresh("a scale is not known")
 
@@ -207,9 +207,9 @@ def sized(
     if policy != "stretch":
         wanted = _fitted(op, [shape[axis] for axis in where], wanted, policy)
     for axis, size in zip(where, wanted, strict=True):
-        op.refuse((1, "<=", shape[axis]), (size, "==", 0))
+        op.add_runtime_constraint((1, "<=", shape[axis]), (size, "==", 0))
         if len(shape) == 4 and axis < 2 and op.attr("mode", "nearest") != "nearest":
-            op.refuse((shape[axis], "==", size))
+            op.add_runtime_constraint((shape[axis], "==", size))
         shape[axis] = size
     _leave_ranks_open(op, data, shape)
     return SymbolicTensor(data.dtype, tuple(shape))

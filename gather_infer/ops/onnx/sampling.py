@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.cast import dtype_of
 from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.rules import OpCall, Rule, RuleSet
-from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
 
 rules = RuleSet("")
 
@@ -48,7 +48,7 @@ def bernoulli(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Bernoulli.html: every element is 0 or 1"""
     x = op.tensor(0)
     dtype = _dtype(op, x)
-    return [SymbolicTensor(dtype, x.shape, None, spans.fit(op, Span(0, 1), dtype))]
+    return [SymbolicTensor(dtype, x.shape, None, value_ranges.fit(op, ValueRange(0, 1), dtype))]
 
 
 @rules.rule("Multinomial", since=7, deterministic=False)
@@ -65,6 +65,6 @@ def multinomial(op: OpCall) -> list[SymbolicTensor]:
     if samples < 0:
         raise SpecViolation(f"sample_size = {samples} is negative", "GI210")
     if x.shape is None:
-        return [SymbolicTensor(dtype, (op.fresh("the input has no known rank"), samples), None, Span(0, None))]
+        return [SymbolicTensor(dtype, (op.fresh("the input has no known rank"), samples), None, ValueRange(0, None))]
     batch, classes = x.shape
-    return [SymbolicTensor(dtype, (batch, samples), None, spans.fit(op, Span(0, classes - 1), dtype))]
+    return [SymbolicTensor(dtype, (batch, samples), None, value_ranges.fit(op, ValueRange(0, classes - 1), dtype))]

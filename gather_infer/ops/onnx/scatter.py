@@ -17,7 +17,7 @@ from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_bounds, known
 from gather_infer.ops.vocabulary.operands import joint_span, static_shape, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, known_le
-from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
 
 rules = RuleSet("")
 
@@ -126,7 +126,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
             if fits is False:
                 raise SpecViolation(f"dim {other} of indices is {dim}, more than {size}, that of data", "GI212")
             if fits is None:
-                op.constrain(dim, "<=", size)
+                op.add_constraint(dim, "<=", size)
     indexing = Indexing(negative_note="" if op.version >= 11 else _NO_NEGATIVE, from_end=op.version >= 11)
     check_bounds(op, indices, known_numbers(op, 1), data.shape[axis], indexing, axis=axis, data=f"data {data}")
     values = _scattered_elements(op, data, updates, axis) if indices.values is not None else None
@@ -178,7 +178,7 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
     return None if out.size and all(element is None for element in out.flat) else out
 
 
-def _span(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> Span | None:
+def _span(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> ValueRange | None:
     """Value range of the result; None for add and mul, which may apply to an element any number of times.
 
     Raises SpecViolation for a `reduction` that does not exist.

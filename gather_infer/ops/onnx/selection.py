@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import Element
@@ -15,9 +15,9 @@ from gather_infer.ops.vocabulary.elementwise import Values, tensor_of
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_rank
 from gather_infer.ops.vocabulary.operands import element_dim, joint_span, replaced, useful, values_or_unknown
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import kept_span
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_le, maximum, product
-from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, Span, SymbolicTensor, make_values
+from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, SymbolicTensor, ValueRange, make_values
+from gather_infer.value_ranges import explicit_range
 
 rules = RuleSet("")
 
@@ -55,22 +55,22 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
     x = op.tensor(0)
     if x.shape is None:
         outputs = [
-            SymbolicTensor(x.dtype, None, None, kept_span(x, op.scope)),
-            SymbolicTensor(DType.INT64, None, None, Span(0)),
+            SymbolicTensor(x.dtype, None, None, explicit_range(x, op.scope)),
+            SymbolicTensor(DType.INT64, None, None, ValueRange(0)),
         ]
         return outputs[: len(op.outputs)]
     axis = normalize_axis(op.attr("axis", -1), len(x.shape))
     dim = x.shape[axis]
     if known_le(k, dim, op.scope) is None:
-        op.constrain(k, "<=", dim)
+        op.add_constraint(k, "<=", dim)
     op.require((k, "<=", dim), otherwise=f"k = {k} is more than the length {dim} of axis {axis}")
     shape = replaced(x.shape, axis, k)
     values, indices = None, None
     if x.values is not None and isinstance(k, int) and op.attr("sorted", 1) != 0:
         values, indices = _sorted(op, x.values, axis, k, op.attr("largest", 1) != 0)
     outputs = [
-        tensor_of(x.dtype, shape, values, kept_span(x, op.scope)),
-        tensor_of(DType.INT64, shape, indices, Span(0, dim - 1)),
+        tensor_of(x.dtype, shape, values, explicit_range(x, op.scope)),
+        tensor_of(DType.INT64, shape, indices, ValueRange(0, dim - 1)),
     ]
     return outputs[: len(op.outputs)]
 
@@ -125,10 +125,14 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
     x = op.tensor(0)
     reason = "the number of elements that are not 0 depends on the data"
     if x.shape is None:
-        return [SymbolicTensor(DType.INT64, (op.fresh("the input has no known rank"), op.fresh(reason)), None, Span(0))]
+        return [
+            SymbolicTensor(
+                DType.INT64, (op.fresh("the input has no known rank"), op.fresh(reason)), None, ValueRange(0)
+            )
+        ]
     if not x.shape:
         rows = op.fresh("the page and the runtimes differ in the result for a scalar")
-        return [SymbolicTensor(DType.INT64, (rows, op.fresh(reason)), None, Span(0, 0))]
+        return [SymbolicTensor(DType.INT64, (rows, op.fresh(reason)), None, ValueRange(0, 0))]
     if x.values is not None:
         flags = [_is_zero(op, element) for element in x.values.flat]
         if all(flag is not None for flag in flags):
@@ -136,16 +140,16 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
             return [tensor_of(DType.INT64, places.shape, make_values(places), None)]
     try:
         count = product(x.shape) if _is_nowhere_zero(op, x) else op.fresh(reason)
-        op.learn(product(x.shape) - count)
+        op.add_fact(product(x.shape) - count)
         last: Dim | None = maximum(*x.shape, scope=op.scope) - 1
     except DimTooLarge:
         count, last = op.fresh(reason), None
-    return [SymbolicTensor(DType.INT64, (len(x.shape), count), None, Span(0, last))]
+    return [SymbolicTensor(DType.INT64, (len(x.shape), count), None, ValueRange(0, last))]
 
 
 def _is_nowhere_zero(op: OpCall, x: SymbolicTensor) -> bool:
     """Whether every element is known to be nonzero."""
-    span = spans.span_of(x, op.scope)
+    span = value_ranges.range_of(x, op.scope)
     if x.dtype is None or not (x.dtype.is_integer or x.dtype is DType.BOOL):
         return False
     return (span.lo is not None and known_le(1, span.lo, op.scope) is True) or (
@@ -182,7 +186,7 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(values.dtype, None, None, span)]
     rank = len(indices.shape)
     if rank == 0:
-        op.leave_open("onnxruntime does not run OneHot for a scalar")
+        op.add_unchecked("onnxruntime does not run OneHot for a scalar")
     if not -rank - 1 <= axis <= rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank - 1}, {rank}], indices has rank {rank}", "GI304")
     position = axis % (rank + 1)
@@ -250,7 +254,7 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
     if x.shape is not None and axis is not None:
         axis = normalize_axis(axis, len(x.shape))
         for dim in x.shape:
-            op.refuse((1, "<=", dim))
+            op.add_runtime_constraint((1, "<=", dim))
     if axis is None and x.values is not None and all(_is_number(e) for e in x.values.flat):
         return _unique_numbers(op, x)
     count = op.fresh("the number of unique elements depends on the data")
@@ -261,19 +265,19 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
         except DimTooLarge:
             length = None
     if length is not None:
-        op.learn(length - count)
+        op.add_fact(length - count)
         if known_le(1, length, op.scope) is True:
-            op.learn(count - 1)
+            op.add_fact(count - 1)
     shape: Shape | None = (count,)
     if axis is not None:
         shape = None if x.shape is None else replaced(x.shape, axis, count)
     last = None if length is None else length - 1
     total = length if length is not None else op.fresh("the input has no known shape")
     outputs = [
-        SymbolicTensor(x.dtype, shape, None, kept_span(x, op.scope)),
-        SymbolicTensor(DType.INT64, (count,), None, Span(0, last)),
-        SymbolicTensor(DType.INT64, (total,), None, Span(0, count - 1)),
-        SymbolicTensor(DType.INT64, (count,), None, Span(1, length)),
+        SymbolicTensor(x.dtype, shape, None, explicit_range(x, op.scope)),
+        SymbolicTensor(DType.INT64, (count,), None, ValueRange(0, last)),
+        SymbolicTensor(DType.INT64, (total,), None, ValueRange(0, count - 1)),
+        SymbolicTensor(DType.INT64, (count,), None, ValueRange(1, length)),
     ]
     return outputs[: len(op.outputs)]
 
@@ -317,12 +321,12 @@ def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
         op.require_equal(boxes.shape[0], scores.shape[0], "the batch dims of boxes and scores")
         op.require_equal(boxes.shape[1], scores.shape[2], "the number of boxes and of scores")
     if scores.shape is None:
-        return [SymbolicTensor(DType.INT64, (count, 3), None, Span(0))]
+        return [SymbolicTensor(DType.INT64, (count, 3), None, ValueRange(0))]
     per_class = op.optional_tensor(2)
     most = 0 if per_class is None else known_value(per_class)
     batch, classes, number = scores.shape
     if isinstance(most, int):
         most = max(0, most)  # a negative limit selects no box
-        op.learn(batch * classes * most - count)
-    last = spans.hull(*(Span(0, d - 1) for d in (batch, classes, number)), scope=op.scope)
+        op.add_fact(batch * classes * most - count)
+    last = value_ranges.hull(*(ValueRange(0, d - 1) for d in (batch, classes, number)), scope=op.scope)
     return [SymbolicTensor(DType.INT64, (count, 3), None, last)]

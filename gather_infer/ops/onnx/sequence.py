@@ -10,19 +10,19 @@ from gather_infer.ops.onnx.concat import concat, split_lengths
 from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
 from gather_infer.ops.vocabulary.operands import element_type, elements_of, moved, replaced
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull, kept_span
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, known_lt, mod
 from gather_infer.tensor import (
     DType,
     OptionalType,
     SequenceType,
     Shape,
-    Span,
     SymbolicTensor,
     Value,
+    ValueRange,
     from_values,
     make_values,
 )
+from gather_infer.value_ranges import explicit_range, hull
 
 rules = RuleSet("")
 
@@ -50,7 +50,7 @@ def join(op: OpCall, a: Value | None, b: Value | None) -> Value | None:
 
 def _join_tensors(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
     dtype = a.dtype if a.dtype == b.dtype else None
-    spans = [kept_span(tensor, op.scope) for tensor in (a, b)]
+    spans = [explicit_range(tensor, op.scope) for tensor in (a, b)]
     known = [span for span in spans if span is not None]
     span = hull(*known, scope=op.scope) if len(known) == len(spans) else None
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
@@ -139,7 +139,7 @@ def onnx_sequence_at(op: OpCall) -> list[Value]:
     found = sequence(op, 0)
     if found.length is not None:
         _require_position(op, 1, found.length)
-        op.imply(found.length - 1)
+        op.add_implied_fact(found.length - 1)
     at = known_value(op.tensor(1))
     if found.members is not None and isinstance(at, int):
         return [found.members[at]]
@@ -151,10 +151,10 @@ def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = Fa
     indexing, places = Indexing(inserts=inserts), length + 1 if inserts else length
     at = known_value(op.tensor(index))
     known = (at,) if at is not None else ()
-    op.address(Addressing(index, None, places, indexing, None, 1, known, complete=at is not None))
+    op.address(Addressing(index, None, places, indexing, None, 1, known, is_complete=at is not None))
     if at is None:
         return
-    least = indexing.first(places)
+    least = indexing.first_defined(places)
     if known_lt(at, least, op.scope) is True or known_le(places, at, op.scope) is True:
         raise SpecViolation(f"position {at} is outside [{least}, {places - 1}], there are {length} members")
 
@@ -202,7 +202,7 @@ def onnx_sequence_length(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__SequenceLength.html"""
     length = sequence(op, 0).length
     if length is None:
-        return [SymbolicTensor(DType.INT64, (), None, Span(0, None))]
+        return [SymbolicTensor(DType.INT64, (), None, ValueRange(0, None))]
     return [from_values(DType.INT64, make_values(length))]
 
 
@@ -214,7 +214,7 @@ def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation("attribute axis is missing", "GI106")
     members = sequence(op, 0)
     if members.length is not None:
-        op.imply(members.length - 1)  # a Concat has an input
+        op.add_implied_fact(members.length - 1)  # a Concat has an input
     return [concat_from_sequence(op, members, axis=axis, is_new_axis=op.attr("new_axis", 0) != 0)]
 
 

@@ -22,10 +22,10 @@ from gather_infer.symbolic import product
 from gather_infer.tensor import (
     DType,
     Shape,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     format_shape,
     from_values,
     holds_values,
@@ -38,13 +38,13 @@ _ADDRESSES = 1 << 62
 """More elements than any runtime can allocate; such a size results from integer overflow."""
 
 
-@rules.rule("Shape", since=1, tells_dims=True)
+@rules.rule("Shape", since=1, outputs_dims=True)
 def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Shape.html"""
     return [shape_of(op, op.tensor(0))]
 
 
-@rules.rule("Shape", since=15, tells_dims=True)
+@rules.rule("Shape", since=15, outputs_dims=True)
 def onnx_shape_15(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Shape.html (15 adds start and end)"""
     return [shape_of(op, op.tensor(0), start=op.attr("start", 0), end=op.attr("end"))]
@@ -57,12 +57,12 @@ def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | Non
     result  [end - start], int64
     """
     if data.shape is None:
-        return SymbolicTensor(DType.INT64, (op.fresh("the rank of the input is not known"),), None, Span(0, None))
+        return SymbolicTensor(DType.INT64, (op.fresh("the rank of the input is not known"),), None, ValueRange(0, None))
     dims = data.shape[start:end]  # slicing clamps as the operator does
     return from_values(DType.INT64, vector(dims))
 
 
-@rules.rule("Size", since=1, tells_dims=True)
+@rules.rule("Size", since=1, outputs_dims=True)
 def onnx_size(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Size.html"""
     data = op.tensor(0)
@@ -131,13 +131,13 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
         raise SpecViolation(f"value must have one element, has shape {format_shape(fill.shape)}")
     elements = elements_of(shape, "the input")
     if elements is None:
-        return SymbolicTensor(fill.dtype, span=_span_of_fill(fill))
+        return SymbolicTensor(fill.dtype, value_range=_span_of_fill(fill))
     dims = tuple(element_dim(op, e, f"element {i} of the input") for i, e in enumerate(elements))
     static = static_shape(dims)
     if static is not None and math.prod(static) >= _ADDRESSES:
         message = f"a tensor has fewer than 2^62 elements, {format_shape(dims)} has {math.prod(static)}"
         op.report("GI210", message, "onnxruntime computes its shape all the same", severity=Severity.WARNING)
-        op.leave_open(message)
+        op.add_unchecked(message)
     return _filled(fill, dims)
 
 
@@ -145,16 +145,16 @@ def _filled(fill: SymbolicTensor, dims: Shape) -> SymbolicTensor:
     span = _span_of_fill(fill)
     static = static_shape(dims)
     if static is None or fill.values is None or not holds_values(static):
-        return SymbolicTensor(fill.dtype, dims, span=span)
+        return SymbolicTensor(fill.dtype, dims, value_range=span)
     values = useful(np.full(static, fill.values.flat[0], dtype=object), dims)
     return SymbolicTensor(fill.dtype, dims, values, span)
 
 
-def _span_of_fill(fill: SymbolicTensor) -> Span | None:
+def _span_of_fill(fill: SymbolicTensor) -> ValueRange | None:
     if fill.values is None or fill.dtype is None or not fill.dtype.is_integer:
-        return fill.span
+        return fill.value_range
     only = fill.values.flat[0]
-    return fill.span if only is None else Span(only, only)
+    return fill.value_range if only is None else ValueRange(only, only)
 
 
 @rules.rule("Identity", since=1, moves=0, permutes=True)
@@ -182,12 +182,12 @@ def eye_like(op: OpCall, data: SymbolicTensor, dtype: DType | None, *, k: int = 
     Raises SpecViolation when the rank of `data` is not 2.
     """
     shape = require_rank(data.shape, 2, "the input")
-    span = Span(0, 1) if dtype is not None and dtype.is_integer else None
+    span = ValueRange(0, 1) if dtype is not None and dtype.is_integer else None
     if shape is None:
         shape = (op.fresh("the input has no known rank"), op.fresh("the input has no known rank"))
     static = static_shape(shape)
     if static is None or not holds_values(static) or dtype is None:
-        return SymbolicTensor(dtype, shape, span=span)
+        return SymbolicTensor(dtype, shape, value_range=span)
     kind = bool if dtype is DType.BOOL else float if dtype.is_float else int
     rows, columns = static
     k = min(max(k, -rows), columns)

@@ -83,12 +83,12 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     if not -rank <= axis < rank or axis % rank == rank - 1:
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, -2] and [0, {rank - 2}]", "GI304")
     axis %= rank
-    op.refuse((1, "<=", shape[axis]))
+    op.add_runtime_constraint((1, "<=", shape[axis]))
     if op.has(1):
         n = length_of(op, 1, "dft_length", 1)
     elif onesided and inverse:
         n = 2 * (shape[axis] - 1)
-        op.imply(n)
+        op.add_implied_fact(n)
     else:
         n = shape[axis]
     result[axis] = floordiv(n, 2, op.scope) + 1 if onesided and not inverse else n
@@ -116,13 +116,13 @@ def stft(op: OpCall) -> list[SymbolicTensor]:
         message = f"the last dim of signal must be 1 (real) or 2 (complex), is {shape[2]}"
         op.require((shape[2], "==", 1), (shape[2], "==", 2), otherwise=message)
         if op.attr("onesided", 1):
-            op.refuse((shape[2], "==", 1))
+            op.add_runtime_constraint((shape[2], "==", 1))
     require_rank(None if window is None else window.shape, 1, "window")
     step = length_of(op, 1, "frame_step", 1)
     batch, length = (op.fresh("the shape of signal is not known"), None) if shape is None else (shape[0], shape[1])
     n: Dim | None = length_of(op, 3, "frame_length", 1) if op.has(3) else None
     if window is not None and window.shape is not None:
-        op.refuse((1, "<=", window.shape[0]))
+        op.add_runtime_constraint((1, "<=", window.shape[0]))
         n = window.shape[0] if n is None else op.require_equal(n, window.shape[0], "frame_length and length of window")
     if n is None:
         n = length if window is None and length is not None else op.fresh("the length of a frame is not known")

@@ -74,7 +74,7 @@ def _some_of(op: OpCall, dim: Dim, reason: str) -> Dim:
     if isinstance(dim, int) and dim == 0:
         return 0
     size = op.fresh(reason)
-    op.learn(dim - size)
+    op.add_fact(dim - size)
     return size
 
 
@@ -104,7 +104,7 @@ def slice_axes(
     if data.shape is None:
         return moved(op, data, None)
     if not data.shape:
-        op.leave_open("onnxruntime slices no scalar")
+        op.add_unchecked("onnxruntime slices no scalar")
     shape = list(data.shape)
     values = data.values
     for axis, start, end, step in zip(unique_axes(axes, len(shape)), starts, ends, steps, strict=True):

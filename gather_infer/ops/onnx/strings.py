@@ -7,7 +7,7 @@ from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.guards import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import maximum
-from gather_infer.tensor import DType, Shape, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange, format_shape
 
 rules = RuleSet("")
 
@@ -37,9 +37,9 @@ def onnx_string_split(op: OpCall) -> list[SymbolicTensor]:
     if shape is not None:
         longest = op.fresh("the number of parts depends on the strings")
         if most is not None and most >= 0:
-            op.imply(most + 1 - longest)
+            op.add_implied_fact(most + 1 - longest)
         parts = (*shape, longest)
-    span = Span(0, most + 1 if most is not None and most >= 0 else None)
+    span = ValueRange(0, most + 1 if most is not None and most >= 0 else None)
     return [SymbolicTensor(DType.STRING, parts), SymbolicTensor(DType.INT64, shape, None, span)][: len(op.outputs)]
 
 
@@ -60,8 +60,8 @@ def onnx_string_normalizer(op: OpCall) -> list[SymbolicTensor]:
     if not op.attr("stopwords", ()):
         return [SymbolicTensor(DType.STRING, (*shape[:-1], maximum(1, shape[-1], scope=op.scope)))]
     kept = op.fresh("the number of words that are kept depends on them")
-    op.imply(kept - 1)
-    op.imply(maximum(1, shape[-1], scope=op.scope) - kept)
+    op.add_implied_fact(kept - 1)
+    op.add_implied_fact(maximum(1, shape[-1], scope=op.scope) - kept)
     return [SymbolicTensor(DType.STRING, (*((1,) if len(shape) == 2 else ()), kept))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary import elements
 from gather_infer.ops.vocabulary.elements import Element
@@ -16,7 +16,7 @@ from gather_infer.ops.vocabulary.elementwise import (
 )
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.symbolic import Scope
-from gather_infer.tensor import DType, Span, SymbolicTensor, format_shape
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
 
 rules = RuleSet("")
 
@@ -102,8 +102,8 @@ def relu(op: OpCall) -> list[SymbolicTensor]:
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
         return elements.most(op, dtype, x, 0 if isinstance(x, int) else 0.0)
 
-    def span(x: Span, scope: Scope) -> Span:
-        return spans.most(x, Span(0, 0), scope)
+    def span(x: ValueRange, scope: Scope) -> ValueRange:
+        return value_ranges.max_of(x, ValueRange(0, 0), scope)
 
     return unary(op, element, span)
 
@@ -193,7 +193,7 @@ def dropout(op: OpCall) -> list[SymbolicTensor]:
     if training is not None:
         require_dtype(training, "training_mode", frozenset({DType.BOOL}), "bool")
         is_identity = training.values is not None and training.values.item() is False
-    mask = SymbolicTensor(DType.BOOL, data.shape, None, Span(1, 1) if is_identity else None)
+    mask = SymbolicTensor(DType.BOOL, data.shape, None, ValueRange(1, 1) if is_identity else None)
     return _dropped(op, data, mask, is_identity)
 
 

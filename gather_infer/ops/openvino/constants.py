@@ -5,7 +5,7 @@ from __future__ import annotations
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.openvino.elements import FOREIGN
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.tensor import DType, Span, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, ValueRange
 
 rules = RuleSet("openvino")
 
@@ -24,4 +24,4 @@ def const(op: OpCall) -> list[SymbolicTensor]:
     shape = op.attr("shape", ())
     if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise SpecViolation("attribute shape must be a list of sizes >= 0", "GI106")
-    return [SymbolicTensor(DType.UINT8, shape, None, Span(0, 2**bits - 1))]
+    return [SymbolicTensor(DType.UINT8, shape, None, ValueRange(0, 2**bits - 1))]

@@ -20,9 +20,9 @@ from gather_infer.ops.vocabulary.indices import (
     require_type,
 )
 from gather_infer.rules import OpCall, RuleSet
-from gather_infer.spans import hull, span_of
 from gather_infer.symbolic import product
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, format_shape
+from gather_infer.value_ranges import hull, range_of
 
 rules = RuleSet("openvino")
 
@@ -101,7 +101,7 @@ def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
     numbers = known_numbers(op, 2)
     if numbers is not None and numbers.size == 1 and isinstance(number := numbers.reshape(-1).tolist()[0], int):
         return [normalize_axis(number, rank)]
-    span = span_of(axis, op.scope)
+    span = range_of(axis, op.scope)
     lo = None if span.lo is None else op.scope.bounds(span.lo).lo
     hi = None if span.hi is None else op.scope.bounds(span.hi).hi
     least = -rank if lo is None else max(lo, -rank)
@@ -196,7 +196,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     steps, parents, lengths, end = inputs
     span = None
     if dtype in INTEGER_RANGE:
-        span = hull(span_of(steps, op.scope), span_of(end, op.scope), scope=op.scope)
+        span = hull(range_of(steps, op.scope), range_of(end, op.scope), scope=op.scope)
     shape = steps.shape if steps.shape is not None else parents.shape
     if shape is None:
         reason = "the ranks of step_ids and parent_ids are not known"

@@ -104,13 +104,13 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], s
             if _implies_not_one(op, x, y):
                 _constrain_equal(op, x, y)
             else:
-                op.demand((y, "==", 1), (y, "==", x))
+                op.add_implied_constraint((y, "==", 1), (y, "==", x))
             return x
     parts = {*_parts(op, a), *_parts(op, b)}
     for x in (a, b):
         if len(_parts(op, x)) == len(parts):
             return x
-    op.demand((a, "==", b), (a, "==", 1), (b, "==", 1))
+    op.add_implied_constraint((a, "==", b), (a, "==", 1), (b, "==", 1))
     if len(parts) > MAX_PARTS:
         parts = {a, b}
     if known_le(1, a, scope) is True and known_le(1, b, scope) is True:
@@ -147,25 +147,25 @@ def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
     """Add the constraint `b is 1 or a`, simplified, for an `a` that is not 1."""
     if known_eq(b, 1, op.scope) is False:
-        op.constrain(b, "==", a)
+        op.add_constraint(b, "==", a)
     elif a == 0:
-        op.constrain(b, "<=", 1)
+        op.add_constraint(b, "<=", 1)
     elif known_le(2, a, op.scope) is True:
-        op.imply(b - 1)  # 0 broadcasts only with 0 and 1
+        op.add_implied_fact(b - 1)  # 0 broadcasts only with 0 and 1
         if known_le(b, a, op.scope) is not True:
-            op.constrain(b, "<=", a)
-        op.demand((b, "==", 1), (b, "==", a))
+            op.add_constraint(b, "<=", a)
+        op.add_implied_constraint((b, "==", 1), (b, "==", a))
     else:
-        op.demand((b, "==", 1), (b, "==", a))
+        op.add_implied_constraint((b, "==", 1), (b, "==", a))
 
 
 def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
     """Add the constraint `a == b`, written as `a <= c` when b is min(a, c)."""
     for limit in (op.scope.bounds(b).hi, *(symbol(name) for name in sorted(free_symbols(b)))):
         if limit is not None and limit != a and minimum(a, limit) == b:
-            op.constrain(a, "<=", limit)
+            op.add_constraint(a, "<=", limit)
             return
-    op.constrain(a, "==", b)
+    op.add_constraint(a, "==", b)
 
 
 # Implications from `a = n` are decided by solving it for one symbol of a and substituting the solution in b.

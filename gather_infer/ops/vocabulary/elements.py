@@ -29,10 +29,10 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from gather_infer.rules import OpCall
-from gather_infer.spans import holds, is_near
 from gather_infer.symbolic import Dim, Expr, ceildiv, floordiv, known_eq, known_le, known_lt, maximum, minimum, truncdiv
 from gather_infer.symbolic import mod as floor_mod
 from gather_infer.tensor import INTEGER_RANGE, DType, Ratio
+from gather_infer.value_ranges import cannot_wrap, is_within
 
 Element: TypeAlias = "int | float | Expr | Ratio | None"
 
@@ -88,16 +88,16 @@ def settle(op: OpCall, value: Dim, dtype: DType) -> Element:
 def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
     """Whether `dtype` represents the integer `value` exactly, in every run or under a listed assumption."""
     if dtype is DType.INT64 or dtype is DType.FLOAT64:
-        return is_near(value)  # expressions in sizes stay below 2^53
+        return cannot_wrap(value)  # expressions in sizes stay below 2^53
     if dtype is DType.UINT64:
-        return is_near(value) and known_le(0, value, op.scope) is True
+        return cannot_wrap(value) and known_le(0, value, op.scope) is True
     if dtype in INTEGER_RANGE:
         least, most = INTEGER_RANGE[dtype]
-        return holds(op, value, least, most, may_assume=most >= 2**31 - 1)
+        return is_within(op, value, least, most, may_assume=most >= 2**31 - 1)
     if dtype not in EXACT_BITS:
         return False
     limit = 1 << EXACT_BITS[dtype]
-    return holds(op, value, -limit, limit, may_assume=dtype is DType.FLOAT32)
+    return is_within(op, value, -limit, limit, may_assume=dtype is DType.FLOAT32)
 
 
 def is_number(element: object) -> TypeGuard[int | float]:
@@ -124,7 +124,7 @@ def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
         return None
     num = n * near.numerator
     limit = 2 ** (bits - 1) - near.denominator
-    if dtype is DType.FLOAT32 and not (isinstance(num, Expr) and holds(op, num, -limit, limit, may_assume=True)):
+    if dtype is DType.FLOAT32 and not (isinstance(num, Expr) and is_within(op, num, -limit, limit, may_assume=True)):
         return None
     return _ratio(op, num, near.denominator, dtype)
 
@@ -159,7 +159,7 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 def _is_huge(x: Element) -> bool:
     """Whether an element is a constant so large, used as "no limit", that arithmetic with sizes may wrap."""
-    return isinstance(x, int) and not is_near(x)
+    return isinstance(x, int) and not cannot_wrap(x)
 
 
 def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
@@ -243,7 +243,7 @@ def _is_divisor(op: OpCall, y: Dim) -> bool:
     if isinstance(y, int):
         return y != 0
     if known_le(0, y, op.scope) is True:
-        op.imply(y - 1)
+        op.add_implied_fact(y - 1)
     return known_eq(y, 0, op.scope) is not True
 
 

@@ -8,20 +8,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gather_infer import spans
+from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.broadcast import broadcast
 from gather_infer.ops.vocabulary.elements import Element
 from gather_infer.rules import OpCall
-from gather_infer.spans import needs_span
 from gather_infer.symbolic import DimTooLarge, Scope, known_eq
-from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Span, SymbolicTensor, format_shape, holds_values
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange, format_shape, holds_values
+from gather_infer.value_ranges import needs_range
 
 Values: TypeAlias = "npt.NDArray[np.object_]"
 UnaryElement: TypeAlias = Callable[[OpCall, DType, Element], Element]
 BinaryElement: TypeAlias = Callable[[OpCall, DType, Element, Element], Element]
-UnarySpan: TypeAlias = Callable[[Span, Scope], Span]
-BinarySpan: TypeAlias = Callable[[Span, Span, Scope], Span]
+UnarySpan: TypeAlias = Callable[[ValueRange, Scope], ValueRange]
+BinarySpan: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
 
 
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
@@ -42,7 +42,9 @@ def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
     return out if known else None
 
 
-def tensor_of(dtype: DType | None, shape: Shape | None, values: Values | None, span: Span | None) -> SymbolicTensor:
+def tensor_of(
+    dtype: DType | None, shape: Shape | None, values: Values | None, span: ValueRange | None
+) -> SymbolicTensor:
     """A result tensor; drops the value range when all elements are known."""
     if values is None:
         return SymbolicTensor(dtype, shape, None, span)
@@ -160,8 +162,8 @@ def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = Non
         function = element
         values = apply(lambda e: function(op, dtype, e), x.values)
     bounds = None
-    if span is not None and dtype in INTEGER_RANGE and needs_span(values):
-        bounds = spans.fit(op, span(spans.span_of(x, op.scope), op.scope), dtype)
+    if span is not None and dtype in INTEGER_RANGE and needs_range(values):
+        bounds = value_ranges.fit(op, span(value_ranges.range_of(x, op.scope), op.scope), dtype)
     return [tensor_of(dtype, x.shape, values, bounds)]
 
 
@@ -180,7 +182,9 @@ def binary(
         function = element
         values = apply(lambda x, y: function(op, dtype, x, y), a.values, b.values)
     bounds = None
-    if span is not None and is_integer and needs_span(values):
+    if span is not None and is_integer and needs_range(values):
         scope = op.scope
-        bounds = spans.fit(op, span(spans.span_of(a, scope), spans.span_of(b, scope), scope), dtype)
+        bounds = value_ranges.fit(
+            op, span(value_ranges.range_of(a, scope), value_ranges.range_of(b, scope), scope), dtype
+        )
     return [tensor_of(dtype, shape, values, bounds)]

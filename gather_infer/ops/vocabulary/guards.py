@@ -149,7 +149,7 @@ def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, n
     if tensor is None or tensor.shape is None:
         return
     if len(tensor.shape) != 1 or dim is None:
-        op.refuse(*((length, "==", 1) for length in tensor.shape))
+        op.add_runtime_constraint(*((length, "==", 1) for length in tensor.shape))
         return
     (length,) = tensor.shape
     message = f"{name} must have one element or {dim}, has {length}"
@@ -159,7 +159,7 @@ def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, n
 def refuse_empty(op: OpCall, *dims: Dim) -> None:
     """Record that onnxruntime rejects an empty axis, which the specification does not mention."""
     for dim in dims:
-        op.refuse((1, "<=", dim))
+        op.add_runtime_constraint((1, "<=", dim))
 
 
 def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
@@ -169,7 +169,9 @@ def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], na
     """
     if shape is not None and len(shape) not in ranks:
         taken = alternatives(ranks)
-        op.leave_open(f"onnxruntime runs {op.op_type}{what} only for {name} of rank {taken}, this one has {len(shape)}")
+        op.add_unchecked(
+            f"onnxruntime runs {op.op_type}{what} only for {name} of rank {taken}, this one has {len(shape)}"
+        )
 
 
 def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:

@@ -15,21 +15,21 @@ import numpy.typing as npt
 
 from gather_infer.access import Addressing, Indexing
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import SpecViolation, near
+from gather_infer.errors import SpecViolation, close_match
 from gather_infer.ops.vocabulary.guards import alternatives
 from gather_infer.rules import OpCall
-from gather_infer.spans import hull, of_elements, span_of
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt
 from gather_infer.tensor import (
     INTEGER_RANGE,
     DType,
     Shape,
-    Span,
     SymbolicTensor,
+    ValueRange,
     format_shape,
     from_values,
     holds_values,
 )
+from gather_infer.value_ranges import hull, range_of, range_of_elements
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -50,7 +50,9 @@ def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: t
     for name in op.attributes:
         if name not in attributes and name not in noted:
             known = f"known are {', '.join(attributes)}" if attributes else "it has none"
-            raise SpecViolation(f"{name} is not an attribute of {op.op_type}, {known}{near(name, attributes)}", "GI106")
+            raise SpecViolation(
+                f"{name} is not an attribute of {op.op_type}, {known}{close_match(name, attributes)}", "GI106"
+            )
 
 
 def integer(op: OpCall, name: str, default: int) -> int:
@@ -135,19 +137,19 @@ def check_bounds(
     learns = indexing.strict and is_nonempty(op, rows)
     # an index that is in bounds needs an axis that is not empty
     if not integers and learns and isinstance(size, Expr) and is_nonempty(op, indices.shape):
-        op.imply(size - 1)
+        op.add_implied_fact(size - 1)
     if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
         op.report("GI301", "indices is not empty, the axis it addresses has length 0", place)
     if numbers is None or not distinct:
         return
-    least = indexing.least(size)
+    least = indexing.lower_bound(size)
     bad = [e for e in distinct if _is_outside(op, e, size, least)]
     if bad:
         _report_outside(op, numbers, size, indexing, place, column)
     if isinstance(size, Expr) and learns:
         for e in integers:
             if e not in bad:  # a contradiction must not become a fact
-                op.imply(size - e - 1 if e >= 0 else e - indexing.least(size))
+                op.add_implied_fact(size - e - 1 if e >= 0 else e - indexing.lower_bound(size))
     negative = [e for e in integers if e < 0 and e not in bad]
     if negative and indexing.negative_note:
         first = _find(numbers, set(negative))[0]
@@ -167,7 +169,7 @@ def check_lengths(op: OpCall, position: int, size: Dim, *, axis: int, data: str)
 
 def address_nothing(op: OpCall, position: int) -> None:
     """Record that an index input addresses no axis: its elements are not read, or may be any."""
-    op.address(Addressing(position, None, 0, Indexing(), None, 1, (), complete=True))
+    op.address(Addressing(position, None, 0, Indexing(), None, 1, (), is_complete=True))
 
 
 def _distinct(numbers: Array | None) -> list[Dim]:
@@ -182,7 +184,7 @@ def _distinct(numbers: Array | None) -> list[Dim]:
 
 
 def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, place: str, column: int | None) -> None:
-    least = indexing.least(size)
+    least = indexing.lower_bound(size)
     elements = dict.fromkeys(numbers.reshape(-1).tolist())
     outside = {e for e in elements if isinstance(e, (int, Expr)) and _is_outside(op, e, size, least)}
     positions = _find(numbers, outside)
@@ -190,7 +192,7 @@ def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, p
     if size == 0:
         message = f"index {found} is out of bounds, the axis has length 0"
     else:
-        message = f"index {found} is outside [{indexing.first(size)}, {size - 1}]"
+        message = f"index {found} is outside [{indexing.first_defined(size)}, {size - 1}]"
     detail = [place, _element(positions[0], column)]
     if len(positions) > 1:
         detail.append(f"{len(positions)} elements are out of bounds")
@@ -235,7 +237,7 @@ class Picked:
 
 def pick(numbers: Array, size: int, indexing: Indexing) -> Picked:
     """The positions that `numbers` address on an axis of length `size`."""
-    least = indexing.least(size)
+    least = indexing.lower_bound(size)
     assert isinstance(least, int), "the lowest index on an axis of static length is a number"
     first = -size if indexing.from_end else 0
     flat = [e if isinstance(e, int) else None for e in numbers.reshape(-1).tolist()]
@@ -279,7 +281,7 @@ def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: in
         elif -size <= e < size:
             found.add(e % size)
     if unknown and size:
-        span = span_of(indices, op.scope)
+        span = range_of(indices, op.scope)
         lo = None if span.lo is None else op.scope.bounds(span.lo).lo
         hi = None if span.hi is None else op.scope.bounds(span.hi).hi
         first = -size if indexing.from_end or not indexing.strict else 0
@@ -296,7 +298,7 @@ def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: 
     least = -size if indexing.from_end else 0
     ends: list[tuple[Dim | None, Dim | None]] = [(e, e) for e in _distinct(numbers)]
     if numbers is None or (numbers.dtype == object and any(e is None for e in numbers.flat)):
-        span = span_of(indices, op.scope)
+        span = range_of(indices, op.scope)
         ends.append((span.lo, span.hi))
     return not all(
         lo is not None
@@ -309,7 +311,7 @@ def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: 
 
 def picked_span(
     op: OpCall, data: SymbolicTensor, reach: Sequence[tuple[int, list[int]]], *, filled: bool = False
-) -> Span | None:
+) -> ValueRange | None:
     """Value range of elements selected from `data`.
 
     reach   pairs of an axis and the positions read on it; other axes are read completely
@@ -317,18 +319,18 @@ def picked_span(
     """
     if data.dtype not in INTEGER_RANGE and data.dtype is not DType.BOOL:
         return None
-    found: Span | None = None
+    found: ValueRange | None = None
     if data.values is not None:
         values = data.values
         for axis, positions in reach:
             values = np.take(values, np.array(positions, dtype=np.intp), axis=axis)
         if values.size == 0:
-            return Span(0, 0) if filled and data.dtype is not DType.BOOL else None
-        found = of_elements(values.flat, op.scope)
+            return ValueRange(0, 0) if filled and data.dtype is not DType.BOOL else None
+        found = range_of_elements(values.flat, op.scope)
     if found is None:
-        found = data.span
+        found = data.value_range
     if found is not None and filled:
-        found = hull(found, Span(0, 0), scope=op.scope)
+        found = hull(found, ValueRange(0, 0), scope=op.scope)
     if data.dtype is DType.BOOL and found is not None and found.lo != found.hi:
         return None  # a range of bools is kept only when all are equal
     return found
@@ -338,14 +340,14 @@ def result(
     data: SymbolicTensor,
     shape: Shape | None,
     values: npt.NDArray[np.object_] | None,
-    span: Callable[[], Span | None],
+    span: Callable[[], ValueRange | None],
 ) -> SymbolicTensor:
     """The type of a gathered tensor; computes the value range only when some elements are unknown."""
     if values is None or data.dtype is None:
         return SymbolicTensor(data.dtype, shape, None, span())
     out = from_values(data.dtype, values)
     if out.values is None or any(e is None for e in out.values.flat):
-        return out.with_(span=span())
+        return out.with_(value_range=span())
     return out
 
 

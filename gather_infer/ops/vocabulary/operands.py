@@ -10,9 +10,9 @@ import numpy.typing as npt
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis, require_rank
 from gather_infer.rules import OpCall
-from gather_infer.spans import hull, kept_span, needs_span, span_of
 from gather_infer.symbolic import Dim, Expr
-from gather_infer.tensor import MAX_VALUES, DType, Shape, Span, SymbolicTensor, holds_values, make_values
+from gather_infer.tensor import MAX_VALUES, DType, Shape, SymbolicTensor, ValueRange, holds_values, make_values
+from gather_infer.value_ranges import explicit_range, hull, needs_range, range_of
 
 Values = npt.NDArray[np.object_]
 
@@ -72,7 +72,7 @@ def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values 
     values   the elements, when it is known which they are
     """
     values = useful(values, shape)
-    return SymbolicTensor(data.dtype, shape, values, kept_span(data, op.scope) if needs_span(values) else None)
+    return SymbolicTensor(data.dtype, shape, values, explicit_range(data, op.scope) if needs_range(values) else None)
 
 
 def useful(values: Values | None, shape: Shape | None) -> Values | None:
@@ -82,14 +82,16 @@ def useful(values: Values | None, shape: Shape | None) -> Values | None:
     return None if values.size and all(element is None for element in values.flat) else values
 
 
-def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> Span | None:
+def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | None:
     """The value range of a tensor whose elements come from any of `inputs`; None when it is unbounded."""
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
         return None
     inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
     if not inhabited:
         return None
-    span = hull(*(kept_span(tensor, op.scope) or span_of(tensor, op.scope) for tensor in inhabited), scope=op.scope)
+    span = hull(
+        *(explicit_range(tensor, op.scope) or range_of(tensor, op.scope) for tensor in inhabited), scope=op.scope
+    )
     return None if span.lo is None and span.hi is None else span
 
 

@@ -119,7 +119,7 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     least = window.extent - window.begin - window.end
     fits = "the pooling window fits the padded input"
     if isinstance(size, Expr) and isinstance(least, int) and op.assume(size, least, fits):
-        op.imply(room + stride)  # weaker than the assumption
+        op.add_implied_fact(room + stride)  # weaker than the assumption
         return _divide_down(op, room, stride) + 1
     truncated = floordiv(maximum(0, room), stride) - floordiv(maximum(0, -room), stride)
     reason = f"is the pooling window longer than the padded axis {size}?"

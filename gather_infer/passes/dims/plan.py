@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
+from gather_infer.node_ids import Root
 from gather_infer.passes.dims.search import Search, elements_of, is_computed
 from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
 from gather_infer.passes.draft import Graph, Node
@@ -21,7 +22,6 @@ from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.rewrite import Arrangement, Cost, Unavailable
 from gather_infer.passes.rewrites.targets import SIZES, Choices, choices
 from gather_infer.passes.site import Site
-from gather_infer.places import Root
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class _Plan:
         for node in self.graph.nodes:
             if node in self.stands or node.is_constant:
                 continue
-            is_shape = self.engine.draft.subject.traits(node.proto).tells_dims
+            is_shape = self.engine.draft.subject.traits(node.proto).outputs_dims
             is_far = is_shape and is_computed(self.graph, node.inputs[0])
             nbytes = 0
             for name in (*(() if is_shape else node.inputs), *node.outputs):

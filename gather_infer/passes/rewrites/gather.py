@@ -13,7 +13,7 @@ from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_
 from gather_infer.passes.site import Site
 from gather_infer.passes.table import RewriteSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import DType, Span
+from gather_infer.tensor import DType, ValueRange
 
 rewrites = RewriteSet()
 
@@ -156,7 +156,7 @@ def shrink_table(site: Site) -> Rewrite | None:
     pick = pick_of(site)
     if pick is None or pick.indices is not None or not isinstance(pick.length, int) or not site.is_only_reader(0):
         return None
-    span = site.fact(1).span
+    span = site.fact(1).value_range
     if span is None or not isinstance(span.hi, int) or not 0 <= span.hi < pick.length - 1:
         return None
     if span.lo is None or not site.at_most(0, span.lo):
@@ -214,9 +214,9 @@ def where_decided(site: Site) -> Rewrite | None:
 
 def _decided(site: Site) -> bool | None:
     """The value of every element of the condition; None if it is unknown."""
-    span = site.fact(0).span
-    if span in (Span(0, 0), Span(1, 1)):
-        return span == Span(1, 1)
+    span = site.fact(0).value_range
+    if span in (ValueRange(0, 0), ValueRange(1, 1)):
+        return span == ValueRange(1, 1)
     test = site.producer(0, "Less", "GreaterOrEqual", "Greater", "LessOrEqual")
     if test is None:
         return None

@@ -157,7 +157,7 @@ def clip_within_limits(site: Site) -> Rewrite | None:
 
     Not of floats: an omitted limit is the largest finite number in some runtimes, so that infinity is clipped.
     """
-    dtype, span = site.fact(0).dtype, site.fact(0).span
+    dtype, span = site.fact(0).dtype, site.fact(0).value_range
     if dtype is None or not dtype.is_integer:
         return None
     known = site.elements(0)

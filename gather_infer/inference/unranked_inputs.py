@@ -8,28 +8,28 @@ from typing import Final
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.record import Constraint, Demand
 from gather_infer.rules import OpCall, Rule
 from gather_infer.symbolic import Dim, DimTooLarge
 from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.trail import Constraint, ImpliedConstraint
 
-_TRIED: Final[tuple[tuple[Dim, ...], ...]] = ((), (97,) * 9)
+_SAMPLE_SHAPES: Final[tuple[tuple[Dim, ...], ...]] = ((), (97,) * 9)
 """Sample shapes that every operator without restrictions accepts."""
 
-DEMANDED: Final = "an input has unknown rank, so not all requirements on it are known"
+UNRANKED_REASON: Final = "an input has unknown rank, so not all requirements on it are known"
 
 
 def is_unranked(value: Value | None) -> bool:
     return isinstance(value, SymbolicTensor) and value.shape is None
 
 
-def demands_a_shape(rule: Rule, call: OpCall) -> bool:
+def constrains_shape(rule: Rule, call: OpCall) -> bool:
     """Whether a rule fails, or implies constraints, for some sample shape of an input of unknown rank."""
     unranked = [position for position, value in enumerate(call.inputs) if is_unranked(value)]
-    return any(_demands(rule, call, position, shape) for position in unranked for shape in _TRIED)
+    return any(_constrains(rule, call, position, shape) for position in unranked for shape in _SAMPLE_SHAPES)
 
 
-def _demands(rule: Rule, call: OpCall, position: int, shape: tuple[Dim, ...]) -> bool:
+def _constrains(rule: Rule, call: OpCall, position: int, shape: tuple[Dim, ...]) -> bool:
     context = Context(call.context.scope.child(), may_assume=False)
     inputs: Sequence[Value | None] = [
         SymbolicTensor(value.dtype, shape) if k == position and isinstance(value, SymbolicTensor) else value
@@ -39,8 +39,8 @@ def _demands(rule: Rule, call: OpCall, position: int, shape: tuple[Dim, ...]) ->
         rule(replace(call, inputs=inputs, context=context))
     except (SpecViolation, DimTooLarge):
         return True
-    stated = (*context.record.all(Constraint), *context.record.all(Demand))
+    stated = (*context.trail.all(Constraint), *context.trail.all(ImpliedConstraint))
     return bool(stated)
 
 
-__all__ = ["DEMANDED", "demands_a_shape", "is_unranked"]
+__all__ = ["UNRANKED_REASON", "constrains_shape", "is_unranked"]

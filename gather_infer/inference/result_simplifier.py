@@ -8,24 +8,24 @@ from dataclasses import replace
 from gather_infer.context import Context
 from gather_infer.inference.join import dims_of
 from gather_infer.inference.result import Access
-from gather_infer.record import Assumption, Cause, Constraint, Demand, PathCondition, Unchecked
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols, simplify, substitute
 from gather_infer.tensor import (
     OptionalType,
     Ratio,
     SequenceType,
-    Span,
     SparseTensor,
     SymbolicTensor,
     Value,
+    ValueRange,
     make_values,
 )
+from gather_infer.trail import Assumption, Cause, Constraint, ImpliedConstraint, PathCondition, Unchecked
 
-MAX_WRITTEN = 40
+MAX_EXPANDED_SIZE = 40
 """Nodes of an expression that replaces a symbol; a larger one would be less readable than the symbol."""
 
 
-class Settling:
+class ResultSimplifier:
     """Simplifies facts at the end of a run.
 
     A fact that a late node implies simplifies an early dim, and a symbol equal to an expression of the inputs
@@ -36,8 +36,8 @@ class Settling:
     def __init__(self, context: Context) -> None:
         self.scope = context.scope
         self.causes = context.causes
-        self.meanings = _meanings(context.causes)  # expressions of derived symbols, for printing
-        self._dims = _Dims(self)
+        self.expansions = _expansions(context.causes)  # expressions of derived symbols, for printing
+        self._dims = _SimplifiedDims(self)
         self._values: dict[int, tuple[Value, Value]] = {}  # keyed by identity: many tensors share one fact
 
     def value(self, value: Value) -> Value:
@@ -65,30 +65,30 @@ class Settling:
         return replace(access, data_type=data, indices_type=indices, result_type=result)
 
     def constraint(self, constraint: Constraint) -> Constraint:
-        return replace(constraint, left=self.written(constraint.left), right=self.written(constraint.right))
+        return replace(constraint, left=self.expanded(constraint.left), right=self.expanded(constraint.right))
 
-    def demand(self, demand: Demand) -> Demand:
-        return replace(demand, any_of=self._stated(demand.any_of))
+    def implied_constraint(self, constraint: ImpliedConstraint) -> ImpliedConstraint:
+        return replace(constraint, any_of=self._relations(constraint.any_of))
 
     def unchecked(self, unchecked: Unchecked) -> Unchecked:
-        return replace(unchecked, any_of=self._stated(unchecked.any_of))
+        return replace(unchecked, any_of=self._relations(unchecked.any_of))
 
-    def _stated(self, any_of: Iterable[tuple[Dim, str, Dim]]) -> tuple[tuple[Dim, str, Dim], ...]:
-        return tuple((self.written(left), relation, self.written(right)) for left, relation, right in any_of)
+    def _relations(self, any_of: Iterable[tuple[Dim, str, Dim]]) -> tuple[tuple[Dim, str, Dim], ...]:
+        return tuple((self.expanded(left), relation, self.expanded(right)) for left, relation, right in any_of)
 
     def condition(self, condition: PathCondition) -> PathCondition:
         """The condition in the symbols of the inputs; without its dim where that has other symbols."""
-        negative = None if condition.negative is None else self.written(condition.negative)
+        negative = None if condition.sign_predicate is None else self.expanded(condition.sign_predicate)
         if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
             negative = None
-        return replace(condition, negative=negative)
+        return replace(condition, sign_predicate=negative)
 
     def assumption(self, assumption: Assumption) -> Assumption:
-        return replace(assumption, dim=self.written(assumption.dim))
+        return replace(assumption, dim=self.expanded(assumption.dim))
 
     def _tensor(self, value: SymbolicTensor) -> SymbolicTensor:
         dims = self._dims
-        shape, values, span = value.shape, value.values, value.span
+        shape, values, span = value.shape, value.values, value.value_range
         if shape is not None:
             shape = tuple([dims[dim] for dim in shape])
         if values is not None:
@@ -96,7 +96,7 @@ class Settling:
             if any(isinstance(element, (Expr, Ratio)) for element in flat):
                 values = make_values(list(map(self._element, flat)), values.shape)
         if span is not None:
-            span = Span(*[None if end is None else dims[end] for end in (span.lo, span.hi)])
+            span = ValueRange(*[None if end is None else dims[end] for end in (span.lo, span.hi)])
         return SymbolicTensor(value.dtype, shape, values, span)
 
     def _element(self, element: object) -> object:
@@ -108,43 +108,43 @@ class Settling:
     def dim(self, dim: Dim) -> Dim:
         return self._dims[dim]
 
-    def written(self, dim: Dim) -> Dim:
+    def expanded(self, dim: Dim) -> Dim:
         """The dim with symbols replaced by their expressions, if it stays readable."""
-        written = _written(dim, self.meanings)
-        return dim if written is None else written
+        expanded = _expanded(dim, self.expansions)
+        return dim if expanded is None else expanded
 
 
-class _Dims(dict[Dim, Dim]):
+class _SimplifiedDims(dict[Dim, Dim]):
     """Cache of simplified dims, filled on first use."""
 
-    def __init__(self, settling: Settling) -> None:
+    def __init__(self, simplifier: ResultSimplifier) -> None:
         super().__init__()
-        self._settling = settling
+        self._simplifier = simplifier
 
     def __missing__(self, dim: Dim) -> Dim:
-        settled = dim
+        simplified = dim
         if isinstance(dim, Expr):
-            settled = self._settling.written(dim if dim.is_symbol else simplify(dim, self._settling.scope))
-        self[dim] = settled
-        return settled
+            simplified = self._simplifier.expanded(dim if dim.is_symbol else simplify(dim, self._simplifier.scope))
+        self[dim] = simplified
+        return simplified
 
 
-def _meanings(causes: Mapping[str, Cause]) -> dict[str, Dim]:
+def _expansions(causes: Mapping[str, Cause]) -> dict[str, Dim]:
     """Expressions of the symbols that equal one, in symbols that do not."""
-    meanings: dict[str, Dim] = {}
+    expansions: dict[str, Dim] = {}
     for name, cause in causes.items():  # in order of creation: expressions use earlier symbols only
-        if cause.equals is not None and (written := _written(cause.equals, meanings)) is not None:
-            meanings[name] = written
-    return meanings
+        if cause.equals is not None and (expanded := _expanded(cause.equals, expansions)) is not None:
+            expansions[name] = expanded
+    return expansions
 
 
-def _written(dim: Dim, meanings: Mapping[str, Dim]) -> Dim | None:
+def _expanded(dim: Dim, expansions: Mapping[str, Dim]) -> Dim | None:
     """The dim with expanded symbols; None when that is impossible or too large to read."""
     try:
-        written = substitute(dim, meanings)
+        expanded = substitute(dim, expansions)
     except (DimTooLarge, ZeroDivisionError):
         return None
-    return written if isinstance(written, int) or written is dim or written.size <= MAX_WRITTEN else None
+    return expanded if isinstance(expanded, int) or expanded is dim or expanded.size <= MAX_EXPANDED_SIZE else None
 
 
 def causes_of(

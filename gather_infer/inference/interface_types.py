@@ -11,17 +11,17 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
-from gather_infer.inference.naming import INNER, TENSORS, dims_of, is_sized
+from gather_infer.inference.backward_slice import undeclarable_values
+from gather_infer.inference.constraints.given import InputConstraints, symbols_of_inputs
+from gather_infer.inference.constraints.persisted import KEY, DimConstraint, persisted_texts, read_persisted, text_of
+from gather_infer.inference.dim_rendering import INNER, TENSORS, dims_of, is_sized
 from gather_infer.inference.proto.types import DimReader, to_dim_param
-from gather_infer.inference.said import Given, symbols_of_inputs
-from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts, text_of
-from gather_infer.inference.upstream import unsaid
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies, graph_at
-from gather_infer.places import MAIN, GraphPath, Root
-from gather_infer.record import Cause
+from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, substitute, symbol
 from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+from gather_infer.trail import Cause
 
 MAX_SIZE: Final = 2**63 - 1
 
@@ -29,7 +29,7 @@ MAX_SIZE: Final = 2**63 - 1
 Change: TypeAlias = Callable[[ValueInfoProto], None]
 
 
-class Run(Protocol):
+class InferenceView(Protocol):
     """The parts of an Inference that this module reads."""
 
     model: ModelFile
@@ -37,7 +37,7 @@ class Run(Protocol):
     labels: Mapping[GraphPath, str]
     inputs: tuple[str, ...]
     causes: Mapping[str, Cause]
-    given: Given | None
+    input_constraints: InputConstraints | None
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -58,7 +58,7 @@ class Redeclared:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDim:
+class DynamicDim:
     """A dim of an input or output that is not a number under all constraints.
 
     axis     None when the rank is unknown
@@ -83,14 +83,16 @@ class Interface:
     """
 
     changed: tuple[Redeclared, ...] = ()
-    open: tuple[OpenDim, ...] = ()
-    recorded: tuple[Statement, ...] = ()
+    dynamic_dims: tuple[DynamicDim, ...] = ()
+    persisted_constraints: tuple[DimConstraint, ...] = ()
 
 
 UNCHANGED: Final = Interface()
 
 
-def declare(proto: ModelProto, run: Run, *, rests: bool, outputs: bool = False) -> tuple[ModelProto, Interface]:
+def declare(
+    proto: ModelProto, inference: InferenceView, *, is_relied_on: bool, outputs: bool = False
+) -> tuple[ModelProto, Interface]:
     """A copy of the model in which the constraints of the inference are declared, and the differences.
 
     A dim given as a number is written as one in inputs, outputs and `value_info`, and so are dims that follow from it;
@@ -105,61 +107,67 @@ def declare(proto: ModelProto, run: Run, *, rests: bool, outputs: bool = False) 
     Raises UsageError where a file cannot express a constraint: a relation with a name of `--input` that is no input
     dim.
     """
-    given = run.given
-    if given is None or not (given.is_said or outputs):
+    given = inference.input_constraints
+    if given is None or not (given.is_given or outputs):
         return proto, UNCHANGED
     copy = ModelProto()
     copy.CopyFrom(proto)
     changed: tuple[Redeclared, ...] = ()
-    if given.changed or given.inputs or outputs:
-        changed = tuple(_Declaring(copy, run, given).changes())
-        left = unsaid(run.model, copy, run.scopes, run.diagnostics)
-        if left:
+    if given.substitutions or given.inputs or outputs:
+        changed = tuple(_InterfaceWriter(copy, inference, given).changes())
+        omitted = undeclarable_values(inference.model, copy, inference.scopes, inference.diagnostics)
+        if omitted:
             copy.CopyFrom(proto)
-            changed = tuple(_Declaring(copy, run, given, left).changes())
-    if not changed and not (rests and given.is_said):
-        return proto, Interface(open=tuple(open_dims(proto, run)))
-    if not given.is_said:
-        return copy, Interface(changed, tuple(open_dims(copy, run)))
-    recorded = tuple(dict.fromkeys(_statements(copy, run, given)))
-    _check_said(recorded, copy, run)
-    _record(copy, recorded, given.recorded)
-    return copy, Interface(changed, tuple(open_dims(copy, run)), recorded)
+            changed = tuple(_InterfaceWriter(copy, inference, given, omitted).changes())
+    if not changed and not (is_relied_on and given.is_given):
+        return proto, Interface(dynamic_dims=tuple(dynamic_dims(proto, inference)))
+    if not given.is_given:
+        return copy, Interface(changed, tuple(dynamic_dims(copy, inference)))
+    recorded = tuple(dict.fromkeys(_dim_constraints(copy, inference, given)))
+    _require_expressible(recorded, copy, inference)
+    _persist(copy, recorded, given.persisted)
+    return copy, Interface(changed, tuple(dynamic_dims(copy, inference)), recorded)
 
 
-class _Declaring:
+class _InterfaceWriter:
     """Writes constraints into the types of a model; values in `omitted` keep their types, except inputs."""
 
     def __init__(
-        self, proto: ModelProto, run: Run, given: Given, left: frozenset[tuple[GraphPath, str]] = frozenset()
+        self,
+        proto: ModelProto,
+        inference: InferenceView,
+        constraints: InputConstraints,
+        omitted: frozenset[tuple[GraphPath, str]] = frozenset(),
     ) -> None:
         self.proto = proto
-        self.run = run
-        self.left = left
-        self.given = given
-        self.reader = DimReader(given.known)
-        self.renamed = frozenset(given.changed)
-        self.kept = given.known - self.renamed  # names that `--input` introduces are in `known` as well
+        self.inference = inference
+        self.omitted = omitted
+        self.constraints = constraints
+        self.reader = DimReader(constraints.known)
+        self.renamed = frozenset(constraints.substitutions)
+        self.unchanged = constraints.known - self.renamed  # names that `--input` introduces are in `known` as well
 
     def changes(self) -> Iterator[Redeclared]:
-        main, facts = self.proto.graph, self.run.scopes[MAIN]
-        inputs = set(self.run.inputs)
+        main, facts = self.proto.graph, self.inference.scopes[MAIN]
+        inputs = set(self.inference.inputs)
         for value in main.input:
             if value.name in inputs:
                 yield from self._change(value, "input", "", lambda v: self._input(v, facts[v.name]))
         for value in main.output:
-            if (MAIN, value.name) not in self.left:
+            if (MAIN, value.name) not in self.omitted:
                 yield from self._change(value, "output", "", lambda v: self._output(v.type, facts.get(v.name)))
         for value in main.value_info:
-            if (MAIN, value.name) not in self.left:
+            if (MAIN, value.name) not in self.omitted:
                 yield from self._change(value, "value_info", "", lambda v: self._refine(v.type, facts.get(v.name)))
         for path, body in bodies(self.proto):
-            known = self.run.scopes.get(path)
+            known = self.inference.scopes.get(path)
             if isinstance(body, GraphProto) and path.steps and known is not None and self._is_of_branches(path):
                 for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
                     for value in values:
-                        if (path, value.name) not in self.left:
-                            yield from self._change(value, kind, self.run.labels[path], _numbers(known.get(value.name)))
+                        if (path, value.name) not in self.omitted:
+                            yield from self._change(
+                                value, kind, self.inference.labels[path], _numbers(known.get(value.name))
+                            )
 
     def _is_of_branches(self, path: GraphPath) -> bool:
         """Whether the graph runs with the main graph or not at all.
@@ -172,49 +180,49 @@ class _Declaring:
         return path.root is Root.GRAPH and all(node.op_type == "If" and not plain_domain(node.domain) for node in nodes)
 
     def _change(self, value: ValueInfoProto, kind: str, graph: str, change: Change) -> Iterator[Redeclared]:
-        before = said_dims(value.type)
+        before = declared_dims(value.type)
         change(value)
-        after = said_dims(value.type)
+        after = declared_dims(value.type)
         if after is not None and after != before:
             yield Redeclared(value.name, kind, graph, before, after)
 
     def _input(self, value: ValueInfoProto, fact: Value) -> None:
-        given = self.given
+        given = self.constraints
         if value.name in given.inputs and isinstance(fact, SymbolicTensor) and fact.shape is not None:
-            _state_shape(value.type, fact.dtype, fact.shape)
+            _declare_shape(value.type, fact.dtype, fact.shape)
             return
         for axis, dim in enumerate(dims_of(value.type)):
             if dim.dim_param:
                 self._substitute(dim)
             elif not is_sized(dim):
                 name = given.unnamed.get((value.name, axis), "")
-                if name in given.changed:
-                    _set(dim, given.changed[name])
+                if name in given.substitutions:
+                    _set(dim, given.substitutions[name])
 
     def _substitute(self, dim: Any) -> None:
         """Substitute given dims for the names in a dim."""
         declared = self.reader.param(dim.dim_param)
         if isinstance(declared, Expr) and not free_symbols(declared).isdisjoint(self.renamed):
             try:
-                _set(dim, substitute(declared, self.given.changed))
+                _set(dim, substitute(declared, self.constraints.substitutions))
             except ZeroDivisionError:  # the dim has no size there
                 return
 
     def _output(self, declared: TypeProto, fact: Value | None) -> None:
         """Write the inferred dims of an output without a shape; refine an existing shape by the constraints."""
-        if said_dims(declared) is not None:
+        if declared_dims(declared) is not None:
             self._refine(declared, fact)
-        elif not (self.given.changed or self.given.inputs):
+        elif not (self.constraints.substitutions or self.constraints.inputs):
             return  # shapes of all tensors are written by `annotated` only
-        elif isinstance(fact, SymbolicTensor) and fact.shape is not None and _may_state(declared, fact):
-            said = self.kept.difference(self.given.unnamed.values())
-            names = [dim if free_symbols(dim) <= said else None for dim in fact.shape]
-            _state_shape(declared, fact.dtype, names)
+        elif isinstance(fact, SymbolicTensor) and fact.shape is not None and _may_declare(declared, fact):
+            declarable = self.unchanged.difference(self.constraints.unnamed.values())
+            names = [dim if free_symbols(dim) <= declarable else None for dim in fact.shape]
+            _declare_shape(declared, fact.dtype, names)
 
     def _refine(self, declared: TypeProto, fact: Value | None) -> None:
         """Write known numbers, and the inferred dim in place of a substituted name."""
         for dim, known in _paired(declared, fact):
-            if isinstance(known, int) or (self._mentions_changed(dim) and free_symbols(known) <= self.kept):
+            if isinstance(known, int) or (self._mentions_changed(dim) and free_symbols(known) <= self.unchanged):
                 _set(dim, known)
 
     def _mentions_changed(self, dim: Any) -> bool:
@@ -252,14 +260,14 @@ def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]
         yield from zip(tensor.shape.dim, fact.shape, strict=True)
 
 
-def _may_state(declared: TypeProto, fact: SymbolicTensor) -> bool:
+def _may_declare(declared: TypeProto, fact: SymbolicTensor) -> bool:
     """Whether a type without a shape is compatible with the inferred fact."""
     if declared.WhichOneof("value") not in (None, "tensor_type"):
         return False
     return not declared.tensor_type.elem_type or fact.dtype in (None, declared.tensor_type.elem_type)
 
 
-def _state_shape(declared: TypeProto, dtype: DType | None, shape: Sequence[Dim | None]) -> None:
+def _declare_shape(declared: TypeProto, dtype: DType | None, shape: Sequence[Dim | None]) -> None:
     """Declare a shape; a dim of None stays open."""
     if declared.WhichOneof("value") is None and dtype is None:
         return  # a type needs an element type
@@ -283,7 +291,7 @@ def _set(dim: Any, known: Dim) -> None:
         dim.dim_param = to_dim_param(known)
 
 
-def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
+def declared_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
     """The dims of a type, None for an undeclared one; None when there is no shape."""
     inner = declared
     while (kind := inner.WhichOneof("value")) in INNER:
@@ -296,46 +304,48 @@ def said_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
 # constraints that types cannot express
 
 
-def _statements(proto: ModelProto, run: Run, given: Given) -> Iterator[Statement]:
+def _dim_constraints(
+    proto: ModelProto, inference: InferenceView, constraints: InputConstraints
+) -> Iterator[DimConstraint]:
     """Bounds and relations in the symbols of the inputs of `proto`."""
-    values = [v for v in proto.graph.input if v.name in set(run.inputs)]
+    values = [v for v in proto.graph.input if v.name in set(inference.inputs)]
     present, _ = symbols_of_inputs(values, {})
-    bound = given.dims.bound
+    bound = constraints.dims.bound
     for name, dim in bound.items():
-        if name not in given.changed and name in present:
-            yield Statement(_symbol(name), dim)
-    for name, interval in given.dims.bounds.items():
+        if name not in constraints.substitutions and name in present:
+            yield DimConstraint(_symbol(name), dim)
+    for name, interval in constraints.dims.bounds.items():
         of = symbol(name) if name in present else substitute(symbol(name), bound)
         if isinstance(of, Expr):
-            yield Statement(of, interval)
-    for statement in given.dims.required:
+            yield DimConstraint(of, interval)
+    for statement in constraints.dims.constraints:
         yield from _resolved(statement, bound)
     for value in values:
-        for declared, dim in _paired(value.type, run.scopes[MAIN][value.name]):
+        for declared, dim in _paired(value.type, inference.scopes[MAIN][value.name]):
             name = declared.dim_param
             if isinstance(dim, Expr) and name == str(dim) != "" and name in present and not dim.is_symbol:
-                yield Statement(_symbol(name), dim)  # makes the names in it symbols when the file is read
+                yield DimConstraint(_symbol(name), dim)  # makes the names in it symbols when the file is read
 
 
-def _check_said(statements: Iterable[Statement], proto: ModelProto, run: Run) -> None:
+def _require_expressible(constraints: Iterable[DimConstraint], proto: ModelProto, inference: InferenceView) -> None:
     """Raise UsageError for a constraint with a name that no input of `proto` has."""
-    names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(run.inputs)], {})
-    _, faults, _ = read_recorded([text_of(statements)], names)
+    names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(inference.inputs)], {})
+    _, faults, _ = read_persisted([text_of(constraints)], names)
     if faults:
         raise UsageError(f"a file cannot express the given constraints: {faults[0]}")
 
 
-def _resolved(statement: Statement, bound: Mapping[str, Dim]) -> Iterator[Statement]:
+def _resolved(constraint: DimConstraint, bound: Mapping[str, Dim]) -> Iterator[DimConstraint]:
     """The constraint with its bound symbols replaced; none when no symbol is left."""
-    dim, value = substitute(statement.dim, bound), statement.value
+    dim, value = substitute(constraint.dim, bound), constraint.value
     if isinstance(value, Interval):
         if isinstance(dim, Expr):
-            yield Statement(dim, value)
+            yield DimConstraint(dim, value)
         return
     value = substitute(value, bound)
     for left, right in ((dim, value), (value, dim)):
         if isinstance(left, Expr) and left != right:
-            yield Statement(left, right)
+            yield DimConstraint(left, right)
             return
 
 
@@ -345,10 +355,10 @@ def _symbol(name: str) -> Expr:
     return found
 
 
-def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterable[Statement]) -> None:
+def _persist(proto: ModelProto, constraints: Iterable[DimConstraint], persisted: Iterable[DimConstraint]) -> None:
     """Write the constraints to the single entry of `KEY`; an entry with the same content stays unchanged."""
-    text = text_of(statements)
-    if text == text_of(recorded) and len(recorded_texts(proto)) <= 1:
+    text = text_of(constraints)
+    if text == text_of(persisted) and len(persisted_texts(proto)) <= 1:
         return
     mine = [i for i, entry in enumerate(proto.metadata_props) if entry.key == KEY]
     keep = mine[:1] if text else []
@@ -364,52 +374,56 @@ def _record(proto: ModelProto, statements: Iterable[Statement], recorded: Iterab
 # dims that are still not numbers
 
 
-def open_dims(proto: ModelProto, run: Run) -> Iterator[OpenDim]:
+def dynamic_dims(proto: ModelProto, inference: InferenceView) -> Iterator[DynamicDim]:
     """The dims of inputs and outputs in `proto` that are not numbers, each with the reason."""
-    given = run.given
+    given = inference.input_constraints
     assert given is not None, "`infer` keeps its input constraints"
-    facts = run.scopes[MAIN]
-    inputs = set(run.inputs)
+    facts = inference.scopes[MAIN]
+    inputs = set(inference.inputs)
     for value in proto.graph.input:
         if value.name in inputs:
-            yield from _open(value, "input", facts.get(value.name), run, given)
+            yield from _dynamic(value, "input", facts.get(value.name), inference, given)
     for value in proto.graph.output:
-        yield from _open(value, "output", facts.get(value.name), run, given)
+        yield from _dynamic(value, "output", facts.get(value.name), inference, given)
 
 
-def _open(value: ValueInfoProto, kind: str, fact: Value | None, run: Run, given: Given) -> Iterator[OpenDim]:
-    dims = said_dims(value.type)
+def _dynamic(
+    value: ValueInfoProto, kind: str, fact: Value | None, inference: InferenceView, constraints: InputConstraints
+) -> Iterator[DynamicDim]:
+    dims = declared_dims(value.type)
     if dims is None:
-        yield OpenDim(value.name, kind, None, None, "its rank is not declared")
+        yield DynamicDim(value.name, kind, None, None, "its rank is not declared")
         return
     known = {i: dim for i, (_, dim) in enumerate(_paired(value.type, fact))}
     for axis, dim in enumerate(dims):
         if isinstance(dim, int):
             continue
         if kind == "input":
-            reason = _of_input(given.unnamed.get((value.name, axis)) if dim is None else dim, given)
+            reason = _reason_for_input(constraints.unnamed.get((value.name, axis)) if dim is None else dim, constraints)
         else:
-            reason = _of_output(dim, known.get(axis), run, given)
-        yield OpenDim(value.name, kind, axis, dim, reason)
+            reason = _reason_for_output(dim, known.get(axis), inference, constraints)
+        yield DynamicDim(value.name, kind, axis, dim, reason)
 
 
-def _of_input(name: str | None, given: Given) -> str:
+def _reason_for_input(name: str | None, constraints: InputConstraints) -> str:
     if name is None:
         return "it is not declared"
-    if name in given.dims.bound:
-        return f"it is {given.dims.bound[name]}"
-    return _not_given(DimReader(given.known).param(name))
+    if name in constraints.dims.bound:
+        return f"it is {constraints.dims.bound[name]}"
+    return _missing_sizes(DimReader(constraints.known).param(name))
 
 
-def _of_output(dim: str | None, known: Dim | None, run: Run, given: Given) -> str:
+def _reason_for_output(
+    dim: str | None, known: Dim | None, inference: InferenceView, constraints: InputConstraints
+) -> str:
     if not isinstance(known, Expr):
         return "it is unknown"
-    causes = [run.causes[n] for n in sorted(free_symbols(known)) if n in run.causes]
+    causes = [inference.causes[n] for n in sorted(free_symbols(known)) if n in inference.causes]
     if causes:
         return f"{causes[0].reason} (node {causes[0].node})"
-    return _not_given(known) if dim == to_dim_param(known) else f"it is {known}"
+    return _missing_sizes(known) if dim == to_dim_param(known) else f"it is {known}"
 
 
-def _not_given(dim: Dim) -> str:
+def _missing_sizes(dim: Dim) -> str:
     names = sorted(free_symbols(dim))
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not given"

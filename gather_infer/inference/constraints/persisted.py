@@ -29,7 +29,7 @@ _BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class DimConstraint:
     """A constraint on a dim in every run for which a file is valid: `value` bounds it, or equals it."""
 
     dim: Expr
@@ -50,17 +50,17 @@ def _compact(text: str) -> str:
     return _BLANKS.sub(lambda found: found[1] or "", text)
 
 
-def text_of(statements: Iterable[Statement]) -> str:
+def text_of(constraints: Iterable[DimConstraint]) -> str:
     """The value of `KEY`, independent of the order of the constraints."""
-    return "; ".join(sorted(set(map(str, statements))))
+    return "; ".join(sorted(set(map(str, constraints))))
 
 
-def recorded_texts(model: ModelProto) -> list[str]:
+def persisted_texts(model: ModelProto) -> list[str]:
     """The values of `KEY`; at most one, unless another tool writes that key."""
     return [entry.value for entry in model.metadata_props if entry.key == KEY]
 
 
-def read_recorded(texts: Iterable[str], names: Set[str]) -> tuple[list[Statement], list[str], frozenset[str]]:
+def read_persisted(texts: Iterable[str], names: Set[str]) -> tuple[list[DimConstraint], list[str], frozenset[str]]:
     """Parse values of `KEY`: the constraints, relations first; errors of malformed entries; new symbols.
 
     names   the symbols of the inputs. Other names inside a name that an entry defines as an expression are symbols as
@@ -78,28 +78,28 @@ def read_recorded(texts: Iterable[str], names: Set[str]) -> tuple[list[Statement
                 entries.append((dim, values[0]))
             else:
                 faults.append(f"an entry must read DIM=LOW..HIGH or DIM=DIM, found {entry!r}")
-    spelt_out = frozenset(name for left, right in entries for name in _spelt_out(left, right, names))
-    statements: list[Statement] = []
+    spelt_out = frozenset(name for left, right in entries for name in _expression_symbols(left, right, names))
+    constraints: list[DimConstraint] = []
     for left, right in entries:
         try:
-            statements.append(_statement(left, right, names | spelt_out))
+            constraints.append(_constraint(left, right, names | spelt_out))
         except DimSyntaxError as error:
             faults.append(f"{left}={right}: {error}")
-    return sorted(statements, key=lambda s: isinstance(s.value, Interval)), faults, spelt_out - names
+    return sorted(constraints, key=lambda s: isinstance(s.value, Interval)), faults, spelt_out - names
 
 
-def _statement(left: str, right: str, names: Set[str]) -> Statement:
+def _constraint(left: str, right: str, names: Set[str]) -> DimConstraint:
     """Raises DimSyntaxError."""
     dim = parse_dim(left, names=names)
     if isinstance(dim, int):
         raise DimSyntaxError(left, 0, "expected a dim with a name in it")
     bounds = BOUNDS.fullmatch(right)
     if bounds is None:
-        return Statement(dim, parse_dim(right, names=names))
-    return Statement(dim, Interval(int(bounds[1] or 0), int(bounds[2]) if bounds[2] else None))
+        return DimConstraint(dim, parse_dim(right, names=names))
+    return DimConstraint(dim, Interval(int(bounds[1] or 0), int(bounds[2]) if bounds[2] else None))
 
 
-def _spelt_out(left: str, right: str, names: Set[str]) -> Set[str]:
+def _expression_symbols(left: str, right: str, names: Set[str]) -> Set[str]:
     """The symbols of an entry that defines an input dim's name, on the left, as an expression, on the right."""
     try:
         dim, value = parse_dim(left, names=names), parse_dim(right)

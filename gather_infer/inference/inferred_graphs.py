@@ -9,37 +9,37 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorS
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference.bodies.function import resolved, schema_body
-from gather_infer.inference.dispatch import Entry, Opsets
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.op_resolution import Opsets, ResolvedOp
 from gather_infer.inference.result import Inference
 from gather_infer.inference.structure import imports_of
 from gather_infer.model.paths import joined, node_labels, subgraphs
-from gather_infer.places import MAIN, GraphPath, NodePath, Step
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Step
 from gather_infer.tensor import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class InferredNode:
     """A node of an inferred graph, by position."""
 
-    body: Body
+    graph: InferredGraph
     position: int
 
     @property
     def node(self) -> NodeProto:
-        return self.body.nodes[self.position]
+        return self.graph.nodes[self.position]
 
     @property
     def path(self) -> NodePath:
-        return NodePath(self.body.path, self.position, self.body.labels[self.position])
+        return NodePath(self.graph.path, self.position, self.graph.labels[self.position])
 
     @property
-    def entry(self) -> Entry:
-        return self.body.opsets.entry(self.node.domain, self.node.op_type, self.node.overload)
+    def op(self) -> ResolvedOp:
+        return self.graph.opsets.resolve(self.node.domain, self.node.op_type, self.node.overload)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class InferredGraph:
     """One graph or function body at one location, with its facts.
 
     label      label of the graph; `labels` those of its nodes
@@ -54,7 +54,7 @@ class Body:
     proto: GraphProto | FunctionProto
     values: Mapping[str, Value]
     opsets: Opsets
-    caller: Place | None
+    caller: InferredNode | None
     is_call: bool
     attributes: Mapping[str, AttributeProto]
     nodes: tuple[NodeProto, ...] = field(init=False)
@@ -81,21 +81,21 @@ class Body:
     def outputs(self) -> tuple[str, ...]:
         return tuple(o if isinstance(o, str) else o.name for o in self.proto.output)
 
-    def home(self, name: str) -> Body | None:
+    def defining_graph(self, name: str) -> InferredGraph | None:
         """The graph that defines a name, this one or an enclosing one; None when there is none."""
-        body: Body | None = self
+        body: InferredGraph | None = self
         while body is not None:
             if name in body.values:
                 return body
-            body = None if body.is_call or body.caller is None else body.caller.body
+            body = None if body.is_call or body.caller is None else body.caller.graph
         return None
 
     def fact(self, name: str) -> Value | None:
-        home = self.home(name)
+        home = self.defining_graph(name)
         return None if home is None else home.values[name]
 
 
-class Bodies:
+class InferredGraphs:
     """The inferred graphs of a run by path."""
 
     def __init__(self, inference: Inference) -> None:
@@ -104,36 +104,36 @@ class Bodies:
         self._labels = inference.labels
         self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in reversed(proto.functions)}
         opsets = self._opsets(imports_of(proto))
-        self.main = Body(MAIN, "", proto.graph, inference.scopes[MAIN], opsets, None, False, {})
-        self._found: dict[GraphPath, Body] = {MAIN: self.main}
+        self.main = InferredGraph(MAIN, "", proto.graph, inference.scopes[MAIN], opsets, None, False, {})
+        self._found: dict[GraphPath, InferredGraph] = {MAIN: self.main}
 
     def _opsets(self, imports: Iterable[OperatorSetIdProto]) -> Opsets:
         return Opsets(imports, (), self._functions)
 
-    def at(self, path: GraphPath) -> Body | None:
+    def at(self, path: GraphPath) -> InferredGraph | None:
         """The inferred graph at a path; None when there is none."""
-        body: Body | None = self.main
+        body: InferredGraph | None = self.main
         for step in path.steps:
             if body is None:
                 return None
-            body = self._below(Place(body, step.node), step)
+            body = self._below(InferredNode(body, step.node), step)
         return body
 
-    def place(self, node: NodePath) -> Place | None:
+    def node(self, node: NodePath) -> InferredNode | None:
         """The node at a path; None when its graph was not interpreted."""
         body = self.at(node.graph)
-        return None if body is None else Place(body, node.position)
+        return None if body is None else InferredNode(body, node.position)
 
-    def called(self, label: str) -> Place | None:
+    def find_node(self, label: str) -> InferredNode | None:
         """The first node with this label; None when there is none."""
         for path, outer in self._labels.items():
             if label.startswith(f"{outer}/") or not outer:
                 body = self.at(path)
                 if body is not None and label in body.labels:
-                    return Place(body, body.labels.index(label))
+                    return InferredNode(body, body.labels.index(label))
         return None
 
-    def inner(self, place: Place) -> list[tuple[str, Body]]:
+    def bodies(self, place: InferredNode) -> list[tuple[str, InferredGraph]]:
         """The bodies of a node: subgraphs by attribute, or under "" the function that it calls."""
         found = []
         for step, _ in subgraphs(place.node, place.position):
@@ -144,35 +144,37 @@ class Bodies:
             found.append(("", call))
         return found
 
-    def _below(self, place: Place, step: Step) -> Body | None:
-        path = place.body.path.below(step)
+    def _below(self, place: InferredNode, step: Step) -> InferredGraph | None:
+        path = place.graph.path.below(step)
         known = self._found.get(path)
         if known is not None or path not in self._scopes:
             return known
         if step.attribute is None:
             made = self._call(place, path)
         else:
-            attribute, outer = place.node.attribute[step.attribute], place.body
+            attribute, outer = place.node.attribute[step.attribute], place.graph
             graph = attribute.g if step.item is None else attribute.graphs[step.item]
             values, label = self._scopes[path], self._labels[path]
-            made = Body(path, label, graph, values, outer.opsets, place, False, outer.attributes)
+            made = InferredGraph(path, label, graph, values, outer.opsets, place, False, outer.attributes)
         if made is not None:
             self._found[path] = made
         return made
 
-    def _call(self, place: Place, path: GraphPath) -> Body | None:
-        node, entry = place.node, place.entry
-        function = entry.function
-        if function is None and entry.schema is not None:
-            frame = Frame(place.body.opsets, attributes=place.body.attributes)
-            inputs = [place.body.fact(name) if name else None for name in node.input]
-            function = schema_body(entry.schema, resolved(node, frame), inputs, entry.version, frame.opsets.versions)
+    def _call(self, place: InferredNode, path: GraphPath) -> InferredGraph | None:
+        node, op = place.node, place.op
+        function = op.function
+        if function is None and op.schema is not None:
+            environment = Environment(place.graph.opsets, attributes=place.graph.attributes)
+            inputs = [place.graph.fact(name) if name else None for name in node.input]
+            function = schema_body(
+                op.schema, resolved(node, environment), inputs, op.version, environment.opsets.versions
+            )
         if function is None:
             return None
         attributes = {a.name: a for a in function.attribute_proto}
         for attribute in node.attribute:
-            outer = place.body.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            outer = place.graph.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if outer is not None:
                 attributes[attribute.name] = outer
         opsets = self._opsets(function.opset_import)
-        return Body(path, self._labels[path], function, self._scopes[path], opsets, place, True, attributes)
+        return InferredGraph(path, self._labels[path], function, self._scopes[path], opsets, place, True, attributes)

@@ -8,16 +8,16 @@ from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.domains import plain_domain
-from gather_infer.inference.habits import is_if, is_stepped_slice
-from gather_infer.inference.loading import Facts, Place, refused, refused_as_it_is, visible
+from gather_infer.inference.load_refusals import Facts, NodeId, refused_as_is, refused_nodes, visible_types
+from gather_infer.inference.runtime_quirks import is_if, is_stepped_slice
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
 from gather_infer.model.paths import Body, bodies
-from gather_infer.places import GraphPath, Root
+from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
 
-class Upstream:
+class BackwardSlice:
     """Backward slices over the nodes of a model.
 
     source  holds the weights to which `proto` refers
@@ -38,19 +38,19 @@ class Upstream:
         }
 
     @property
-    def places(self) -> Iterator[Place]:
+    def nodes(self) -> Iterator[NodeId]:
         """Every node."""
         return ((path, at) for path, body in self.bodies.items() for at in range(len(body.node)))
 
-    def of(self, places: Iterable[Place], *, whole: bool = False) -> frozenset[Place]:
+    def of(self, nodes: Iterable[NodeId], *, whole: bool = False) -> frozenset[NodeId]:
         """These nodes and their backward slice.
 
         whole   follow also values about which every runtime knows everything that is inferred
         """
-        found: set[Place] = set()
+        found: set[NodeId] = set()
         read: set[tuple[GraphPath, str]] = set()
-        conditions: list[Place] = []
-        pending = list(places)
+        conditions: list[NodeId] = []
+        pending = list(nodes)
         while pending:
             place = pending.pop()
             if place in found:
@@ -64,7 +64,7 @@ class Upstream:
                 values += [(inner, name) for name in self.index[inner].outputs]
             # A condition that a runtime can compute removes a branch, so all that determines it is followed.
             if is_if(node) and scope.reads[position] and not whole:
-                conditions += self._makers(path, scope.reads[position][0], whole=True)
+                conditions += self._producers(path, scope.reads[position][0], whole=True)
             called = self._functions.get((plain_domain(node.domain), node.op_type, node.overload))
             if called is not None:
                 pending += [(called, at) for at in range(len(self.bodies[called].node))]
@@ -72,25 +72,25 @@ class Upstream:
                 value = values.pop()
                 if value not in read:
                     read.add(value)
-                    pending += self._makers(*value, whole=whole)
+                    pending += self._producers(*value, whole=whole)
         # onnxruntime's optimizer replaces an If by its taken branch once the condition is constant
         return frozenset(found) | (self.of(conditions, whole=True) if conditions else frozenset())
 
-    def outputs(self, places: Iterable[Place]) -> Iterator[tuple[GraphPath, str]]:
+    def outputs(self, nodes: Iterable[NodeId]) -> Iterator[tuple[GraphPath, str]]:
         """The outputs of nodes, each with its graph."""
-        return ((path, name) for path, at in places for name in self.bodies[path].node[at].output if name)
+        return ((path, name) for path, at in nodes for name in self.bodies[path].node[at].output if name)
 
-    def _makers(self, path: GraphPath, name: str, *, whole: bool) -> list[Place]:
+    def _producers(self, path: GraphPath, name: str, *, whole: bool) -> list[NodeId]:
         """The nodes that determine a value that a graph reads."""
         home = self.index.home(path, name)
         if home is None or name in home.initializers or name in home.sparse:
             return []
         if name in home.producers:
             place = home.path, home.producers[name]
-            return [place] if whole or self._is_mistakable(place, name) or self._is_hidden(home.path, name) else []
-        return self._givers(home)
+            return [place] if whole or self._is_misinferred(place, name) or self._is_hidden(home.path, name) else []
+        return self._callers(home)
 
-    def _givers(self, home: GraphScope) -> list[Place]:
+    def _callers(self, home: GraphScope) -> list[NodeId]:
         """The nodes that pass a graph its inputs: the one that holds it, or the calls of the function."""
         if home.path.steps:
             return [(home.path.above, home.path.steps[-1].node)]
@@ -101,7 +101,7 @@ class Upstream:
             if self._functions.get((plain_domain(node.domain), node.op_type, node.overload)) == home.path
         ]
 
-    def _is_mistakable(self, place: Place, name: str) -> bool:
+    def _is_misinferred(self, place: NodeId, name: str) -> bool:
         """Whether onnx's shape inference may find another size than the runtimes compute."""
         path, position = place
         fact = self.facts(path, name)
@@ -135,7 +135,7 @@ class Upstream:
     def hides_dims(self, path: GraphPath, name: str) -> bool:
         """Whether a dim is inferred as a number that some runtime does not find, or finds differently."""
         if self._visible is None:
-            self._visible = visible(self._source, self._proto)
+            self._visible = visible_types(self._source, self._proto)
         fact, seen = self.facts(path, name), self._visible.get(path, {}).get(name)
         if not isinstance(fact, SymbolicTensor) or fact.shape is None or seen is None:
             return True
@@ -143,12 +143,12 @@ class Upstream:
         if not seen.tensor_type.HasField("shape") or len(shape.dim) != len(fact.shape):
             return True
         return any(
-            isinstance(dim, int) and not (said.HasField("dim_value") and said.dim_value == dim)
-            for dim, said in zip(fact.shape, shape.dim, strict=True)
+            isinstance(dim, int) and not (seen_dim.HasField("dim_value") and seen_dim.dim_value == dim)
+            for dim, seen_dim in zip(fact.shape, shape.dim, strict=True)
         )
 
 
-def unsaid(
+def undeclarable_values(
     source: ModelFile,
     proto: ModelProto,
     scopes: Mapping[GraphPath, Mapping[str, Value]],
@@ -165,11 +165,11 @@ def unsaid(
     def facts(path: GraphPath, name: str) -> Value | None:
         return scopes.get(path, {}).get(name)
 
-    found = refused(source, proto, facts)
-    wrong = refused_as_it_is(source) if found else frozenset()
+    found = refused_nodes(source, proto, facts)
+    wrong = refused_as_is(source) if found else frozenset()
     if wrong:  # the written types correct wrong declarations
-        found = refused(source, proto, facts, declarations=False) - wrong
+        found = refused_nodes(source, proto, facts, declarations=False) - wrong
     if not found:
         return frozenset()
-    upstream = Upstream(source, source.proto, facts)
+    upstream = BackwardSlice(source, source.proto, facts)
     return frozenset(value for value in upstream.outputs(upstream.of(found)) if upstream.hides_dims(*value))

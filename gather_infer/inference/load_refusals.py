@@ -23,21 +23,21 @@ from onnx.shape_inference import infer_shapes
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
-from gather_infer.inference.habits import fuse_targets, is_constant, mistaken_slices
 from gather_infer.inference.proto.types import to_type
+from gather_infer.inference.runtime_quirks import fuse_reshape_targets, is_constant, misinferred_slices
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import Body, bodies, subgraphs
-from gather_infer.places import GraphPath, Root
+from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
-Place: TypeAlias = tuple[GraphPath, int]
+NodeId: TypeAlias = tuple[GraphPath, int]
 """A node: its graph and its position."""
 
 Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
 """Returns the inferred fact of a value of a graph."""
 
-READ: Final = 1024
+MAX_READ_ELEMENTS: Final = 1024
 """Elements up to which shape inference may read a tensor; of a larger one it uses the dims."""
 
 _MAX_DEPTH: Final = 30
@@ -55,67 +55,67 @@ _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
 """Exceptions of onnx for a refused model; the last two for one that is broken in another way and has no node to report.
 """
 
-_OF_INNER: Final = "Inference error(s):"
+_IN_SUBGRAPH: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
 """Markers in error texts: an error inside a subgraph of the node; a declaration that contradicts the inferred type."""
 
 
-def unseen(path: GraphPath, name: str) -> Value | None:
+def no_facts(path: GraphPath, name: str) -> Value | None:
     """Facts for onnx's shape inference on its own, which is not always right."""
     return None
 
 
-def refused(
+def refused_nodes(
     source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True, data_prop: bool = True
-) -> frozenset[Place]:
+) -> frozenset[NodeId]:
     """The nodes that onnx's shape inference refuses, including those in branches and bodies; none where it cannot run.
 
     source        holds the weights to which `proto` refers
     declarations  include nodes that only contradict a declaration, for which onnxruntime just warns
     data_prop     propagate elements of small tensors; onnxruntime propagates fewer than onnx does
     """
-    skeleton, places = _skeleton(source, proto)
+    skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
-    _complete(skeleton, places, facts)
+    _add_known_dims(skeleton, node_ids, facts)
     try:
         if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
             skeleton = inline_local_functions(skeleton)
-        fuse_targets(skeleton)
-        _hand_down(skeleton.graph)
+        fuse_reshape_targets(skeleton)
+        _propagate_constants(skeleton.graph)
         inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=data_prop)
     except _REFUSALS as error:
         found = {
-            places[int(number)]
+            node_ids[int(number)]
             for number, why in _NODE.findall(str(error))
-            if declarations or not (_OF_INNER in why or _CONTRADICTS in why)
+            if declarations or not (_IN_SUBGRAPH in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
-    return frozenset(places[_number(node)] for node in mistaken_slices(inferred))
+    return frozenset(node_ids[_node_number(node)] for node in misinferred_slices(inferred))
 
 
-def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[Place]:
+def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:
     """The nodes that onnx's shape inference refuses without added facts, with or without propagating elements.
 
     A refused node has no result type, which hides refusals behind it. Without elements it may not be refused.
     """
-    found = refused(source, proto, unseen)
-    return found | refused(source, proto, unseen, data_prop=False) if found else found
+    found = refused_nodes(source, proto, no_facts)
+    return found | refused_nodes(source, proto, no_facts, data_prop=False) if found else found
 
 
-def refused_as_it_is(source: ModelFile) -> frozenset[Place]:
+def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
     """The nodes of the unmodified file that onnx's shape inference refuses, as onnx.checker runs it."""
-    skeleton, places = _skeleton(source, source.proto)
+    skeleton, node_ids = _skeleton(source, source.proto)
     try:
         infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
     except _REFUSALS as error:
-        return frozenset(places[int(number)] for number, _ in _NODE.findall(str(error)))
+        return frozenset(node_ids[int(number)] for number, _ in _NODE.findall(str(error)))
     return frozenset()
 
 
-def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
+def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
     """The types that every loader finds: those of onnx's shape inference on its own."""
-    skeleton, places = _skeleton(source, proto)
+    skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return {}
     try:
@@ -124,18 +124,18 @@ def visible(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, T
         return {}
     return {
         path: {v.name: v.type for v in (*body.value_info, *body.input, *body.output)}
-        for path, body in _bodies(inferred, places)
+        for path, body in _bodies(inferred, node_ids)
         if isinstance(body, GraphProto)
     }
 
 
-def _is_inside(inner: Place, outer: Place) -> bool:
+def _is_inside(inner: NodeId, outer: NodeId) -> bool:
     """Whether a node is in a graph that another node holds."""
     depth = len(outer[0].steps)
     return len(inner[0].steps) > depth and outer[0].contains(inner[0]) and inner[0].steps[depth].node == outer[1]
 
 
-def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[Place]]:
+def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[NodeId]]:
     """The model without large payloads and with numbered node names, and the node identities by number.
 
     None for a model that is nested too deeply.
@@ -152,7 +152,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
     graph.value_info.extend(proto.graph.value_info)
     given = {value.name for value in graph.input}
     for tensor in proto.graph.initializer:
-        lean = _lean(source, tensor)
+        lean = _without_payload(source, tensor)
         if lean is not None:
             graph.initializer.append(lean)
         elif tensor.name not in given:
@@ -162,18 +162,18 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
         graph.value_info.append(make_tensor_value_info(values.name, values.data_type, sparse.dims))
     for node in proto.graph.node:
         _copy(source, node, graph.node.add())
-    places: list[Place] = []
+    node_ids: list[NodeId] = []
     for path, body in bodies(found):
         for position, node in enumerate(body.node):
-            node.name = f"#{len(places)}"
-            places.append((path, position))
+            node.name = f"#{len(node_ids)}"
+            node_ids.append((path, position))
             if node.op_type == "Constant" and not plain_domain(node.domain) and len(node.attribute) == 1:
                 _as_tensor(node.attribute[0])
         if isinstance(body, GraphProto) and path.steps:
             _declare_constants(body)
     if not _is_sorted(graph, set()):
         _sort(found)
-    return found, places
+    return found, node_ids
 
 
 def _declare_constants(body: GraphProto) -> None:
@@ -206,7 +206,7 @@ def _sort(proto: ModelProto) -> None:
         body.node.extend(nodes[at] for at in (*scope.order, *scope.cyclic))
 
 
-def _bodies(skeleton: ModelProto, places: Sequence[Place]) -> Iterator[tuple[GraphPath, Body]]:
+def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, Body]]:
     """The graphs and functions of a skeleton by their paths in the file, where the node order may differ."""
     found: dict[GraphPath, tuple[GraphPath, Body]] = {}
     for path, body in bodies(skeleton):
@@ -214,7 +214,7 @@ def _bodies(skeleton: ModelProto, places: Sequence[Place]) -> Iterator[tuple[Gra
         if path.steps:
             step = path.steps[-1]
             above, outer = found[path.above]
-            origin = above.below(replace(step, node=places[int(outer.node[step.node].name[1:])][1]))
+            origin = above.below(replace(step, node=node_ids[int(outer.node[step.node].name[1:])][1]))
         found[path] = origin, body
         yield origin, body
 
@@ -247,9 +247,9 @@ def _expanded(proto: ModelProto) -> int:
     return _MAX_EXPANDED
 
 
-def _lean(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
+def _without_payload(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
     """The tensor with its elements; a large one with type and dims only. None when its elements are missing."""
-    if prod(tensor.dims) > READ:
+    if prod(tensor.dims) > MAX_READ_ELEMENTS:
         return TensorProto(
             name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL
         )
@@ -262,7 +262,7 @@ def _lean(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
 
 
 def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
-    lean = _lean(source, node.attribute[0].t) if is_constant(node) else None
+    lean = _without_payload(source, node.attribute[0].t) if is_constant(node) else None
     if lean is None:
         copy.CopyFrom(node)
     else:
@@ -281,49 +281,49 @@ def _as_tensor(attribute: AttributeProto) -> None:
     attribute.CopyFrom(make_attribute("value", tensor))
 
 
-def _hand_down(graph: GraphProto) -> None:
+def _propagate_constants(graph: GraphProto) -> None:
     """Copy small constants of outer graphs into the graphs that read them, as runtimes propagate them."""
     pending: list[tuple[GraphProto, Mapping[str, TensorProto]]] = [(graph, {})]
     while pending:
         body, outer = pending.pop()
         given = {v.name for v in body.input}
-        own = given | {name for node in body.node for name in node.output}
+        defined = given | {name for node in body.node for name in node.output}
         held = {t.name: t for t in body.initializer}
         wanted = {name for node in body.node for name in node.input} & outer.keys()
         below = [inner for at, node in enumerate(body.node) for _, inner in subgraphs(node, at)]
         if below:
-            known = {name: tensor for name, tensor in outer.items() if name not in own}
+            known = {name: tensor for name, tensor in outer.items() if name not in defined}
             known |= {name: tensor for name, tensor in held.items() if name not in given}
             known |= {node.output[0]: node.attribute[0].t for node in body.node if is_constant(node)}
-            small = {name: tensor for name, tensor in known.items() if prod(tensor.dims) <= READ}
+            small = {name: tensor for name, tensor in known.items() if prod(tensor.dims) <= MAX_READ_ELEMENTS}
             pending += [(inner, small) for inner in below]
-        for name in sorted(wanted - own - held.keys()):
+        for name in sorted(wanted - defined - held.keys()):
             body.initializer.append(outer[name])
             body.initializer[-1].name = name
 
 
-def _number(node: NodeProto) -> int:
+def _node_number(node: NodeProto) -> int:
     """The number of a node; inlining a function appends a second number to its name."""
     return int(node.name[1:].partition("__")[0])
 
 
-def _complete(proto: ModelProto, places: Sequence[Place], facts: Facts) -> None:
+def _add_known_dims(proto: ModelProto, node_ids: Sequence[NodeId], facts: Facts) -> None:
     """Declare the dims known as numbers where the model declares nothing."""
-    for path, body in _bodies(proto, places):
+    for path, body in _bodies(proto, node_ids):
         if not isinstance(body, GraphProto):
             continue
         for output in body.output:
-            known = _stated(facts(path, output.name))
-            if known is not None and _is_silent(output.type, known.tensor_type.elem_type):
+            known = _static_type(facts(path, output.name))
+            if known is not None and _leaves_dims_open(output.type, known.tensor_type.elem_type):
                 output.type.CopyFrom(known)
-        said = {v.name for v in (*body.input, *body.output, *body.value_info)} | {t.name for t in body.initializer}
-        for name in [name for node in body.node for name in node.output if name and name not in said]:
-            known = _stated(facts(path, name))
+        declared = {v.name for v in (*body.input, *body.output, *body.value_info)} | {t.name for t in body.initializer}
+        for name in [name for node in body.node for name in node.output if name and name not in declared]:
+            known = _static_type(facts(path, name))
             if known is not None:
                 body.value_info.add(name=name, type=known)
 
 
-def _is_silent(declared: TypeProto, data_type: int) -> bool:
+def _leaves_dims_open(declared: TypeProto, data_type: int) -> bool:
     """Whether a declaration leaves the dims of a tensor of this element type open."""
     tensor = declared.tensor_type
     if declared.WhichOneof("value") not in (None, "tensor_type"):
@@ -331,6 +331,6 @@ def _is_silent(declared: TypeProto, data_type: int) -> bool:
     return tensor.elem_type in (TensorProto.UNDEFINED, data_type) and not tensor.HasField("shape")
 
 
-def _stated(fact: Value | None) -> TypeProto | None:
+def _static_type(fact: Value | None) -> TypeProto | None:
     """The type of a tensor of known rank, with its static dims only."""
     return to_type(fact, lambda _: "") if isinstance(fact, SymbolicTensor) and fact.shape is not None else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gather_infer.errors import UsageError, as_option, suggestion
-from gather_infer.inference.stated import BOUNDS, Statement, split
+from gather_infer.inference.constraints.persisted import BOUNDS, DimConstraint, split
 from gather_infer.symbolic import (
     Dim,
     DimSyntaxError,
@@ -21,7 +21,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import DType, Shape, Span
+from gather_infer.tensor import DType, Shape, ValueRange
 
 MAX_SIZE: Final = 2**63 - 1
 """The largest size that a model file can hold."""
@@ -35,7 +35,7 @@ _DTYPES = {str(d): d for d in DType} | _ALIASES
 
 
 @dataclass(frozen=True, slots=True)
-class InputSpec:
+class GivenType:
     """Element type and shape given by `--input`; a None leaves the declared one."""
 
     dtype: DType | None
@@ -51,7 +51,7 @@ class DimSpecs:
 
     bound: dict[str, Dim] = field(default_factory=dict)
     bounds: dict[str, Interval] = field(default_factory=dict)
-    required: list[Statement] = field(default_factory=list)
+    constraints: list[DimConstraint] = field(default_factory=list)
 
 
 def read_dims(
@@ -119,7 +119,7 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
         _require_no_unit(name, text)
         raise UsageError(
             f"dim {name!r}: bounds must read LOW..HIGH, numbers >= 0 of which either may be left out, found {text!r}"
-            + _meant(text)
+            + _did_you_mean(text)
         )
     low = dim_size(name, int(match[1])) if match[1] else 0
     high = dim_size(name, int(match[2])) if match[2] else None
@@ -129,7 +129,7 @@ def _interval(name: str, text: str, names: set[str]) -> Interval | None:
 
 
 def _dim(name: str, text: str, names: set[str], renaming: Callable[[str, str], str]) -> Dim:
-    meant = _meant(text)
+    meant = _did_you_mean(text)
     try:
         dim = parse_dim(text)
     except DimSyntaxError as error:
@@ -158,7 +158,7 @@ def _require_no_unit(name: str, text: str) -> None:
         )
 
 
-def _meant(text: str) -> str:
+def _did_you_mean(text: str) -> str:
     """`; did you mean 1..512?` for bounds in the notation of other tools, `1-512` or `1:512`."""
     match = _BOUNDS_OF_OTHERS.fullmatch(text)
     if match is None or int(match[1]) > int(match[2]):
@@ -192,22 +192,22 @@ def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
         raise UsageError(f"with the given sizes, {dim} is too large: {error}") from error
 
 
-def state(specs: DimSpecs, statement: Statement, stands_for: Mapping[str, Dim]) -> None:
+def add_constraint(specs: DimSpecs, constraint: DimConstraint, replacements: Mapping[str, Dim]) -> None:
     """Add a dim constraint that the file records.
 
     replacements   dims that replace names of the file
 
     Raises UsageError when it contradicts the other constraints.
     """
-    named = bound_dim(statement.dim, stands_for)
+    named = bound_dim(constraint.dim, replacements)
     dim = bound_dim(named, specs.bound)
-    if isinstance(statement.value, Interval):
+    if isinstance(constraint.value, Interval):
         # a name that is bound to an expression keeps its bounds
         is_name = isinstance(named, Expr) and named.is_symbol and isinstance(dim, Expr)
-        _state_bounds(specs, named if is_name else dim, statement.value, statement)
+        _add_bounds(specs, named if is_name else dim, constraint.value, constraint)
         return
-    value = bound_dim(bound_dim(statement.value, stands_for), specs.bound)
-    equate(specs, dim, value, f"{statement}, which the file records,")
+    value = bound_dim(bound_dim(constraint.value, replacements), specs.bound)
+    equate(specs, dim, value, f"{constraint}, which the file records,")
 
 
 def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
@@ -231,7 +231,7 @@ def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
     left, right = (dim, value) if isinstance(dim, Expr) else (value, dim)
     if not isinstance(left, Expr):
         raise UsageError(f"{what} holds for no sizes: {left} and {right} differ")
-    specs.required.append(Statement(left, right))
+    specs.constraints.append(DimConstraint(left, right))
 
 
 def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
@@ -255,19 +255,19 @@ def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
     return name, size
 
 
-def _state_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, statement: Statement) -> None:
+def _add_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, constraint: DimConstraint) -> None:
     if isinstance(dim, int):
         if dim not in bounds:
-            raise UsageError(f"dim {str(statement.dim)!r} is {dim}, the file records {statement}")
+            raise UsageError(f"dim {str(constraint.dim)!r} is {dim}, the file records {constraint}")
     elif dim.is_symbol:
         present = specs.bounds.get(dim.name)
         narrowed = bounds if present is None else bounds & present
         if narrowed.is_empty:
-            said = "no size is" if present is None else f"dim {dim.name!r} is in {present}, none of it"
-            raise UsageError(f"{said} in the bounds {statement}, which the file records")
+            problem = "no size is" if present is None else f"dim {dim.name!r} is in {present}, none of it"
+            raise UsageError(f"{problem} in the bounds {constraint}, which the file records")
         specs.bounds[dim.name] = narrowed
     else:
-        specs.required.append(Statement(dim, bounds))
+        specs.constraints.append(DimConstraint(dim, bounds))
 
 
 def scope_of(specs: DimSpecs) -> Scope:
@@ -277,22 +277,22 @@ def scope_of(specs: DimSpecs) -> Scope:
         scope.declare(name, interval)
         bound = specs.bound.get(name)
         if bound is not None:
-            _require(scope, bound, interval)
+            _add_facts(scope, bound, interval)
             if scope.is_contradictory:
                 raise UsageError(f"dim {name!r} is {bound}, which is outside {interval}")
     for name, bound in specs.bound.items():
         scope.require(bound)
         if scope.is_contradictory:
             raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
-    for statement in specs.required:
-        value = statement.value if isinstance(statement.value, Interval) else bound_dim(statement.value, specs.bound)
-        _require(scope, bound_dim(statement.dim, specs.bound), value)
+    for constraint in specs.constraints:
+        value = constraint.value if isinstance(constraint.value, Interval) else bound_dim(constraint.value, specs.bound)
+        _add_facts(scope, bound_dim(constraint.dim, specs.bound), value)
         if scope.is_contradictory:
-            raise UsageError(f"{statement} holds for no sizes that are allowed")
+            raise UsageError(f"{constraint} holds for no sizes that are allowed")
     return scope
 
 
-def _require(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
+def _add_facts(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
     low, high = (value.lo, value.hi) if isinstance(value, Interval) else (value, value)
     try:
         if low is not None:
@@ -303,7 +303,7 @@ def _require(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
         return  # sound: a fact is dropped
 
 
-def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, InputSpec]:
+def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, GivenType]:
     """Parse `inputs=`: `ids=int64[batch, seq]`, `ids=[batch, 128]`.
 
     known   names of the model's inputs
@@ -312,7 +312,7 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
     """
     names = set(known)
     pairs = specs.items() if isinstance(specs, Mapping) else (_split(text) for text in specs)
-    found: dict[str, InputSpec] = {}
+    found: dict[str, GivenType] = {}
     for name, text in pairs:
         if name not in names:
             raise UsageError(f"no input {name!r}{suggestion(name, names)}")
@@ -323,13 +323,13 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
             raise UsageError(f"input {name!r} must read NAME=TYPE[DIM, ...] or NAME=[DIM, ...], found {text!r}")
         if match[1] and match[1] not in _DTYPES:
             raise UsageError(f"input {name!r}: no element type {match[1]!r}{suggestion(match[1], _DTYPES)}")
-        found[name] = InputSpec(_DTYPES[match[1]] if match[1] else None, _shape(name, match[2]))
+        found[name] = GivenType(_DTYPES[match[1]] if match[1] else None, _shape(name, match[2]))
     return found
 
 
 def read_ranges(
     specs: Mapping[str, object] | Iterable[str], inputs: Iterable[str], known: Iterable[str]
-) -> dict[str, Span]:
+) -> dict[str, ValueRange]:
     """Parse `ranges=`: `ids=0..30521`, `last=0..seq-1`, or a mapping of an input to a text or a pair; both inclusive.
 
     inputs   names of the model's inputs
@@ -338,7 +338,7 @@ def read_ranges(
     Raises UsageError for an unknown name, a malformed entry, or an empty range.
     """
     names, symbols = list(inputs), set(known)
-    found: dict[str, Span] = {}
+    found: dict[str, ValueRange] = {}
     for name, text in _entries(specs, "ranges", "a range must read NAME=LOW..HIGH"):
         if name not in names:
             raise UsageError(f"no input {name!r}{suggestion(name, names)}")
@@ -347,12 +347,12 @@ def read_ranges(
         _require_one("range", name, text)
         low, dots, high = (part.strip() for part in text.partition(".."))
         if not dots or not (low or high):
-            found_text = f"found {text!r}{_meant(text)}"
+            found_text = f"found {text!r}{_did_you_mean(text)}"
             raise UsageError(f"range of {name!r} must read LOW..HIGH, of which one may be left out, {found_text}")
         lo, hi = (_range_end(name, end, symbols) if end else None for end in (low, high))
         if isinstance(lo, int) and isinstance(hi, int) and lo > hi:
             raise UsageError(f"range of {name!r}: no number is in {text}")
-        found[name] = Span(lo, hi)
+        found[name] = ValueRange(lo, hi)
     return found
 
 

@@ -13,14 +13,14 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProt
 from onnx.numpy_helper import from_array, to_array
 
 from gather_infer.domains import plain_domain
-from gather_infer.inference.naming import dims_of
+from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.model.paths import bodies
 
 _LARGEST: Final = (2**31 - 1, 2**63 - 1)
 """Ends of a Slice that onnxruntime reads as "all the rest", in either direction."""
 
 
-def mistaken_slices(proto: ModelProto) -> Iterator[NodeProto]:
+def misinferred_slices(proto: ModelProto) -> Iterator[NodeProto]:
     """The nodes for which onnxruntime infers another size than it computes, so that it refuses to load the model.
 
     For a backward Slice to the largest number the kernel takes everything down to the first element, onnx's inference
@@ -47,7 +47,7 @@ def is_stepped_slice(node: NodeProto) -> bool:
     return _is_standard(node, "Slice") and len(node.input) == 5
 
 
-def fuse_targets(proto: ModelProto) -> None:
+def fuse_reshape_targets(proto: ModelProto) -> None:
     """Give Reshapes the fused target of onnxruntime's optimizer: -1 for the single computed size.
 
     Where a dim is 0, onnx rejects that target but accepts the model's own.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gather_infer.inference.options import read_inputs
-from gather_infer.inference.said import symbols_of_inputs
+from gather_infer.inference.constraints.given import symbols_of_inputs
+from gather_infer.inference.constraints.parse import read_inputs
 from gather_infer.model import ModelFile
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.rules import RuleSet
@@ -15,7 +15,7 @@ Texts: TypeAlias = "tuple[str, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SharedConstraints:
     """Constraints on dims, inputs and elements, as texts `NAME=...`, and rules of operators.
 
     constants   treat initializers that are also inputs as constants
@@ -27,8 +27,8 @@ class Said:
     rules: tuple[RuleSet, ...] = ()
     constants: bool = False
 
-    def __add__(self, other: Said) -> Said:
-        return Said(
+    def __add__(self, other: SharedConstraints) -> SharedConstraints:
+        return SharedConstraints(
             self.dims + other.dims,
             self.inputs + other.inputs,
             self.ranges + other.ranges,
@@ -41,19 +41,19 @@ class Said:
         return dict.fromkeys(map(_name, (*self.dims, *self.inputs, *self.ranges)))
 
 
-NOTHING: Final = Said()
+NO_CONSTRAINTS: Final = SharedConstraints()
 
 
-def applicable(file: ModelFile, said: Said) -> tuple[Said, tuple[str, ...]]:
+def applicable(file: ModelFile, constraints: SharedConstraints) -> tuple[SharedConstraints, tuple[str, ...]]:
     """The constraints that apply to this model, and the names that it lacks. Raises UsageError for malformed ones."""
     values = fed_inputs(file.proto)
     names = {v.name for v in values}
-    inputs = tuple(text for text in said.inputs if _name(text) in names or "=" not in text)
-    ranges = tuple(text for text in said.ranges if _name(text) in names or "=" not in text)
+    inputs = tuple(text for text in constraints.inputs if _name(text) in names or "=" not in text)
+    ranges = tuple(text for text in constraints.ranges if _name(text) in names or "=" not in text)
     symbols, _ = symbols_of_inputs(values, read_inputs(inputs, names))
-    dims = tuple(text for text in said.dims if _name(text) in symbols or "=" not in text)
-    found = Said(dims, inputs, ranges, said.rules, said.constants)
-    return found, tuple(name for name in said.names if name not in found.names)
+    dims = tuple(text for text in constraints.dims if _name(text) in symbols or "=" not in text)
+    found = SharedConstraints(dims, inputs, ranges, constraints.rules, constraints.constants)
+    return found, tuple(name for name in constraints.names if name not in found.names)
 
 
 def _name(text: str) -> str:

@@ -10,84 +10,93 @@ from onnx import NodeProto, TypeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.interpreter_state import InterpreterState
 from gather_infer.inference.join import contradiction, never_equal
 from gather_infer.inference.proto.types import DimReader, from_type, shown
-from gather_infer.inference.state import State
-from gather_infer.places import MAIN
+from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 
-def declared_fact(state: State, proto: onnx.TypeProto, frame: Frame, reason: str) -> Value | None:
+def declared_fact(
+    state: InterpreterState, proto: onnx.TypeProto, environment: Environment, reason: str
+) -> Value | None:
     """The fact of a type declared inside the model; None when it declares nothing.
 
     In a body, a name that no input has is a new symbol; in a function every name is one, per call.
     """
-    return from_type(proto, reader_of(state, frame), lambda _: state.context.fresh(reason))
+    return from_type(proto, reader_of(state, environment), lambda _: state.context.fresh(reason))
 
 
-def reader_of(state: State, frame: Frame) -> DimReader:
+def reader_of(state: InterpreterState, environment: Environment) -> DimReader:
     """The reader of dims that a graph declares."""
-    if frame.reader is None:
-        if frame.path == MAIN:
-            frame.reader = state.reader
+    if environment.reader is None:
+        if environment.path == MAIN:
+            environment.reader = state.reader
         else:
-            known = state.reader.known if frame.parameters is None else frozenset[str]()
-            bound = state.reader.bound if frame.parameters is None else {}
-            frame.reader = DimReader(known, bound, lambda name: state.context.fresh(f"a body declares it as {name}"))
-    return frame.reader
+            known = state.reader.known if environment.parameters is None else frozenset[str]()
+            bound = state.reader.bound if environment.parameters is None else {}
+            environment.reader = DimReader(
+                known, bound, lambda name: state.context.fresh(f"a body declares it as {name}")
+            )
+    return environment.reader
 
 
-def compared(
-    state: State, declared: onnx.ValueInfoProto, inferred: Value, node: NodeProto, index: int, frame: Frame
+def reconciled(
+    state: InterpreterState,
+    declared: onnx.ValueInfoProto,
+    inferred: Value,
+    node: NodeProto,
+    index: int,
+    environment: Environment,
 ) -> Value:
     """Reconcile a declaration with the inferred fact: inference wins, the declaration fills in unknown parts."""
-    if isinstance(inferred, SymbolicTensor) and _is_no_news(state, declared.type, inferred, frame):
+    if isinstance(inferred, SymbolicTensor) and _is_redundant(state, declared.type, inferred, environment):
         return inferred
-    stated = declared_fact(state, declared.type, frame, "value_info declares no size")
-    if stated is None:
+    fact = declared_fact(state, declared.type, environment, "value_info declares no size")
+    if fact is None:
         return inferred
     if inferred == UNKNOWN:
-        _imply_sizes(state, stated)
-        return stated
-    if contradiction(stated, inferred, state.context.scope):
-        is_refused = severity(stated, inferred) is Severity.ERROR and _is_compared_by_loaders(
-            state, declared.name, node, frame
+        _add_size_facts(state, fact)
+        return fact
+    if contradiction(fact, inferred, state.context.scope):
+        is_refused = severity(fact, inferred) is Severity.ERROR and _is_compared_by_loaders(
+            state, declared.name, node, environment
         )
-        state.record.add(
+        state.trail.add(
             diagnostic(
                 "GI201",
-                f"value_info of {declared.name} declares {stated}, the inputs imply {inferred}",
-                state.location(node, index, frame, f"output {declared.name}"),
+                f"value_info of {declared.name} declares {fact}, the inputs imply {inferred}",
+                state.location(node, index, environment, f"output {declared.name}"),
                 severity=Severity.ERROR if is_refused else None,
             )
         )
         return inferred
-    if isinstance(inferred, SymbolicTensor) and isinstance(stated, SymbolicTensor):
+    if isinstance(inferred, SymbolicTensor) and isinstance(fact, SymbolicTensor):
         if inferred.dtype is None:
-            inferred = inferred.with_(dtype=stated.dtype)
+            inferred = inferred.with_(dtype=fact.dtype)
         if inferred.shape is None:
-            _imply_sizes(state, stated)
-            inferred = inferred.with_(shape=stated.shape)
+            _add_size_facts(state, fact)
+            inferred = inferred.with_(shape=fact.shape)
     return inferred
 
 
-LOADED: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
+LOADER_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators onnxruntime infers itself: it refuses an output declared with another type."""
 
 
-def _is_compared_by_loaders(state: State, name: str, node: NodeProto, frame: Frame) -> bool:
+def _is_compared_by_loaders(state: InterpreterState, name: str, node: NodeProto, environment: Environment) -> bool:
     """Whether a loader compares the value_info of a node's output with the type that it infers.
 
     It does so for calls and in branches inside functions, but not in the body of a function. A Constant has become an
     initializer by then, and for a graph output the type declared there counts.
     """
-    is_function = bool(frame.path.steps) and frame.path.steps[-1].attribute is None
-    if is_function or is_constant(node) or name in frame.outputs:
+    is_function = bool(environment.path.steps) and environment.path.steps[-1].attribute is None
+    if is_function or is_constant(node) or name in environment.outputs:
         return False
     domain = plain_domain(node.domain)
-    return domain in LOADED or (domain, node.op_type, node.overload) in state.functions
+    return domain in LOADER_DOMAINS or (domain, node.op_type, node.overload) in state.functions
 
 
 def is_constant(node: NodeProto) -> bool:
@@ -95,15 +104,17 @@ def is_constant(node: NodeProto) -> bool:
     return bool(node.op_type == "Constant") and not plain_domain(node.domain)
 
 
-def _imply_sizes(state: State, value: Value) -> None:
+def _add_size_facts(state: InterpreterState, value: Value) -> None:
     """Add the facts that the dims of a declared tensor are >= 0: the file is trusted, so `N - 5` implies N >= 5."""
     if isinstance(value, SymbolicTensor) and value.shape and state.context.may_assume:
-        state.context.rest_on_assumption()
+        state.context.taint()
         for dim in value.shape:
-            state.context.imply(dim)
+            state.context.add_implied_fact(dim)
 
 
-def _is_no_news(state: State, declared: onnx.TypeProto, inferred: SymbolicTensor, frame: Frame) -> bool:
+def _is_redundant(
+    state: InterpreterState, declared: onnx.TypeProto, inferred: SymbolicTensor, environment: Environment
+) -> bool:
     """True when a declaration neither adds to the inferred fact nor contradicts it. Most do neither, and no fact is
     built.
     """
@@ -113,38 +124,40 @@ def _is_no_news(state: State, declared: onnx.TypeProto, inferred: SymbolicTensor
     dims = tensor.shape.dim
     if len(dims) != len(inferred.shape):
         return False
-    reader = reader_of(state, frame)
+    reader = reader_of(state, environment)
     scope = state.context.scope
     for proto, dim in zip(dims, inferred.shape, strict=True):
         name = proto.dim_param
-        stated: Dim
+        size: Dim
         if name:
             if isinstance(dim, Expr) and dim.is_symbol and dim.name == name:
                 continue
-            stated = reader.param(name)
+            size = reader.param(name)
         else:
-            stated = proto.dim_value
-            if stated < 0 or (stated == 0 and not proto.HasField("dim_value")):
+            size = proto.dim_value
+            if size < 0 or (size == 0 and not proto.HasField("dim_value")):
                 continue  # declares no size
-        if stated is not dim and never_equal(stated, dim, scope):
+        if size is not dim and never_equal(size, dim, scope):
             return False
     return True
 
 
-def check_outputs(state: State, graph: onnx.GraphProto, outputs: Sequence[Value], frame: Frame) -> None:
+def check_outputs(
+    state: InterpreterState, graph: onnx.GraphProto, outputs: Sequence[Value], environment: Environment
+) -> None:
     """Report the declared outputs of a body that contradict the inferred facts, in one finding."""
-    known = state.reader.known if frame.parameters is None else frozenset[str]()
+    known = state.reader.known if environment.parameters is None else frozenset[str]()
     reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
     made = {name for node in graph.node if not is_constant(node) for name in node.output}
-    found = list(misfits(graph.output, outputs, reader, state.context.scope, made))
+    found = list(contradicted_outputs(graph.output, outputs, reader, state.context.scope, made))
     if found:
         worst = Severity.ERROR if any(s is Severity.ERROR for _, s in found) else Severity.WARNING
         first, *rest = (message for message, _ in found)
-        where = Location(graph=frame.label)
-        state.record.add(diagnostic("GI202", first, where, detail=tuple(rest), severity=worst))
+        where = Location(graph=environment.label)
+        state.trail.add(diagnostic("GI202", first, where, detail=tuple(rest), severity=worst))
 
 
-def misfits(
+def contradicted_outputs(
     outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope, made: Set[str]
 ) -> Iterator[tuple[str, Severity]]:
     """Messages and severities for declared outputs of a body that contradict the inferred facts.
@@ -159,17 +172,19 @@ def misfits(
             yield message, severity(stated, value) if proto.name in made else Severity.WARNING
 
 
-def severity(stated: Value, value: Value) -> Severity:
+def severity(declared: Value, value: Value) -> Severity:
     """Severity of a wrong declared output: a warning for the shape alone, which exporters often get wrong and runtimes
     accept.
     """
     is_shape_alone = (
-        isinstance(stated, SymbolicTensor) and isinstance(value, SymbolicTensor) and value.dtype in (None, stated.dtype)
+        isinstance(declared, SymbolicTensor)
+        and isinstance(value, SymbolicTensor)
+        and value.dtype in (None, declared.dtype)
     )
     return Severity.WARNING if is_shape_alone else Severity.ERROR
 
 
-def contradicted_hints(state: State, reader: DimReader) -> Iterable[Diagnostic]:
+def contradicted_hints(state: InterpreterState, reader: DimReader) -> Iterable[Diagnostic]:
     """Findings for type hints of the file that the inferred facts contradict."""
     hints = state.model.hints
     for path, values in state.scopes.items() if hints else ():
@@ -183,15 +198,15 @@ def contradicted_hints(state: State, reader: DimReader) -> Iterable[Diagnostic]:
                 yield diagnostic("GI201", message, Location(graph=state.labels[path], value=name))
 
 
-def _shown(hint: TypeProto, stated: Value) -> str:
+def _shown(hint: TypeProto, declared: Value) -> str:
     """The printed type, with `?` for unknown sizes."""
-    dtype = stated.dtype if isinstance(stated, SymbolicTensor) and stated.dtype is not None else "?"
+    dtype = declared.dtype if isinstance(declared, SymbolicTensor) and declared.dtype is not None else "?"
     sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
     return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
 
 
 def declared_outputs(
-    state: State, declared: Iterable[ValueInfoProto], outputs: Iterable[Value], reader: DimReader
+    state: InterpreterState, declared: Iterable[ValueInfoProto], outputs: Iterable[Value], reader: DimReader
 ) -> list[Diagnostic]:
     """Findings for contradictions between declared and inferred outputs, and for the values of declared symbols."""
     found: list[Diagnostic] = []

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
-from gather_infer.places import GraphPath, NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, least_of, reduced
 
 _T = TypeVar("_T")
-Mark: TypeAlias = int
+Checkpoint: TypeAlias = int
 """A checkpoint: the number of entries of a trail at some point."""
 
 
@@ -34,7 +34,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ImpliedConstraint:
     """A disjunction that every valid run satisfies: one of `any_of`, each (left, relation, right), or `node` fails.
 
     It may also be known as a fact, or be more than one Constraint can express: `a == b or a == 1 or b == 1`.
@@ -46,7 +46,7 @@ class Demand:
 
     any_of: tuple[tuple[Dim, str, Dim], ...]
     node: NodePath = field(compare=False)
-    refusal: str = ""
+    runtime: str = ""
     is_enforced: bool = field(default=True, compare=False)
 
     @property
@@ -81,25 +81,25 @@ class Assumption:
     """
 
     dim: Dim
-    least: int | None
+    lower: int | None
     node: NodePath
     reason: str
-    most: int | None = None
+    upper: int | None = None
 
     def __str__(self) -> str:
-        relation = f">= {self.least}" if self.most is None else f"<= {self.most}"
+        relation = f">= {self.lower}" if self.upper is None else f"<= {self.upper}"
         return f"{self.dim} {relation} (node {self.node})"
 
     @property
-    def claim(self) -> tuple[Dim, int | None, int | None]:
+    def key(self) -> tuple[Dim, int | None, int | None]:
         """The assumed fact without the node that needs it."""
-        return self.dim, self.least, self.most
+        return self.dim, self.lower, self.upper
 
     def is_known(self, scope: Scope) -> bool:
         """True when the scope proves it, so that no fact depends on it any more."""
-        if self.least is not None and known_le(self.least, self.dim, scope) is not True:
+        if self.lower is not None and known_le(self.lower, self.dim, scope) is not True:
             return False
-        return self.most is None or known_le(self.dim, self.most, scope) is True
+        return self.upper is None or known_le(self.dim, self.upper, scope) is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class Iterations:
 
     body: GraphPath
     counter: str
-    trips: Dim
+    trip_count: Dim
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class InputPredicate:
     """A predicate on an element of a model input: true exactly where `input relation number`.
 
     relation  `<`, `>=`, `==` or `!=`; only `==` for a bool, whose elements are 0 and 1
@@ -144,7 +144,7 @@ class Choice:
     is_bool: bool = False
 
     @property
-    def negated(self) -> Choice:
+    def negated(self) -> InputPredicate:
         """The opposite predicate."""
         if self.is_bool:
             return replace(self, number=1 - self.number)
@@ -172,30 +172,30 @@ class PathCondition:
     body: GraphPath
     node: NodePath
     name: str
-    negative: Dim | None = None
-    choice: Choice | None = None
-    other: GraphPath | None = None
+    sign_predicate: Dim | None = None
+    input_predicate: InputPredicate | None = None
+    other_branch: GraphPath | None = None
 
     @property
     def condition(self) -> str:
         """`seq >= 3`, `c is true`; empty where it is unknown."""
-        if self.choice is not None:
-            return str(self.choice)
-        runs = None if self.negative is None else -self.negative
+        if self.input_predicate is not None:
+            return str(self.input_predicate)
+        runs = None if self.sign_predicate is None else -self.sign_predicate
         if not isinstance(runs, Expr):
             return ""
-        dim, least = least_of(runs, 1)
-        below, above = reduced(least, "<=", dim)
+        dim, lower = least_of(runs, 1)
+        below, above = reduced(lower, "<=", dim)
         return f"{above} >= {below}" if isinstance(below, int) else f"{below} <= {above}"
 
     def __str__(self) -> str:
         """`then_branch of node If_0 is taken only where seq >= 3`."""
-        happens = "runs" if self.other is None else "is taken"
+        happens = "runs" if self.other_branch is None else "is taken"
         where = f"only where {self.condition}" if self.condition else "in some runs only"
         return f"{self.name} of node {self.node} {happens} {where}"
 
 
-class Record:
+class Trail:
     """Entries of any kind in the order in which they are made; constraints and assumptions are entered once.
 
     It only grows, except for entries since a checkpoint: a trial is rolled back, entries of optional bodies are
@@ -206,72 +206,72 @@ class Record:
 
     def __init__(self) -> None:
         self._entries: list[object] = []
-        self._once: dict[object, object] = {}
-        self.added = 0
+        self._unique: dict[object, object] = {}
+        self.total_added = 0
 
     def add(self, entry: object) -> None:
         self._entries.append(entry)
-        self.added += 1
+        self.total_added += 1
 
     def note_effect(self) -> None:
         """Count a side effect that leaves no entry: a new symbol, a fact of a scope, the elements of a constant."""
-        self.added += 1
+        self.total_added += 1
 
-    def constrain(self, constraint: Constraint) -> None:
+    def add_constraint(self, constraint: Constraint) -> None:
         self._add_once(constraint)
 
-    def demand(self, demand: Demand) -> None:
-        self._add_once(demand)
+    def add_implied_constraint(self, constraint: ImpliedConstraint) -> None:
+        self._add_once(constraint)
 
-    def leave_open(self, unchecked: Unchecked) -> None:
+    def add_unchecked(self, unchecked: Unchecked) -> None:
         self._add_once(unchecked)
 
-    def assume(self, assumption: Assumption) -> None:
+    def add_assumption(self, assumption: Assumption) -> None:
         self._add_once(assumption)
 
-    def _add_once(self, entry: Constraint | Demand | Unchecked | Assumption) -> None:
+    def _add_once(self, entry: Constraint | ImpliedConstraint | Unchecked | Assumption) -> None:
         key = _key(entry)
-        if key not in self._once:
-            self._once[key] = entry
+        if key not in self._unique:
+            self._unique[key] = entry
             self.add(entry)
 
-    def mark(self) -> Mark:
+    def checkpoint(self) -> Checkpoint:
         return len(self._entries)
 
-    def since(self, mark: Mark, kind: type[_T]) -> Iterator[_T]:
+    def since(self, checkpoint: Checkpoint, kind: type[_T]) -> Iterator[_T]:
         """The entries of a kind since a checkpoint that are still present."""
-        return (entry for entry in self._entries[mark:] if isinstance(entry, kind))
+        return (entry for entry in self._entries[checkpoint:] if isinstance(entry, kind))
 
     def all(self, kind: type[_T]) -> Iterator[_T]:
         """The entries of a kind."""
         return self.since(0, kind)
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, checkpoint: Checkpoint) -> None:
         """Drop the entries since `checkpoint`."""
-        self.keep_since(mark, lambda _: False)
+        self.filter_since(checkpoint, lambda _: False)
 
-    def revise_since(self, mark: Mark, kind: type[_T], change: Callable[[_T], _T]) -> None:
+    def revise_since(self, checkpoint: Checkpoint, kind: type[_T], change: Callable[[_T], _T]) -> None:
         """Replace each entry of a kind since `checkpoint` by `change(entry)`."""
-        for position in range(mark, len(self._entries)):
+        for position in range(checkpoint, len(self._entries)):
             entry = self._entries[position]
             if isinstance(entry, kind):
                 self._entries[position] = change(entry)
 
-    def keep_since(self, mark: Mark, is_kept: Callable[[object], bool]) -> None:
+    def filter_since(self, checkpoint: Checkpoint, is_kept: Callable[[object], bool]) -> None:
         """Drop the entries since `checkpoint` that `is_kept` rejects."""
-        new = self._entries[mark:]
+        new = self._entries[checkpoint:]
         kept = [entry for entry in new if is_kept(entry)]
         if len(kept) == len(new):
             return
-        self._entries[mark:] = kept
+        self._entries[checkpoint:] = kept
         stays = {id(entry) for entry in kept}
         for entry in new:
-            if isinstance(entry, (Assumption, Constraint, Demand, Unchecked)) and id(entry) not in stays:
-                self._once.pop(_key(entry), None)
+            if isinstance(entry, (Assumption, Constraint, ImpliedConstraint, Unchecked)) and id(entry) not in stays:
+                self._unique.pop(_key(entry), None)
 
 
-def _key(entry: Constraint | Demand | Unchecked | Assumption) -> object:
+def _key(entry: Constraint | ImpliedConstraint | Unchecked | Assumption) -> object:
     """The deduplication key: equal for entries with the same content."""
     if isinstance(entry, Assumption):
-        return entry.claim
+        return entry.key
     return entry if isinstance(entry, Unchecked) else (entry, entry.is_enforced)

@@ -10,10 +10,10 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError, as_option
-from gather_infer.inference.naming import is_sized
-from gather_infer.inference.options import (
+from gather_infer.inference.constraints.parse import (
     DimSpecs,
-    InputSpec,
+    GivenType,
+    add_constraint,
     bind,
     bound_dim,
     equate,
@@ -21,16 +21,16 @@ from gather_infer.inference.options import (
     read_inputs,
     read_ranges,
     scope_of,
-    state,
 )
+from gather_infer.inference.constraints.persisted import KEY, DimConstraint, persisted_texts, read_persisted
+from gather_infer.inference.dim_rendering import is_sized
 from gather_infer.inference.proto.types import DimReader, expression_of
-from gather_infer.inference.stated import KEY, Statement, read_recorded, recorded_texts
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
-from gather_infer.tensor import Shape, Span
+from gather_infer.tensor import Shape, ValueRange
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputConstraints:
     """Constraints on the inputs, besides their declared types.
 
     is_given       whether the caller gave any of them
@@ -43,40 +43,40 @@ class Given:
     ranges         bounds of the elements, by input
     """
 
-    is_said: bool
-    recorded: tuple[Statement, ...]
+    is_given: bool
+    persisted: tuple[DimConstraint, ...]
     known: frozenset[str]
     unnamed: Mapping[tuple[str, int], str]
     dims: DimSpecs
-    inputs: Mapping[str, InputSpec]
-    changed: Mapping[str, Dim]
-    ranges: Mapping[str, Span]
+    inputs: Mapping[str, GivenType]
+    substitutions: Mapping[str, Dim]
+    ranges: Mapping[str, ValueRange]
 
 
-def read_given(
+def read_constraints(
     model: ModelProto,
     values: Sequence[ValueInfoProto],
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
     ranges: Mapping[str, object] | Iterable[str] = (),
-) -> tuple[Given, list[Diagnostic]]:
+) -> tuple[InputConstraints, list[Diagnostic]]:
     """The constraints on the inputs `values` of a model, and findings about those that the file records.
 
     Raises UsageError for an unknown name, a malformed entry, or a contradiction.
     """
     specs = read_inputs(inputs, (v.name for v in values))
     names, unnamed = symbols_of_inputs(values, specs)
-    recorded, spelt_out, doubts = _recorded(model, values)
+    recorded, spelt_out, warnings = _persisted(model, values)
     known = names | spelt_out
     found = read_dims(dims, known, lambda name, new: _renaming(values, unnamed, name, new))
-    is_said = bool(found.bound or found.bounds or specs)
+    is_given = bool(found.bound or found.bounds or specs)
     by_input = {name for v in values if v.name in specs for name in _bind(found, v, specs[v.name].shape, known)}
-    stands_for = _stands_for(values, specs, known) if recorded else {}
-    for statement in recorded:
-        state(found, statement, stands_for)
+    replacements = _replacements(values, specs, known) if recorded else {}
+    for constraint in recorded:
+        add_constraint(found, constraint, replacements)
     changed = {name: dim for name, dim in found.bound.items() if isinstance(dim, int) or name in by_input}
-    spans = read_ranges(ranges, [v.name for v in values], known)
-    return Given(is_said, tuple(recorded), known, unnamed, found, specs, changed, spans), doubts
+    value_ranges = read_ranges(ranges, [v.name for v in values], known)
+    return InputConstraints(is_given, tuple(recorded), known, unnamed, found, specs, changed, value_ranges), warnings
 
 
 def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
@@ -91,28 +91,28 @@ def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int]
     return ""
 
 
-def _recorded(
+def _persisted(
     model: ModelProto, values: Sequence[ValueInfoProto]
-) -> tuple[list[Statement], frozenset[str], list[Diagnostic]]:
+) -> tuple[list[DimConstraint], frozenset[str], list[Diagnostic]]:
     """The dim constraints that the file records, the symbols of names that it defines as expressions, and findings."""
-    texts = recorded_texts(model)
+    texts = persisted_texts(model)
     if not texts:
         return [], frozenset(), []
     names, _ = symbols_of_inputs(values, {})
-    statements, faults, spelt_out = read_recorded(texts, names)
+    constraints, faults, spelt_out = read_persisted(texts, names)
     alone = DimSpecs()
     try:
-        for statement in statements:
-            state(alone, statement, {})
+        for constraint in constraints:
+            add_constraint(alone, constraint, {})
         scope_of(alone)
     except UsageError as error:
-        statements, faults = [], [*faults, str(error)]
+        constraints, faults = [], [*faults, str(error)]
     message = "the dim constraints that the file records are not used: {}"
-    return statements, spelt_out, [diagnostic("GI111", message.format(f), Location(value=KEY)) for f in faults]
+    return constraints, spelt_out, [diagnostic("GI111", message.format(f), Location(value=KEY)) for f in faults]
 
 
-def _stands_for(
-    values: Sequence[ValueInfoProto], specs: Mapping[str, InputSpec], known: frozenset[str]
+def _replacements(
+    values: Sequence[ValueInfoProto], specs: Mapping[str, GivenType], known: frozenset[str]
 ) -> dict[str, Dim]:
     """Dims that replace names of the file, where `--input` leaves no symbol of that name."""
     names, unnamed = symbols_of_inputs(values, {})
@@ -151,7 +151,7 @@ def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset
 
 
 def symbols_of_inputs(
-    inputs: Iterable[ValueInfoProto], specs: Mapping[str, InputSpec]
+    inputs: Iterable[ValueInfoProto], specs: Mapping[str, GivenType]
 ) -> tuple[frozenset[str], dict[tuple[str, int], str]]:
     """The symbols of the inputs: dim_params that are names, and `input.axis` for an undeclared dim.
 

@@ -10,22 +10,22 @@ from onnx import NodeProto, OperatorSetIdProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.dispatch import Opsets
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.limits import effort_of
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.interpreter import Interpreter
+from gather_infer.inference.limits import proof_fuel
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.inference.proto.types import DimReader
 from gather_infer.inference.result import Inference
-from gather_infer.inference.settle import Settling
-from gather_infer.inference.walk import Walker
+from gather_infer.inference.result_simplifier import ResultSimplifier
 from gather_infer.ops import standard_rules
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import UNKNOWN, Value
 
-MAX_LEARNT: Final = 16
+MAX_EQUALITY_SIZE: Final = 16
 """Nodes of the expressions of an equality that is added as a fact."""
 
 
-class Resumed:
+class IncrementalInference:
     """Infers single new nodes under the facts of a finished run.
 
     Constraints of a new node are dropped: it computes what existing nodes compute, and those have implied them. User
@@ -35,9 +35,9 @@ class Resumed:
     def __init__(self, inference: Inference) -> None:
         self._inference = inference
         self.scope = inference.known.child()
-        self.scope.efforts = (effort_of(inference.model.proto),)
+        self.scope.efforts = (proof_fuel(inference.model.proto),)
         demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
-        self.rests_on_demands = learn_equalities(self.scope, demanded)
+        self.relies_on_constraints = add_equalities(self.scope, demanded)
         """Whether equalities were added that nodes imply; such a node may be removed later."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
@@ -45,12 +45,12 @@ class Resumed:
                 for dim in getattr(value, "shape", None) or ():
                     taken |= free_symbols(dim)
         self._context = Context(self.scope, reserved=taken, may_assume=False)
-        self._walker = Walker(
+        self._walker = Interpreter(
             inference.model, self._context, DimReader(frozenset(), {}), [standard_rules()], constants={}
         )
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
 
-    def made_up(self, dim: Dim) -> frozenset[str]:
+    def generated_symbols(self, dim: Dim) -> frozenset[str]:
         """The generated symbols in a dim, from the run or from new nodes."""
         return frozenset(
             name for name in free_symbols(dim) if name in self._inference.causes or name in self._context.causes
@@ -63,40 +63,40 @@ class Resumed:
         if opsets is None:
             imports = [OperatorSetIdProto(domain=domain, version=version) for domain, version in versions.items()]
             opsets = self._opsets[key] = self._walker.opsets(imports)
-        frame = Frame(opsets)
-        frame.labels = [node.op_type]
-        frame.values = {
+        environment = Environment(opsets)
+        environment.labels = [node.op_type]
+        environment.values = {
             name: value for name, value in zip(node.input, inputs, strict=True) if name and value is not None
         }
         context = self._context
         outputs = list(node.output)
-        mark = self._walker.mark()
+        mark = self._walker.checkpoint()
         found: Sequence[Value | None] = ()
-        with context.kept():
+        with context.preserved():
             context.scope = self.scope.child()
-            context.graph, context.labels, context.position = frame.path, frame.labels, 0
+            context.graph, context.labels, context.position = environment.path, environment.labels, 0
             context.op_type = node.op_type
-            entry = opsets.entry(node.domain, node.op_type, node.overload)
+            op = opsets.resolve(node.domain, node.op_type, node.overload)
             with suppress(SpecViolation, DimTooLarge):
-                found = self._walker.infer_node(node, entry, list(node.input), list(inputs), outputs, frame)
+                found = self._walker.infer_node(node, op, list(node.input), list(inputs), outputs, environment)
         context.findings.clear()
         context.addressed.clear()
         self._walker.rollback(mark)
-        settled = Settling(context)
+        settled = ResultSimplifier(context)
         return [UNKNOWN if value is None else settled.value(value) for value in (*found, *[None] * len(outputs))][
             : len(outputs)
         ]
 
 
-def learn_equalities(scope: Scope, demanded: Iterable[tuple[Dim, Dim]]) -> bool:
+def add_equalities(scope: Scope, equalities: Iterable[tuple[Dim, Dim]]) -> bool:
     """Add equalities that nodes imply in every run; return whether one was new.
 
     Equalities that contradict known facts are skipped: under a contradiction every answer is vacuous. So are long ones,
     which would only slow proofs down.
     """
     version = scope.version
-    for left, right in demanded:
-        if sum(side.size for side in (left, right) if isinstance(side, Expr)) > MAX_LEARNT:
+    for left, right in equalities:
+        if sum(side.size for side in (left, right) if isinstance(side, Expr)) > MAX_EQUALITY_SIZE:
             continue
         with suppress(DimTooLarge):
             if known_eq(left, right, scope) is None:

@@ -8,26 +8,26 @@ from typing import Final
 
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import UnknownName, UsageError
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference, TensorRow
-from gather_infer.inference.walked import Bodies, Body, Place
-from gather_infer.places import NodePath
-from gather_infer.record import Cause
+from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.trail import Cause
 
-_GAVE_UP: Final = ("GI105", "GI213", "GI214")  # warnings that leave the outputs of their node unknown
+_GIVE_UP_CODES: Final = ("GI105", "GI213", "GI214")  # warnings that leave the outputs of their node unknown
 
 
 def tensor_rows(inference: Inference, pattern: str, op: str | None, unknown: bool) -> tuple[TensorRow, ...]:
     """See Inference.tensors."""
-    rows = tuple(_Listing(inference).rows())
+    rows = tuple(_TableBuilder(inference).rows())
     if op is not None:
         known = dict.fromkeys(text for row in rows for text in (row.op_type, row.operator) if row.op_type)
         if op not in known:
             raise UnknownName("operator", op, known)
         rows = tuple(row for row in rows if op in (row.op_type, row.operator))
     if pattern:
-        rows = _named(pattern, rows, (*inference.outputs, *inference.inputs))
+        rows = _matching(pattern, rows, (*inference.outputs, *inference.inputs))
     return tuple(row for row in rows if not (unknown and row.is_known))
 
 
@@ -35,7 +35,7 @@ def is_glob(text: str) -> bool:
     return any(char in text for char in "*?[")
 
 
-def _named(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) -> tuple[TensorRow, ...]:
+def _matching(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) -> tuple[TensorRow, ...]:
     """The rows that match a name or a glob. Raises UsageError for none, suggesting `first` names first."""
     exact = tuple(row for row in rows if row.title == pattern)
     found = exact or tuple(row for row in rows if fnmatchcase(row.title, pattern))
@@ -47,10 +47,10 @@ def _named(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) ->
     raise UnknownName("tensor", pattern, dict.fromkeys([*(name for name in first if name in titles), *titles]))
 
 
-def lost_rank(place: Place) -> Cause:
+def unknown_rank_cause(place: InferredNode) -> Cause:
     """Why a node with inputs of known rank has an output of unknown rank."""
-    op_type = place.node.op_type if place.entry.domain == "" else ""
-    values = [place.body.fact(name) for name in place.node.input if name]
+    op_type = place.node.op_type if place.op.domain == "" else ""
+    values = [place.graph.fact(name) for name in place.node.input if name]
     reason = "the rank of its result depends on unknown facts about its inputs"
     first = values[0] if values else None
     if op_type == "Squeeze" and len(values) == 1 and isinstance(first, SymbolicTensor):
@@ -68,17 +68,17 @@ def is_typed(value: Value | None) -> bool:
     return not isinstance(value, SymbolicTensor) or (value.shape is not None and value.dtype is not None)
 
 
-class _Listing:
+class _TableBuilder:
     """Builds the rows, graph by graph in the order of interpretation."""
 
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
-        self.bodies = Bodies(inference)
-        self.faults: dict[NodePath, str] = {}
+        self.bodies = InferredGraphs(inference)
+        self.failures: dict[NodePath, str] = {}
         for finding in inference.diagnostics:
             node = finding.location.node
-            if node is not None and (finding.is_failure or finding.code in _GAVE_UP):
-                self.faults.setdefault(node, f"{finding.code}: {finding.message}")
+            if node is not None and (finding.is_failure or finding.code in _GIVE_UP_CODES):
+                self.failures.setdefault(node, f"{finding.code}: {finding.message}")
 
     def rows(self) -> Iterator[TensorRow]:
         for path, values in self.inference.scopes.items():
@@ -86,40 +86,44 @@ class _Listing:
             for name, value in values.items():
                 yield self._row(self.inference.labels[path], body, name, value)
 
-    def _row(self, scope: str, body: Body | None, name: str, value: Value) -> TensorRow:
+    def _row(self, scope: str, body: InferredGraph | None, name: str, value: Value) -> TensorRow:
         made = None if body is None else body.producers.get(name)
         if body is None or made is None:
             return TensorRow(scope, name, value, self._origin(body, name), cause=self._cause(value, None))
-        place = Place(body, made[0])
+        place = InferredNode(body, made[0])
         domain = canonical_domain(place.node.domain)
         cause = self._cause(value, place)
         return TensorRow(scope, name, value, "node", place.path, place.node.op_type, domain, cause)
 
-    def _origin(self, body: Body | None, name: str) -> str:
+    def _origin(self, body: InferredGraph | None, name: str) -> str:
         if body is None or body.caller is None:
             return "input" if name in self.inference.inputs else "constant"
         return "body input" if name in body.inputs else "constant"
 
-    def _cause(self, value: Value, place: Place | None) -> str:
+    def _cause(self, value: Value, place: InferredNode | None) -> str:
         """Why a value is not fully known; empty when it is."""
         if not isinstance(value, SymbolicTensor):
             return ""
         if not is_typed(value):
-            return self._lost(place)
+            return self._unknown_reason(place)
         causes = self.inference.causes
         symbols = {name: None for dim in value.shape or () for name in sorted(free_symbols(dim)) if name in causes}
-        return "; ".join(self._symbol(name, causes[name], place) for name in symbols)
+        return "; ".join(self._symbol_reason(name, causes[name], place) for name in symbols)
 
-    def _symbol(self, name: str, cause: Cause, place: Place | None) -> str:
+    def _symbol_reason(self, name: str, cause: Cause, place: InferredNode | None) -> str:
         """The reason for a generated symbol at its own node, the node's name elsewhere."""
         is_here = place is not None and cause.node == place.path
         return f"{name}: {cause.reason}" if is_here else f"{name}, from {cause.node}"
 
-    def _lost(self, place: Place | None) -> str:
+    def _unknown_reason(self, place: InferredNode | None) -> str:
         """Why the element type or the rank is unknown."""
         if place is None:
             return "the file does not declare it"
-        if place.path in self.faults:
-            return self.faults[place.path]
-        unknown = next((name for name in place.node.input if name and not is_typed(place.body.fact(name))), None)
-        return lost_rank(place).reason if unknown is None else f"the element type or rank of {unknown} is not known"
+        if place.path in self.failures:
+            return self.failures[place.path]
+        unknown = next((name for name in place.node.input if name and not is_typed(place.graph.fact(name))), None)
+        return (
+            unknown_rank_cause(place).reason
+            if unknown is None
+            else f"the element type or rank of {unknown} is not known"
+        )

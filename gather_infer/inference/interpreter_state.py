@@ -14,17 +14,17 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_structural
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.cache import RuleCache
-from gather_infer.inference.dispatch import Opsets
-from gather_infer.inference.frame import Frame
-from gather_infer.inference.limits import Budget
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.limits import WorkBudget
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.inference.proto.types import DimReader
-from gather_infer.inference.result import Access, Belief
-from gather_infer.places import GraphPath, NodePath
-from gather_infer.record import Constraint, Demand, Mark, PathCondition, Unchecked
+from gather_infer.inference.result import Access, TrustedAnnotation
+from gather_infer.inference.rule_cache import RuleCache
+from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Scope, known_eq, known_le
 from gather_infer.tensor import MAX_VALUES_RANK, Value, holds_values
+from gather_infer.trail import Checkpoint, Constraint, ImpliedConstraint, PathCondition, Unchecked
 
 if TYPE_CHECKING:
     from gather_infer.model import ModelFile
@@ -33,7 +33,7 @@ MAX_CONSTANT_BYTES: Final = 64 << 20
 """Bytes of a constant index that are read to check every element."""
 
 
-class Opened(NamedTuple):
+class VisitedGraph(NamedTuple):
     """A graph that has been interpreted: its path, label and facts."""
 
     path: GraphPath
@@ -42,13 +42,13 @@ class Opened(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Unreached:
+class UnreachableFinding:
     """An error of a node that no run reaches; it would be reported if one did."""
 
     finding: Diagnostic
 
 
-class State:
+class InterpreterState:
     """State of one iteration over a model.
 
     constants        facts of small Constants; shared by the iterations of a run
@@ -77,7 +77,7 @@ class State:
     ) -> None:
         self.model = model
         self.context = context
-        self.record = context.record
+        self.trail = context.trail
         self.reader = reader
         self.rule_sets = rule_sets
         self.constants = constants
@@ -90,12 +90,12 @@ class State:
         self.labels: dict[GraphPath, str] = {}
         self.cache = RuleCache(context)
         self.calls: list[tuple[str, str, str]] = []
-        self.budget = Budget(model.proto)
+        self.budget = WorkBudget(model.proto)
         self.retries = 0
-        self.misnamed = 0
+        self.undefined_names = 0
         self.is_in_order = True
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
-        self.opened: list[Opened] = []
+        self.visited: list[VisitedGraph] = []
         self.conditions: dict[GraphPath, PathCondition] = {}
 
     def opsets(self, imports: Iterable[onnx.OperatorSetIdProto]) -> Opsets:
@@ -106,14 +106,14 @@ class State:
             found = self._opsets[key] = Opsets(pairs, self.rule_sets, self.functions, self.model.dialects)
         return found
 
-    def enter(self, frame: Frame) -> None:
+    def enter(self, environment: Environment) -> None:
         """Register the facts of a graph that is about to be interpreted."""
-        self.list_scope(Opened(frame.path, frame.label, frame.values))
+        self.record_graph(VisitedGraph(environment.path, environment.label, environment.values))
 
-    def list_scope(self, opened: Opened) -> None:
-        self.scopes[opened.path] = opened.values
-        self.labels[opened.path] = opened.label
-        self.opened.append(opened)
+    def record_graph(self, graph: VisitedGraph) -> None:
+        self.scopes[graph.path] = graph.values
+        self.labels[graph.path] = graph.label
+        self.visited.append(graph)
 
     def spend(self, path: GraphPath, nodes: Sequence[NodeProto], names: int = 0) -> None:
         """Charge the interpretation of a body to the budget; see `WorkBudget.spend`.
@@ -131,21 +131,21 @@ class State:
 
     # findings
 
-    def location(self, node: NodeProto, index: int, frame: Frame, value: str = "") -> Location:
-        return self.location_at(NodePath(frame.path, index, frame.labels[index]), node, frame, value)
+    def location(self, node: NodeProto, index: int, environment: Environment, value: str = "") -> Location:
+        return self.location_at(NodePath(environment.path, index, environment.labels[index]), node, environment, value)
 
-    def location_at(self, place: NodePath, node: NodeProto, frame: Frame, value: str = "") -> Location:
-        entry = frame.opsets.entry(node.domain, node.op_type, node.overload)
-        version = entry.version if entry.schema is None else entry.schema.since
-        return Location(place, node.op_type, plain_domain(node.domain), version, value)
+    def location_at(self, path: NodePath, node: NodeProto, environment: Environment, value: str = "") -> Location:
+        op = environment.opsets.resolve(node.domain, node.op_type, node.overload)
+        version = op.version if op.schema is None else op.schema.since
+        return Location(path, node.op_type, plain_domain(node.domain), version, value)
 
     def report(self, code: str, message: str, location: Location, *detail: str) -> None:
-        self.record.add(diagnostic(code, message, location, detail=detail))
+        self.trail.add(diagnostic(code, message, location, detail=detail))
 
     def take_findings(self, where: Location) -> None:
         """Turn findings of rules into diagnostics at `where`."""
         for code, message, detail, severity in self.context.findings:
-            self.record.add(diagnostic(code, message, where, detail=detail, severity=severity))
+            self.trail.add(diagnostic(code, message, where, detail=detail, severity=severity))
         self.context.findings.clear()
 
     # constants
@@ -154,14 +154,14 @@ class State:
         """Report a constant whose data is unavailable; its type and shape remain known. Return whether it is."""
         missing = self.model.missing(tensor)
         if missing is not None:
-            self.record.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
+            self.trail.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
         return missing is not None
 
-    def load_constant(self, name: str, frame: Frame) -> np.ndarray[Any, Any] | None:
+    def load_constant(self, name: str, environment: Environment) -> np.ndarray[Any, Any] | None:
         """All elements of a constant, read from the file; None for other names and for tensors too large to be an
         index.
         """
-        tensor = frame.constant(name)
+        tensor = environment.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
             return None
         if self.model.is_out_of_reach(tensor) or self.model.missing(tensor) is not None:
@@ -172,16 +172,16 @@ class State:
 
     # trial runs
 
-    def mark(self) -> Mark:
+    def checkpoint(self) -> Checkpoint:
         """A checkpoint of the trail; see `rollback`."""
-        return self.record.mark()
+        return self.trail.checkpoint()
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, checkpoint: Checkpoint) -> None:
         """Drop trail entries since the checkpoint, and cached results that may depend on them."""
         self.cache.clear()
-        self.record.rollback(mark)
+        self.trail.rollback(checkpoint)
 
-    def forget_conditional(self, mark: Mark, *, is_dead: bool, where: Scope | None) -> None:
+    def drop_conditional(self, checkpoint: Checkpoint, *, is_dead: bool, where: Scope | None) -> None:
         """Turn constraints of an optional body, recorded since the checkpoint, into unchecked clauses.
 
         Of nodes that no run reaches (`is_dead`) only structural errors stay; other errors become `UnreachableFinding`.
@@ -191,43 +191,45 @@ class State:
         """
 
         def is_kept(entry: object) -> bool:
-            if isinstance(entry, (Constraint, Demand)):
+            if isinstance(entry, (Constraint, ImpliedConstraint)):
                 return False
             if not is_dead:
                 return True
             if isinstance(entry, Diagnostic):
                 return is_structural(entry)
-            return not isinstance(entry, (Access, Belief, Unchecked))
+            return not isinstance(entry, (Access, TrustedAnnotation, Unchecked))
 
         # Both lists read entries that `filter_since` is about to drop.
-        found = list(self.record.since(mark, Diagnostic)) if is_dead else []
-        stated = [] if is_dead else list(self._unchecked(mark, where))
-        self.record.keep_since(mark, is_kept)
-        for unchecked in stated:
-            self.record.leave_open(unchecked)
+        found = list(self.trail.since(checkpoint, Diagnostic)) if is_dead else []
+        unchecked_entries = [] if is_dead else list(self._unchecked(checkpoint, where))
+        self.trail.filter_since(checkpoint, is_kept)
+        for unchecked in unchecked_entries:
+            self.trail.add_unchecked(unchecked)
         if where is None:
-            self.record.revise_since(mark, Unchecked, lambda unchecked: replace(unchecked, tight=False))
+            self.trail.revise_since(checkpoint, Unchecked, lambda unchecked: replace(unchecked, tight=False))
         for finding in found:
             if finding.severity is Severity.ERROR and not is_structural(finding):
-                self.record.add(Unreached(finding))
+                self.trail.add(UnreachableFinding(finding))
 
-    def _unchecked(self, mark: Mark, where: Scope | None) -> Iterator[Unchecked]:
+    def _unchecked(self, checkpoint: Checkpoint, where: Scope | None) -> Iterator[Unchecked]:
         """Unchecked clauses for the constraints since the checkpoint that `where` does not imply."""
-        for constraint in self.record.since(mark, Constraint):
-            said = (constraint.left, constraint.relation, constraint.right)
-            if where is None or not _holds_anyway((said,), where):
-                yield Unchecked(str(constraint), constraint.node, (said,), where is not None and constraint.is_enforced)
-        for demand in self.record.since(mark, Demand):
-            if where is None or not _holds_anyway(demand.any_of, where):
+        for constraint in self.trail.since(checkpoint, Constraint):
+            relation = (constraint.left, constraint.relation, constraint.right)
+            if where is None or not _is_known_to_hold((relation,), where):
                 yield Unchecked(
-                    str(demand),
-                    demand.node,
-                    demand.any_of,
-                    where is not None and demand.is_enforced and not demand.refusal,
+                    str(constraint), constraint.node, (relation,), where is not None and constraint.is_enforced
+                )
+        for implied in self.trail.since(checkpoint, ImpliedConstraint):
+            if where is None or not _is_known_to_hold(implied.any_of, where):
+                yield Unchecked(
+                    str(implied),
+                    implied.node,
+                    implied.any_of,
+                    where is not None and implied.is_enforced and not implied.runtime,
                 )
 
 
-def _holds_anyway(any_of: Iterable[tuple[Dim, str, Dim]], where: Scope) -> bool:
+def _is_known_to_hold(any_of: Iterable[tuple[Dim, str, Dim]], where: Scope) -> bool:
     """Whether one of the relations is known to hold."""
     return any(
         (known_eq if relation == "==" else known_le)(left, right, where) is True for left, relation, right in any_of

@@ -20,35 +20,35 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from gather_infer.diagnostic import CODES, Location, Severity, diagnostic
 from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
-from gather_infer.errors import SpecViolation, UsageError, near
+from gather_infer.errors import SpecViolation, UsageError, close_match
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.bodies.lowered import lowered
-from gather_infer.inference.cache import Key
-from gather_infer.inference.custom import facts_by_caller
-from gather_infer.inference.declared import check_outputs, compared
-from gather_infer.inference.dispatch import Entry
+from gather_infer.inference.declarations import check_outputs, reconciled
+from gather_infer.inference.environment import Environment
 from gather_infer.inference.fallback import onnx_inference
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.interpreter_state import InterpreterState
 from gather_infer.inference.join import fresh_dim, join
 from gather_infer.inference.limits import limited
 from gather_infer.inference.lineage.follow import follow
+from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
-from gather_infer.inference.ranks import DEMANDED, demands_a_shape, is_unranked
-from gather_infer.inference.result import Belief
-from gather_infer.inference.state import State
+from gather_infer.inference.result import TrustedAnnotation
+from gather_infer.inference.rule_cache import Key
 from gather_infer.inference.topology import captured, is_read, topological
+from gather_infer.inference.unranked_inputs import UNRANKED_REASON, constrains_shape, is_unranked
+from gather_infer.inference.user_rules import user_rule_facts
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import node_labels
-from gather_infer.places import NodePath
+from gather_infer.node_ids import NodePath
 from gather_infer.rules import Attribute, OpCall
 from gather_infer.symbolic import DimTooLarge
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
-MAX_MISNAMED: Final = 8
-MAX_NAMES: Final = 10_000
+MAX_SUGGESTIONS: Final = 8
+MAX_SUGGESTION_NAMES: Final = 10_000
 """Limits for suggestions: undefined names that get one, and defined names that are compared."""
 
 MAX_CONSTANT_TEXT: Final = 256
@@ -58,56 +58,60 @@ _A = AttributeProto
 _NO_ATTRIBUTES: Mapping[str, Attribute] = {}
 
 
-class Walker(State):
+class Interpreter(InterpreterState):
     """The abstract interpreter for one iteration over a model."""
 
     # graphs
 
-    def walk_graph(self, graph: GraphProto, frame: Frame) -> list[Value]:
+    def interpret_graph(self, graph: GraphProto, environment: Environment) -> list[Value]:
         """Interpret a graph whose inputs are bound in `environment`; return the facts of its outputs, in order."""
-        self.enter(frame)
+        self.enter(environment)
         for tensor in graph.initializer:
-            if tensor.name not in frame.values:  # otherwise an input with a default that a caller may override
-                self.add_constant(tensor.name, tensor, graph, frame)
+            if tensor.name not in environment.values:  # otherwise an input with a default that a caller may override
+                self.add_constant(tensor.name, tensor, graph, environment)
         for sparse in graph.sparse_initializer:  # runtimes pass them to operators as dense tensors
             name = sparse.values.name
-            if name in frame.values:
+            if name in environment.values:
                 continue
             fault = sparse_fault(sparse)
-            frame.values[name] = UNKNOWN
+            environment.values[name] = UNKNOWN
             if fault is None:
-                frame.values[name] = SymbolicTensor(dtype_of(sparse.values.data_type), tuple(sparse.dims))
+                environment.values[name] = SymbolicTensor(dtype_of(sparse.values.data_type), tuple(sparse.dims))
             else:
-                self.report("GI204", fault, Location(graph=frame.label, value=name))
-        frame.declared = {v.name: v for v in graph.value_info}
-        frame.outputs = {v.name: v for v in graph.output}
-        self.walk_nodes(graph.node, frame)
+                self.report("GI204", fault, Location(graph=environment.label, value=name))
+        environment.declared = {v.name: v for v in graph.value_info}
+        environment.outputs = {v.name: v for v in graph.output}
+        self.interpret_nodes(graph.node, environment)
         outputs: list[Value] = []
         for output in graph.output:
-            value = frame.find(output.name)
+            value = environment.find(output.name)
             if value is None:
                 self.report(
                     "GI103",
-                    f"graph output {output.name} is not defined{self.near_name(output.name, frame)}",
-                    Location(graph=frame.label, value=output.name),
+                    f"graph output {output.name} is not defined{self.name_suggestion(output.name, environment)}",
+                    Location(graph=environment.label, value=output.name),
                 )
                 value = UNKNOWN
             outputs.append(value)
-        if frame.path.steps:
-            check_outputs(self, graph, outputs, frame)
+        if environment.path.steps:
+            check_outputs(self, graph, outputs, environment)
         return outputs
 
-    def near_name(self, name: str, frame: Frame) -> str:
+    def name_suggestion(self, name: str, environment: Environment) -> str:
         """`; did you mean 'x'?` for the first few undefined names, unless there are too many others."""
         names: dict[str, Value] = {}
-        around: Frame | None = frame
+        around: Environment | None = environment
         while around is not None:
             names |= around.values
             around = around.parent
-        self.misnamed += 1
-        return near(name, names) if self.misnamed <= MAX_MISNAMED and len(names) <= MAX_NAMES else ""
+        self.undefined_names += 1
+        return (
+            close_match(name, names)
+            if self.undefined_names <= MAX_SUGGESTIONS and len(names) <= MAX_SUGGESTION_NAMES
+            else ""
+        )
 
-    def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, frame: Frame) -> None:
+    def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, environment: Environment) -> None:
         """Bind a constant tensor of a graph.
 
         An inconsistent tensor gets a diagnostic and is unknown; of an unread tensor onnxruntime checks the element type
@@ -121,44 +125,46 @@ class Walker(State):
         if fault is not None:
             is_unseen = dtype_of(tensor.data_type) is not None and not is_read(name, graph)
             severity = Severity.WARNING if is_unseen else Severity.ERROR
-            self.record.add(diagnostic("GI204", fault, Location(graph=frame.label, value=name), severity=severity))
-            frame.values[name] = UNKNOWN
-        elif is_elsewhere and self.is_missing(tensor, Location(graph=frame.label, value=name)):
-            frame.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
+            self.trail.add(diagnostic("GI204", fault, Location(graph=environment.label, value=name), severity=severity))
+            environment.values[name] = UNKNOWN
+        elif is_elsewhere and self.is_missing(tensor, Location(graph=environment.label, value=name)):
+            environment.values[name] = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
         else:
-            frame.constants[name] = tensor
-            frame.values[name] = from_tensor(tensor, self.model)
+            environment.constants[name] = tensor
+            environment.values[name] = from_tensor(tensor, self.model)
 
-    def walk_nodes(self, nodes: Sequence[NodeProto], frame: Frame, start: int = 0) -> None:
+    def interpret_nodes(self, nodes: Sequence[NodeProto], environment: Environment, start: int = 0) -> None:
         """Visit the nodes from `start` on in topological order; the given order is kept when it is one."""
         labels = node_labels(nodes)
-        frame.labels = [f"{frame.label}/{label}" for label in labels] if frame.label else labels
+        environment.labels = [f"{environment.label}/{label}" for label in labels] if environment.label else labels
         for index, node in enumerate(islice(nodes, start, None), start):
-            if not self.visit(node, index, frame, final=False):
+            if not self.visit(node, index, environment, final=False):
                 rest = range(index, len(nodes))
                 break
-            if self.until is not None and not frame.path.steps and self.until():
+            if self.until is not None and not environment.path.steps and self.until():
                 return
         else:
             return
         self.is_in_order = False
         order, blocked, cycle = topological([nodes[i] for i in rest])
         for position in order:
-            self.visit(nodes[rest[position]], rest[position], frame, final=True)
+            self.visit(nodes[rest[position]], rest[position], environment, final=True)
         if blocked:
-            names = [frame.labels[rest[i]] for i in cycle]
+            names = [environment.labels[rest[i]] for i in cycle]
             shown = " -> ".join([*names[:6], *(["..."] if len(names) > 6 else []), names[0]])
             waiting = f"; {len(blocked)} nodes wait for it" if len(blocked) > len(cycle) else ""
             self.report(
-                "GI102", f"{shown} is a cycle{waiting}", self.location(nodes[rest[cycle[0]]], rest[cycle[0]], frame)
+                "GI102",
+                f"{shown} is a cycle{waiting}",
+                self.location(nodes[rest[cycle[0]]], rest[cycle[0]], environment),
             )
             for position in blocked:
                 node = nodes[rest[position]]
-                self.bind_outputs(node, node.output, [UNKNOWN] * len(node.output), frame, rest[position])
+                self.bind_outputs(node, node.output, [UNKNOWN] * len(node.output), environment, rest[position])
 
     # nodes
 
-    def visit(self, node: NodeProto, index: int, frame: Frame, *, final: bool) -> bool:
+    def visit(self, node: NodeProto, index: int, environment: Environment, *, final: bool) -> bool:
         """Infer one node and bind its outputs.
 
         Returns False without side effects when an input is not defined yet; with `final` the input is reported instead.
@@ -167,79 +173,84 @@ class Walker(State):
         inputs: list[Value | None] = []
         names = node.input[:]  # slicing a protobuf list takes half the time of list()
         for name in names:
-            value = frame.values.get(name) if name else None
+            value = environment.values.get(name) if name else None
             if value is None and name:
-                value = frame.find(name)
-                if value is None and not frame.is_absent(name):
+                value = environment.find(name)
+                if value is None and not environment.is_absent(name):
                     if not final:
                         return False
-                    where = self.location(node, index, frame, f"input {name}")
-                    self.report("GI103", f"input {name} is not defined{self.near_name(name, frame)}", where)
+                    where = self.location(node, index, environment, f"input {name}")
+                    self.report("GI103", f"input {name} is not defined{self.name_suggestion(name, environment)}", where)
                     value = UNKNOWN
             inputs.append(value)
 
         op_type = node.op_type
-        entry = frame.opsets.entry(node.domain, op_type, node.overload)
-        if entry.control and not final:
-            missing = [name for name in captured(node) if frame.find(name) is None]
-            if missing and not all(map(frame.is_absent, missing)):
+        op = environment.opsets.resolve(node.domain, op_type, node.overload)
+        if op.is_control_flow and not final:
+            missing = [name for name in captured(node) if environment.find(name) is None]
+            if missing and not all(map(environment.is_absent, missing)):
                 return False
         context = self.context
-        context.graph, context.labels, context.position, context.op_type = frame.path, frame.labels, index, op_type
+        context.graph, context.labels, context.position, context.op_type = (
+            environment.path,
+            environment.labels,
+            index,
+            op_type,
+        )
         outputs = node.output[:]
         results: Sequence[Value | None]
         # Bounds of an access are checked against the facts before the node, which itself implies that it is in bounds.
         before = context.scope
-        if entry.traits.addresses:
+        if op.traits.addresses:
             before = context.scope.snapshot()
         is_inferred = True
         try:
-            results = self.infer_node(node, entry, names, inputs, outputs, frame)
+            results = self.infer_node(node, op, names, inputs, outputs, environment)
         except SpecViolation as violation:
             if violation.code not in CODES:
                 raise UsageError(f"the rule of {op_type} raises the unknown code {violation.code}") from violation
-            self.report(violation.code, violation.message, self.location(node, index, frame), *violation.detail)
+            self.report(violation.code, violation.message, self.location(node, index, environment), *violation.detail)
             results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
-            self.report("GI213", "a dim grew past the size limit", self.location(node, index, frame))
+            self.report("GI213", "a dim grew past the size limit", self.location(node, index, environment))
             results, is_inferred = [None] * len(outputs), False
         if context.findings:
-            self.take_findings(self.location(node, index, frame))
+            self.take_findings(self.location(node, index, environment))
 
-        self.bind_outputs(node, outputs, results, frame, index)
-        if entry.traits.addresses:
-            record_accesses(self, entry, names, inputs, outputs[0] if outputs else "", frame, before)
+        self.bind_outputs(node, outputs, results, environment, index)
+        if op.traits.addresses:
+            record_accesses(self, op, names, inputs, outputs[0] if outputs else "", environment, before)
             context.addressed.clear()
         elif context.addressed:
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
             raise UsageError(f"the rule of {op_type} addresses by index without declaring it: addresses={{{axes}}}")
-        if is_inferred and entry.lineage is not None:
-            follow(node, entry.lineage, inputs, outputs, frame, context, self.load_constant)
-        if is_inferred and entry.op_type in predicates.OPERATORS and entry.domain == "":
-            negative = predicates.condition(entry.op_type, names, inputs, frame)
+        if is_inferred and op.provenance is not None:
+            follow(node, op.provenance, inputs, outputs, environment, context, self.load_constant)
+        if is_inferred and op.op_type in predicates.OPERATORS and op.domain == "":
+            negative = predicates.condition(op.op_type, names, inputs, environment)
             if negative is not None:
-                frame.negative[outputs[0]] = negative
-            choice = predicates.choice(entry.op_type, names, inputs, frame)
+                environment.sign_predicates[outputs[0]] = negative
+            choice = predicates.choice(op.op_type, names, inputs, environment)
             if choice is not None:
-                frame.choices[outputs[0]] = choice
+                environment.input_predicates[outputs[0]] = choice
         return True
 
     def infer_node(
         self,
         node: NodeProto,
-        entry: Entry,
+        op: ResolvedOp,
         names: list[str],
         inputs: list[Value | None],
         outputs: list[str],
-        frame: Frame,
+        environment: Environment,
     ) -> Sequence[Value | None]:
         """The facts of a node's outputs, each within the `limits`; None for unknown outputs.
 
         Raises SpecViolation, DimTooLarge.
         """
-        if entry.version <= 0 and entry.function is None:
+        if op.version <= 0 and op.function is None:
             raise SpecViolation(f"the model imports no opset for domain {node.domain or 'ai.onnx'}", "GI104")
-        schema = entry.schema
+        schema = op.schema
         if schema is not None:
             listed = len(inputs)
             for position, value in enumerate(inputs):
@@ -248,155 +259,157 @@ class Walker(State):
             while inputs and inputs[-1] is None:
                 inputs.pop()  # omitted trailing inputs
             if len(inputs) > schema.max_inputs and node.op_type == "Gather" and len(inputs) == 3:
-                return self.misplaced_openvino_gather(node, names, inputs, frame)
+                return self.misplaced_openvino_gather(node, names, inputs, environment)
             if listed < schema.min_inputs or len(inputs) > schema.max_inputs:
                 raise SpecViolation(_arity("inputs", schema.min_inputs, schema.max_inputs, listed), "GI107")
             if not schema.min_outputs <= len(outputs) <= schema.max_outputs:
                 raise SpecViolation(_arity("outputs", schema.min_outputs, schema.max_outputs, len(outputs)), "GI107")
 
-        text = _constant_text(entry, node) if entry.op_type == "Constant" else None
+        text = _constant_text(op, node) if op.op_type == "Constant" else None
         if text is not None and text in self.constants:
             if node.attribute[0].type == _A.TENSOR:
-                frame.constants[outputs[0]] = node.attribute[0].t
+                environment.constants[outputs[0]] = node.attribute[0].t
             return [self.constants[text]]
         # A call that leaves this count unchanged had no side effect, so its results may be cached.
-        effects = self.record.added
-        attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
+        trail_size = self.trail.total_added
+        attributes = read_attributes(self, node, op, environment) if node.attribute else _NO_ATTRIBUTES
         key = None
-        if entry.rule is not None or entry.builder is not None:
-            key = self.cache.key(entry, attributes, inputs, outputs)
+        if op.rule is not None or op.builder is not None:
+            key = self.cache.key(op, attributes, inputs, outputs)
             # Facts alone do not determine the results of a lowered body: its nodes also read provenance.
-            if key is not None and entry.rule is None:
-                key = (*key, *map(frame.trace, names))
-            remembered = None if key is None else self.cache.get(key)
-            if remembered is not None:
+            if key is not None and op.rule is None:
+                key = (*key, *map(environment.provenance_of, names))
+            cached = None if key is None else self.cache.get(key)
+            if cached is not None:
                 assert key is not None, "only keyed results are cached"
                 self.context.addressed += self.cache.addressed.get(key, ())
-                return remembered
-            if entry.op_type in frame.sized_by_data and key is not None:
-                sized = frame.sized_by_data[entry.op_type].get(_question(entry, names, attributes, outputs))
+                return cached
+            if op.op_type in environment.data_dependent_results and key is not None:
+                sized = environment.data_dependent_results[op.op_type].get(
+                    _computation_key(op, names, attributes, outputs)
+                )
                 if sized is not None:
                     return sized  # an equal node has the same unknown sizes: reuse their symbols
         generated = len(self.context.causes)
-        results = self.infer_anew(node, entry, names, inputs, attributes, outputs, frame)
-        is_pure = self.record.added == effects
+        results = self.infer_uncached(node, op, names, inputs, attributes, outputs, environment)
+        is_pure = self.trail.total_added == trail_size
         results = [None if value is None else limited(value, self.context) for value in results]
         if text is not None:
             self.constants[text] = results[0]
-        traits = entry.traits
-        if key is not None and not is_pure and entry.domain == "" and traits.deterministic and not traits.addresses:
+        traits = op.traits
+        if key is not None and not is_pure and op.domain == "" and traits.deterministic and not traits.addresses:
             new = islice(reversed(self.context.causes.values()), len(self.context.causes) - generated)
             if any(cause.data_dependent for cause in new):
-                asked = frame.sized_by_data.setdefault(entry.op_type, {})
-                asked[_question(entry, names, attributes, outputs)] = results
+                results_by_key = environment.data_dependent_results.setdefault(op.op_type, {})
+                results_by_key[_computation_key(op, names, attributes, outputs)] = results
         if key is not None and is_pure:
             results = self.cache.put(key, results)
-            if entry.traits.addresses:
+            if op.traits.addresses:
                 self.cache.addressed[key] = tuple(self.context.addressed)
         return results
 
-    def infer_anew(
+    def infer_uncached(
         self,
         node: NodeProto,
-        entry: Entry,
+        op: ResolvedOp,
         names: list[str],
         inputs: list[Value | None],
         attributes: Mapping[str, Attribute],
         outputs: list[str],
-        frame: Frame,
+        environment: Environment,
     ) -> Sequence[Value | None]:
         """The facts of a node's outputs by its rule, its body or onnx's inference, without the cache."""
-        schema = entry.schema
+        schema = op.schema
         if schema is not None:
             for name in schema.required:
                 if name not in attributes:
                     raise SpecViolation(f"attribute {name} is missing", "GI106")
-            self.check_types(entry, inputs)
+            self.check_types(op, inputs)
 
         if self.context.findings:  # before the body reports its own
-            self.take_findings(self.location_at(self.context.node, node, frame))
-        if entry.overridden is not None:
-            return self.infer_both(node, entry, entry.overridden, names, inputs, outputs, frame)
-        if entry.function is not None:
-            return function.call(self, entry.function, node, inputs, attributes, frame)
-        if entry.control:
-            return control.infer(self, node, attributes, inputs, frame)
-        if entry.rule is not None:
-            if entry.op_type == "Constant" and not entry.domain and "value" in attributes:
-                for attribute in function.resolved(node, frame).attribute:
+            self.take_findings(self.location_at(self.context.node, node, environment))
+        if op.overridden_op is not None:
+            return self.infer_both(node, op, op.overridden_op, names, inputs, outputs, environment)
+        if op.function is not None:
+            return function.call(self, op.function, node, inputs, attributes, environment)
+        if op.is_control_flow:
+            return control.infer(self, node, attributes, inputs, environment)
+        if op.rule is not None:
+            if op.op_type == "Constant" and not op.domain and "value" in attributes:
+                for attribute in function.resolved(node, environment).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
-                        frame.constants[outputs[0]] = attribute.t
-            call = self.call_of(entry, names, inputs, attributes, outputs, frame)
-            if entry.traits.operands or entry.traits.unstated:
-                call.check_operands(entry.traits)
-            if any(map(is_unranked, inputs)) and (entry.custom or demands_a_shape(entry.rule, call)):
-                self.context.leave_open(DEMANDED)
-            return facts_by_caller(entry, call) if entry.custom else entry.rule(call)
-        if entry.builder is not None:
-            return self.infer_lowered(entry.builder, node, entry, names, inputs, attributes, outputs, frame)
+                        environment.constants[outputs[0]] = attribute.t
+            call = self.call_of(op, names, inputs, attributes, outputs, environment)
+            if op.traits.operands or op.traits.unchecked_sizes:
+                call.check_operands(op.traits)
+            if any(map(is_unranked, inputs)) and (op.is_user_rule or constrains_shape(op.rule, call)):
+                self.context.add_unchecked(UNRANKED_REASON)
+            return user_rule_facts(op, call) if op.is_user_rule else op.rule(call)
+        if op.builder is not None:
+            return self.infer_lowered(op.builder, node, op, names, inputs, attributes, outputs, environment)
         if schema is not None:
-            node = function.resolved(node, frame)
-            body = function.schema_body(schema, node, inputs, entry.version, frame.opsets.versions)
+            node = function.resolved(node, environment)
+            body = function.schema_body(schema, node, inputs, op.version, environment.opsets.versions)
             if body is not None:
                 # only for the SpecViolation where onnx rejects the node
-                onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
-                return function.call(self, body, node, inputs, attributes, frame)
-            return onnx_inference(schema, node, names, inputs, frame.opsets.versions, self.context)
-        self.context.leave_open(f"the requirements of {qualified(node.domain, node.op_type)} are unknown")
-        known = f" in opset {entry.version}" if entry.version else ""
+                onnx_inference(schema, node, names, inputs, environment.opsets.versions, self.context)
+                return function.call(self, body, node, inputs, attributes, environment)
+            return onnx_inference(schema, node, names, inputs, environment.opsets.versions, self.context)
+        self.context.add_unchecked(f"the requirements of {qualified(node.domain, node.op_type)} are unknown")
+        known = f" in opset {op.version}" if op.version else ""
         domain = f"{node.domain}." if node.domain else ""
         self.context.report("GI105", f"operator {domain}{node.op_type} is not known{known}", (), None)
         return [None] * len(outputs)
 
     def call_of(
         self,
-        entry: Entry,
+        op: ResolvedOp,
         names: list[str],
         inputs: list[Value | None],
         attributes: Mapping[str, Attribute],
         outputs: list[str],
-        frame: Frame,
+        environment: Environment,
     ) -> OpCall:
         """A node as rules and lowerings see it."""
         return OpCall(
-            entry.op_type,
+            op.op_type,
             inputs,
             attributes,
             tuple(map(bool, outputs)),
-            entry.version,
-            entry.domain,
+            op.version,
+            op.domain,
             self.context,
-            lambda i: self.load_constant(names[i], frame) if i < len(names) else None,
+            lambda i: self.load_constant(names[i], environment) if i < len(names) else None,
         )
 
     def infer_lowered(
         self,
         builder: Builder,
         node: NodeProto,
-        entry: Entry,
+        op: ResolvedOp,
         names: list[str],
         inputs: list[Value | None],
         attributes: Mapping[str, Attribute],
         outputs: list[str],
-        frame: Frame,
+        environment: Environment,
     ) -> Sequence[Value | None]:
         """The facts of a dialect node by its lowered body; unknown, with the reason reported, where it has none."""
         try:
-            body = builder(self.call_of(entry, names, inputs, attributes, outputs, frame))
+            body = builder(self.call_of(op, names, inputs, attributes, outputs, environment))
         except LoweringRefused as refusal:
-            self.context.report("GI105", f"{entry.op_type} cannot be inferred: {refusal}", (), None)
+            self.context.report("GI105", f"{op.op_type} cannot be inferred: {refusal}", (), None)
             return [None] * len(outputs)
-        return lowered(self, body, node, inputs, frame)
+        return lowered(self, body, node, inputs, environment)
 
     def infer_both(
         self,
         node: NodeProto,
-        entry: Entry,
-        operator: Entry,
+        op: ResolvedOp,
+        operator: ResolvedOp,
         names: list[str],
         inputs: list[Value | None],
         outputs: list[str],
-        frame: Frame,
+        environment: Environment,
     ) -> Sequence[Value | None]:
         """The facts that hold whether a runtime runs the model's function or the operator of the same name.
 
@@ -404,55 +417,55 @@ class Walker(State):
         """
         name = qualified(node.domain, node.op_type)
         message = f"{name} is an operator and a function of the model; which of them runs is up to the runtime"
-        self.report("GI109", message, self.location_at(self.context.node, node, frame))
+        self.report("GI109", message, self.location_at(self.context.node, node, environment))
         found: list[list[Value]] = []
-        for one in (replace(entry, overridden=None), operator):
-            mark = self.mark()
-            with self.context.kept():
+        for one in (replace(op, overridden_op=None), operator):
+            checkpoint = self.checkpoint()
+            with self.context.preserved():
                 self.context.scope = self.context.scope.child()
                 try:
-                    attributes = read_attributes(self, node, one, frame) if node.attribute else _NO_ATTRIBUTES
-                    results = self.infer_anew(node, one, names, list(inputs), attributes, outputs, frame)
+                    attributes = read_attributes(self, node, one, environment) if node.attribute else _NO_ATTRIBUTES
+                    results = self.infer_uncached(node, one, names, list(inputs), attributes, outputs, environment)
                     found.append([value or UNKNOWN for value in results])
                 except SpecViolation:
                     pass  # a runtime that chooses this one fails
             self.context.addressed.clear()
-            self.forget_conditional(mark, is_dead=False, where=None)
+            self.drop_conditional(checkpoint, is_dead=False, where=None)
         for output in outputs:
-            frame.traces.pop(output, None)  # provenance was recorded for the function only
+            environment.provenance.pop(output, None)  # provenance was recorded for the function only
         if not found:
             raise SpecViolation(f"{name} fails as an operator and as a function of the model")
         first, *others = found
         fresh = fresh_dim(self.context, "which body runs is up to the runtime")
         return [join(a, b, fresh) for a, b in zip(first, others[0], strict=False)] if others else first
 
-    def check_types(self, entry: Entry, inputs: list[Value | None]) -> None:
+    def check_types(self, op: ResolvedOp, inputs: list[Value | None]) -> None:
         """Raise SpecViolation when the schema does not allow the element types; some rules check their own."""
-        if entry.traits.checks_types or not self.checks_types:
+        if op.traits.checks_types or not self.checks_types:
             return
         dtypes = tuple(v.dtype if isinstance(v, SymbolicTensor) else None for v in inputs)
-        if dtypes in entry.checked:
+        if dtypes in op.legal_types:
             return
-        assert entry.schema is not None, "only nodes with a schema are checked"
-        fault = entry.schema.type_fault(dtypes)
+        assert op.schema is not None, "only nodes with a schema are checked"
+        fault = op.schema.type_fault(dtypes)
         if fault is not None:
             raise SpecViolation(fault, "GI211")
-        entry.checked.add(dtypes)
+        op.legal_types.add(dtypes)
 
     def misplaced_openvino_gather(
-        self, node: NodeProto, names: list[str], inputs: list[Value | None], frame: Frame
+        self, node: NodeProto, names: list[str], inputs: list[Value | None], environment: Environment
     ) -> Sequence[Value | None]:
         """The facts of an OpenVINO-style Gather (axis as third input) in the default domain, which is an error."""
         message = "Gather takes 2 inputs, found 3: this is OpenVINO's Gather with the axis as an input"
         self.context.report("GI309", message, ("gather-infer convert rewrites it",), None)
-        entry = frame.opsets.entry("openvino", "Gather", "")
-        attributes = read_attributes(self, node, entry, frame) if node.attribute else _NO_ATTRIBUTES
-        assert entry.rule is not None, "the OpenVINO rules cover Gather"
+        op = environment.opsets.resolve("openvino", "Gather", "")
+        attributes = read_attributes(self, node, op, environment) if node.attribute else _NO_ATTRIBUTES
+        assert op.rule is not None, "the OpenVINO rules cover Gather"
         call = OpCall(
-            "Gather", inputs, attributes, (True,), entry.version, entry.domain, self.context,
-            lambda i: self.load_constant(names[i], frame),
+            "Gather", inputs, attributes, (True,), op.version, op.domain, self.context,
+            lambda i: self.load_constant(names[i], environment),
         )  # fmt: skip
-        return [None if value is None else limited(value, self.context) for value in entry.rule(call)]
+        return [None if value is None else limited(value, self.context) for value in op.rule(call)]
 
     # results
 
@@ -461,7 +474,7 @@ class Walker(State):
         node: NodeProto,
         outputs: Sequence[str],
         results: Sequence[Value | None],
-        frame: Frame,
+        environment: Environment,
         index: int,
     ) -> None:
         """Bind the outputs of a node to the inferred facts, reconciled with the declared types."""
@@ -469,26 +482,26 @@ class Walker(State):
             if not name:
                 continue
             value = known = UNKNOWN if inferred is None else inferred
-            declared, hint = frame.declared.get(name), None
+            declared, hint = environment.declared.get(name), None
             if declared is None and value == UNKNOWN:
-                hint = frame.hint(name)
-                declared = frame.outputs.get(name) if hint is None else hint
+                hint = environment.hint(name)
+                declared = environment.outputs.get(name) if hint is None else hint
             if declared is not None:
-                value = compared(self, declared, value, node, index, frame)
+                value = reconciled(self, declared, value, node, index, environment)
                 if value is not known and value != known:
                     if self.context.may_assume:
-                        self.context.rest_on_assumption()  # trusts the declaration of the file
+                        self.context.taint()  # trusts the declaration of the file
                     else:
-                        value = self.typed(known, value, ranked=hint is not None)
-            if name in frame.values:
-                self.report("GI101", f"value {name} is defined more than once", self.location(node, index, frame))
+                        value = self.with_declared_dtype(known, value, with_rank=hint is not None)
+            if name in environment.values:
+                self.report("GI101", f"value {name} is defined more than once", self.location(node, index, environment))
                 continue
-            frame.values[name] = value
+            environment.values[name] = value
             if declared is not None and value != known:
-                place = NodePath(frame.path, index, frame.labels[index])
-                self.record.add(Belief(name, frame.label, place, value))
+                place = NodePath(environment.path, index, environment.labels[index])
+                self.trail.add(TrustedAnnotation(name, environment.label, place, value))
 
-    def typed(self, known: Value, declared: Value, *, ranked: bool) -> Value:
+    def with_declared_dtype(self, known: Value, declared: Value, *, with_rank: bool) -> Value:
         """A fact with the declared element type only: a wrong element type ends a run, a wrong shape need not.
 
         with_rank   add the declared rank as well: an unknown operator has no other source, while its sizes are only
@@ -497,30 +510,30 @@ class Walker(State):
         if not isinstance(declared, SymbolicTensor):
             return known
         value = (known if isinstance(known, SymbolicTensor) else SymbolicTensor()).with_(dtype=declared.dtype)
-        if not ranked or value.shape is not None or declared.shape is None:
+        if not with_rank or value.shape is not None or declared.shape is None:
             return value
         why = "only the file declares it, and declared sizes are not trusted here"
         return value.with_(shape=tuple(self.context.fresh(why) for _ in declared.shape))
 
 
-def _question(entry: Entry, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
+def _computation_key(op: ResolvedOp, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
     """A key of the computation of a node: its operator, input names and attributes."""
-    return (entry, *names, *attributes.items(), *map(bool, outputs))
+    return (op, *names, *attributes.items(), *map(bool, outputs))
 
 
-def _constant_text(entry: Entry, node: NodeProto) -> tuple[int, bytes] | None:
+def _constant_text(op: ResolvedOp, node: NodeProto) -> tuple[int, bytes] | None:
     """All that the fact of a small Constant depends on; None when it is large or depends on more than its attribute."""
-    if entry.rule is None or entry.custom or entry.domain or len(node.attribute) != 1:
+    if op.rule is None or op.is_user_rule or op.domain or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
     if attribute.ref_attr_name or attribute.ByteSize() > MAX_CONSTANT_TEXT or is_external(attribute.t):
         return None
-    return entry.version, attribute.SerializeToString()
+    return op.version, attribute.SerializeToString()
 
 
-def _arity(what: str, least: int, most: int, found: int) -> str:
+def _arity(what: str, lower: int, upper: int, found: int) -> str:
     """`the operator takes 1 input, found 2`; `what` is the plural noun."""
-    if least == 1 and most in (1, 2**31 - 1):
+    if lower == 1 and upper in (1, 2**31 - 1):
         what = what.removesuffix("s")
-    allowed = str(least) if least == most else f"at least {least}" if most >= 2**31 - 1 else f"{least} to {most}"
+    allowed = str(lower) if lower == upper else f"at least {lower}" if upper >= 2**31 - 1 else f"{lower} to {upper}"
     return f"the operator takes {allowed} {what}, found {found}"

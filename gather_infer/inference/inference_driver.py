@@ -13,33 +13,31 @@ from onnx import ValueInfoProto
 from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
-from gather_infer.inference.declared import contradicted_hints, declared_outputs
+from gather_infer.inference.constraints.given import InputConstraints, read_constraints, shaped_dims
+from gather_infer.inference.constraints.parse import GivenType, bound_dim, scope_of
+from gather_infer.inference.declarations import contradicted_hints, declared_outputs
 from gather_infer.inference.defaults import overridable_finding, with_defaults_named
-from gather_infer.inference.failures import weighed
-from gather_infer.inference.frame import Frame
+from gather_infer.inference.dim_rendering import kept_names, mentions_generated, names_in, names_of_dims
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.failures import with_conditional_severity
+from gather_infer.inference.fixed_point import has_improvable_sizes, is_undecided, unproved
+from gather_infer.inference.interpreter import Interpreter
+from gather_infer.inference.interpreter_state import UnreachableFinding
 from gather_infer.inference.join import contradiction
-from gather_infer.inference.limits import effort_of, spent_on_proofs
+from gather_infer.inference.limits import proof_fuel, proof_fuel_findings
 from gather_infer.inference.lineage.trace import of_input
-from gather_infer.inference.naming import kept_names, mentions_generated, names_in, names_of_dims
-from gather_infer.inference.options import InputSpec, bound_dim, scope_of
 from gather_infer.inference.proto.types import DimReader, from_type
-from gather_infer.inference.questions import has_open_sizes, is_open, unproved
-from gather_infer.inference.result import Access, Belief, Inference
-from gather_infer.inference.said import Given, read_given, shaped_dims
-from gather_infer.inference.settle import Settling, causes_of
-from gather_infer.inference.state import Unreached
+from gather_infer.inference.result import Access, Inference, TrustedAnnotation
+from gather_infer.inference.result_simplifier import ResultSimplifier, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
-from gather_infer.inference.walk import Walker
 from gather_infer.model import ModelFile
 from gather_infer.model.given import GivenModel, to_model_file, with_constants
 from gather_infer.model.tensors import fed_inputs, initializers_of
+from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rules
 from gather_infer.ops.onnx.sequence import DIFFERS
-from gather_infer.places import MAIN, Source
-from gather_infer.progress import Progress, unseen
-from gather_infer.record import Assumption, Choice, Constraint, Demand, Iterations, Unchecked
+from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
-from gather_infer.spans import type_span
 from gather_infer.symbolic import (
     Dim,
     Expr,
@@ -48,9 +46,11 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.tensor import UNKNOWN, DType, Shape, Span, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, ValueRange
+from gather_infer.trail import Assumption, Constraint, ImpliedConstraint, InputPredicate, Iterations, Unchecked
+from gather_infer.value_ranges import type_range
 
-MAX_PASSES: Final = 3
+MAX_ITERATIONS: Final = 3
 """Maximal number of iterations: a fact that a late node implies may decide a question that an early node left open."""
 
 
@@ -63,7 +63,7 @@ def infer(
     rules: Sequence[RuleSet] = (),
     assume: bool = True,
     initializers_as_constants: bool = False,
-    progress: Progress = unseen,
+    progress: Progress = no_progress,
 ) -> Inference:
     """Infer symbolic types and shapes of every tensor of a model; public as `gather_infer.infer`.
 
@@ -91,30 +91,32 @@ def infer(
     return _Run(file, dims, inputs, rules, assume, ranges=ranges, progress=progress).run()
 
 
-def infer_again(
+def infer_with_shapes(
     inference: Inference,
     shapes: Mapping[str, Shape],
     rules: Sequence[RuleSet],
     *,
-    ranges: Mapping[str, Span] | None = None,
+    ranges: Mapping[str, ValueRange] | None = None,
 ) -> Inference:
     """Infer the model of an inference again, with the same constraints but other shapes or ranges for some inputs.
 
     A name in the shapes that the inputs do not have is a new symbol. `rules` are those that the inference was given.
     """
     run = _Run(inference.model, (), (), rules, inference.assume)
-    given = inference.given if inference.given is not None else run.given
+    given = inference.input_constraints if inference.input_constraints is not None else run.input_constraints
     names = frozenset(name for shape in shapes.values() for dim in shape for name in free_symbols(dim))
-    specs = {name: InputSpec(None, shape) for name, shape in shapes.items()}
-    spans = {**given.ranges, **(ranges or {})}
-    run.adopt(replace(given, known=given.known | names, inputs={**given.inputs, **specs}, ranges=spans))
+    specs = {name: GivenType(None, shape) for name, shape in shapes.items()}
+    value_ranges = {**given.ranges, **(ranges or {})}
+    run.set_constraints(
+        replace(given, known=given.known | names, inputs={**given.inputs, **specs}, ranges=value_ranges)
+    )
     return run.run()
 
 
-def infer_given(inference: Inference, given: Given) -> Inference:
+def infer_with_constraints(inference: Inference, constraints: InputConstraints) -> Inference:
     """Infer the model of an inference again, with other input constraints."""
     run = _Run(inference.model, (), (), inference.rules, inference.assume)
-    run.adopt(given)
+    run.set_constraints(constraints)
     return run.run()
 
 
@@ -134,11 +136,11 @@ def _readable(model: object) -> ModelFile:
     return file
 
 
-class _Walk(NamedTuple):
+class _Iteration(NamedTuple):
     """One iteration over the model: the environment of the main graph, the scope, and the facts of the outputs."""
 
-    walker: Walker
-    frame: Frame
+    interpreter: Interpreter
+    environment: Environment
     scope: Scope
     outputs: list[Value]
 
@@ -155,7 +157,7 @@ class _Run:
         fixed_defaults: bool = False,
         check_types: bool = True,
         ranges: Mapping[str, object] | Iterable[str] = (),
-        progress: Progress = unseen,
+        progress: Progress = no_progress,
     ) -> None:
         self.model = model
         self.progress = progress
@@ -164,84 +166,94 @@ class _Run:
         self.check_types = check_types
         self.rules = tuple(rules)
         self.fixed_defaults = fixed_defaults
-        self.early: list[Diagnostic] = []
+        self.early_findings: list[Diagnostic] = []
         self.constants: dict[tuple[int, bytes], Value | None] = {}
-        self.taken: frozenset[str] = frozenset()  # dim names of the file that generated symbols must avoid
+        self.reserved_names: frozenset[str] = frozenset()  # dim names of the file that generated symbols must avoid
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
         constants = initializers_of(self.graph) if fixed_defaults else set()
         self.inputs = [value for value in fed_inputs(model.proto) if value.name not in constants]
-        given, self.doubts = read_given(model.proto, self.inputs, dims, inputs, ranges)
-        self.adopt(given)
+        given, self.warnings = read_constraints(model.proto, self.inputs, dims, inputs, ranges)
+        self.set_constraints(given)
 
-    def adopt(self, given: Given) -> None:
+    def set_constraints(self, constraints: InputConstraints) -> None:
         """Set the input constraints of the run."""
-        self.given = given
-        self.known, self.dim_specs, self.input_specs = given.known, given.dims, given.inputs
+        self.input_constraints = constraints
+        self.known, self.dim_specs, self.input_specs = constraints.known, constraints.dims, constraints.inputs
 
     def run(self) -> Inference:
         proto = self.model.proto
-        result = self._attempt()
+        result = self._iterate_to_fixed_point()
         # Names of the file are reserved only after a collision: a second run generates symbols that avoid them.
         if result is not None and mentions_generated(proto, result.scopes, result.causes):
-            self.taken = kept_names(proto, result.scopes)
-            result = self._attempt()
+            self.reserved_names = kept_names(proto, result.scopes)
+            result = self._iterate_to_fixed_point()
         if result is None:
-            self.taken = names_of_dims(proto)
-            result = self._attempt()
+            self.reserved_names = names_of_dims(proto)
+            result = self._iterate_to_fixed_point()
             assert result is not None, "generated symbols avoid all reserved names"
-        result.diagnostics = weighed(result)
+        result.diagnostics = with_conditional_severity(result)
         return result
 
-    def _attempt(self) -> Inference | None:
+    def _iterate_to_fixed_point(self) -> Inference | None:
         """Interpret the model until nothing more can be learned; None when a declared dim shares a generated name."""
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
-        demanded: dict[Demand, None] = {}
-        implied: dict[Expr, dict[Source | None, None]] = {}
-        for number in range(MAX_PASSES):
+        persistent_constraints: dict[ImpliedConstraint, None] = {}
+        implied_facts: dict[Expr, dict[NodeId | None, None]] = {}
+        for number in range(MAX_ITERATIONS):
             scope = start.about(self.known)
-            walk = self._walk(scope, assume=self.assume)
-            walker, outputs = walk.walker, walk.outputs
+            iteration = self._interpret(scope, assume=self.assume)
+            interpreter, outputs = iteration.interpreter, iteration.outputs
             if number == 0:
-                first = walk
-                met = {a.key: a for a in walker.record.all(Access)}
-            context = walker.context
+                first = iteration
+                first_accesses = {a.key: a for a in interpreter.trail.all(Access)}
+            context = interpreter.context
             if context.is_ambiguous:
                 return None
             assumed |= dict.fromkeys(context.assumptions)
-            for fact, sources in context.implied.items():
+            for fact, sources in context.implied_facts.items():
                 if fact.symbols <= self.known:  # another iteration may reuse generated names for other dims
-                    implied.setdefault(fact, {}).update(sources)
-            settled = Settling(context)
-            demands = dict.fromkeys(map(settled.demand, walker.record.all(Demand)))
+                    implied_facts.setdefault(fact, {}).update(sources)
+            simplifier = ResultSimplifier(context)
+            implied_constraints = dict.fromkeys(
+                map(simplifier.implied_constraint, interpreter.trail.all(ImpliedConstraint))
+            )
             # assumptions are no reason to iterate: `_unproved_assumptions` checks whether they were needed
-            open_questions = (
+            is_improvable = (
                 scope.is_contradictory
-                or any(is_open(constraint, scope) for constraint in context.constraints)
-                or has_open_sizes(walker)
+                or any(is_undecided(constraint, scope) for constraint in context.constraints)
+                or has_improvable_sizes(interpreter)
             )
             # Facts about generated symbols are dropped: the next iteration may reuse the names for other dims. So no
             # fact may be carried over that relies on an assumption about one.
             if not all(free_symbols(a.dim) <= self.known for a in assumed):
                 break
             # the next iteration knows these as facts and does not record them again
-            demanded |= dict.fromkeys(d for d in demands if d.symbols <= self.known)
+            persistent_constraints |= dict.fromkeys(d for d in implied_constraints if d.symbols <= self.known)
             start, previous = scope.about(self.known), start
             # The fixed point: no new fact about the input symbols, or no open question that one could decide.
-            if start.says_the_same_as(previous) or not open_questions or number == MAX_PASSES - 1:
+            if start.says_the_same_as(previous) or not is_improvable or number == MAX_ITERATIONS - 1:
                 break
-            if scope.is_exhausted or walker.budget.is_spent:
+            if scope.is_exhausted or interpreter.budget.is_spent:
                 break  # another iteration would spend as much again
-        for fact, sources in context.implied.items():
-            implied.setdefault(fact, {}).update(sources)
-        accesses = list(walker.record.all(Access))
+        for fact, sources in context.implied_facts.items():
+            implied_facts.setdefault(fact, {}).update(sources)
+        accesses = list(interpreter.trail.all(Access))
         if number:
-            accesses = [_as_met(access, met.get(access.key)) for access in accesses]
-        independent = self._independent(assumed, declared, scope, first)
-        return self._result(walker, outputs, accesses, independent, declared, tuple(demanded | demands), implied)
+            accesses = [_with_first_facts(access, first_accesses.get(access.key)) for access in accesses]
+        unproved = self._unproved_assumptions(assumed, declared, scope, first)
+        return self._result(
+            interpreter,
+            outputs,
+            accesses,
+            unproved,
+            declared,
+            tuple(persistent_constraints | implied_constraints),
+            implied_facts,
+        )
 
-    def _independent(
-        self, assumed: Collection[Assumption], declared: Scope, learnt: Scope, first: _Walk
+    def _unproved_assumptions(
+        self, assumed: Collection[Assumption], declared: Scope, final: Scope, first: _Iteration
     ) -> tuple[Assumption, ...]:
         """The assumptions that neither nodes nor earlier assumptions prove.
 
@@ -250,47 +262,51 @@ class _Run:
         use the names of generated symbols for other dims, so facts about those are dropped.
         """
         known = declared.about(self.known)
-        doubtful = [assumption for assumption in assumed if assumption.is_known(learnt)]
-        if doubtful:
-            scope = self._unassumed(first) or known
-            until = partial(_are_known, doubtful, scope)
+        learnt = [assumption for assumption in assumed if assumption.is_known(final)]
+        if learnt:
+            scope = self._scope_before_taint(first) or known
+            until = partial(_are_known, learnt, scope)
             if scope is known:
-                self._walk(known, assume=False, until=until)
+                self._interpret(known, assume=False, until=until)
             else:
-                self._go_on(first, scope, until)
+                self._continue_untainted(first, scope, until)
             known = scope.about(self.known)
-        kept: list[Assumption] = []
+        unproved: list[Assumption] = []
         for assumption in assumed:
             if assumption.is_known(known):
                 continue
-            kept.append(assumption)
-            if assumption.least is not None:
-                known.require(assumption.dim - assumption.least)
-            if assumption.most is not None:
-                known.require(assumption.most - assumption.dim)
-        return tuple(kept)
+            unproved.append(assumption)
+            if assumption.lower is not None:
+                known.require(assumption.dim - assumption.lower)
+            if assumption.upper is not None:
+                known.require(assumption.upper - assumption.dim)
+        return tuple(unproved)
 
-    def _unassumed(self, first: _Walk) -> Scope | None:
+    def _scope_before_taint(self, first: _Iteration) -> Scope | None:
         """The scope before the first assumption; None when it was made outside the plain order of the main graph."""
-        standing = first.walker.context.unassumed
-        if standing is None or standing.graph != MAIN or standing.scope is not first.scope:
+        point = first.interpreter.context.taint_point
+        if point is None or point.graph != MAIN or point.scope is not first.scope:
             return None
-        return standing.known.child() if first.walker.is_in_order else None
+        return point.known.child() if first.interpreter.is_in_order else None
 
-    def _go_on(self, first: _Walk, scope: Scope, until: Callable[[], bool]) -> None:
+    def _continue_untainted(self, first: _Iteration, scope: Scope, until: Callable[[], bool]) -> None:
         """Interpret the nodes from the first assumption on, without assumptions."""
-        standing = first.walker.context.unassumed
-        assert standing is not None, "the run resumes there"
-        scope.efforts = (effort_of(self.model.proto),)
-        context = first.walker.context.resumed(standing, scope)
-        walker = self._walker(context, DimReader(self.known, self.dim_specs.bound, context.adopt), until)
+        point = first.interpreter.context.taint_point
+        assert point is not None, "the run resumes there"
+        scope.efforts = (proof_fuel(self.model.proto),)
+        context = first.interpreter.context.resume_from(point, scope)
+        interpreter = self._interpreter(
+            context, DimReader(self.known, self.dim_specs.bound, context.declared_symbol), until
+        )
         nodes = self.graph.node
-        frame = first.frame.before(islice(nodes, standing.position, None), walker.opsets(imports_of(self.model.proto)))
-        walker.enter(frame)
-        walker.walk_nodes(nodes, frame, standing.position)
+        environment = first.environment.before(
+            islice(nodes, point.position, None), interpreter.opsets(imports_of(self.model.proto))
+        )
+        interpreter.enter(environment)
+        interpreter.interpret_nodes(nodes, environment, point.position)
 
-    def _walker(self, context: Context, reader: DimReader, until: Callable[[], bool] | None) -> Walker:
-        return Walker(
+    def _interpreter(self, context: Context, reader: DimReader, until: Callable[[], bool] | None) -> Interpreter:
+        return Interpreter(
             self.model,
             context,
             reader,
@@ -300,32 +316,34 @@ class _Run:
             until=until,
         )
 
-    def _walk(self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None) -> _Walk:
-        scope.efforts = (effort_of(self.model.proto),)
+    def _interpret(self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None) -> _Iteration:
+        scope.efforts = (proof_fuel(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
-        context = Context(scope, reserved=names_in(self.known) | self.taken, may_assume=assume, zero_dims=zero)
-        reader = DimReader(self.known, self.dim_specs.bound, context.adopt)
-        walker = self._walker(context, reader, until)
-        frame = Frame(walker.opsets(imports_of(self.model.proto)), hints=self.model.hints)
-        self.early = list(structural_findings(self.model, (i.name for i in self.inputs)))
-        self.early += overridable_finding(self.graph, self.inputs)
+        context = Context(scope, reserved=names_in(self.known) | self.reserved_names, may_assume=assume, zero_dims=zero)
+        reader = DimReader(self.known, self.dim_specs.bound, context.declared_symbol)
+        interpreter = self._interpreter(context, reader, until)
+        environment = Environment(interpreter.opsets(imports_of(self.model.proto)), hints=self.model.hints)
+        self.early_findings = list(structural_findings(self.model, (i.name for i in self.inputs)))
+        self.early_findings += overridable_finding(self.graph, self.inputs)
         for value in self.inputs:
-            if value.name not in frame.values:
-                fact = frame.values[value.name] = self._input_fact(value, reader, context)
+            if value.name not in environment.values:
+                fact = environment.values[value.name] = self._input_fact(value, reader, context)
                 if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
-                    frame.traces[value.name] = of_input(value.name, fact, scope)
+                    environment.provenance[value.name] = of_input(value.name, fact, scope)
                 if isinstance(fact, SymbolicTensor) and fact.dtype is DType.BOOL:
-                    frame.choices[value.name] = Choice(value.name, "==", 1, is_bool=True)
+                    environment.input_predicates[value.name] = InputPredicate(value.name, "==", 1, is_bool=True)
         for tensor in self.graph.initializer:
-            if tensor.name in frame.values and (fault := default_finding(tensor, frame.values[tensor.name])):
-                self.early.append(fault)
-        self.early += self._fixed_findings(walker)
-        self.progress(partial(self._how_far, frame))
-        return _Walk(walker, frame, scope, walker.walk_graph(self.graph, frame))
+            if tensor.name in environment.values and (
+                fault := default_finding(tensor, environment.values[tensor.name])
+            ):
+                self.early_findings.append(fault)
+        self.early_findings += self._fixed_default_findings(interpreter)
+        self.progress(partial(self._progress_text, environment))
+        return _Iteration(interpreter, environment, scope, interpreter.interpret_graph(self.graph, environment))
 
-    def _how_far(self, frame: Frame) -> str:
+    def _progress_text(self, environment: Environment) -> str:
         """`inferring, 42 %`: the share of values of the main graph that have a fact."""
-        return f"inferring, {100 * len(frame.values) // max(1, self._values, len(frame.values))} %"
+        return f"inferring, {100 * len(environment.values) // max(1, self._values, len(environment.values))} %"
 
     @cached_property
     def _values(self) -> int:
@@ -333,13 +351,13 @@ class _Run:
         constants = len(self.graph.initializer) + len(self.graph.sparse_initializer)
         return len(self.graph.input) + constants + sum(len(node.output) for node in self.graph.node)
 
-    def _fixed_findings(self, walker: Walker) -> Iterable[Diagnostic]:
+    def _fixed_default_findings(self, interpreter: Interpreter) -> Iterable[Diagnostic]:
         """Findings for defaults that contradict the inputs that are treated as constants."""
         fixed = {v.name: v for v in self.graph.input} if self.fixed_defaults else {}
         for tensor in self.graph.initializer:
             if tensor.name not in fixed:
                 continue
-            declared = from_type(fixed[tensor.name].type, walker.reader, lambda axis: symbol(f"{axis}"))
+            declared = from_type(fixed[tensor.name].type, interpreter.reader, lambda axis: symbol(f"{axis}"))
             if declared is not None and (fault := default_finding(tensor, declared)):
                 yield fault
 
@@ -349,120 +367,124 @@ class _Run:
         def unnamed(axis: int) -> Dim:
             if not value.type.HasField("tensor_type"):
                 return context.fresh(DIFFERS)  # for example in the members of a sequence
-            name = self.given.unnamed.get((value.name, axis), f"{value.name}.{axis}")
+            name = self.input_constraints.unnamed.get((value.name, axis), f"{value.name}.{axis}")
             return substitute(symbol(name), self.dim_specs.bound)
 
         for dim in shaped_dims(value):
             if dim.WhichOneof("value") == "dim_value" and dim.dim_value < -1:
                 message = f"a dim of {value.name} must be >= 0, is {dim.dim_value}; it is treated as unknown"
-                self.early.append(diagnostic("GI109", message, Location(value=value.name)))
+                self.early_findings.append(diagnostic("GI109", message, Location(value=value.name)))
         declared = from_type(value.type, reader, unnamed)
         if declared is None:
             declared = UNKNOWN
         if spec is not None:
             declared = _refined(value.name, declared, spec, self.dim_specs.bound)
-        span = self.given.ranges.get(value.name)
-        if span is not None and isinstance(declared, SymbolicTensor):
-            declared = declared.with_(span=self._bounded(value.name, declared, span))
+        value_range = self.input_constraints.ranges.get(value.name)
+        if value_range is not None and isinstance(declared, SymbolicTensor):
+            declared = declared.with_(value_range=self._bounded_range(value.name, declared, value_range))
         if isinstance(declared, SymbolicTensor):
             for size in declared.shape or ():
-                context.imply(size)  # a dim `N - 5` implies N >= 5
+                context.add_implied_fact(size)  # a dim `N - 5` implies N >= 5
         return declared
 
-    def _bounded(self, name: str, declared: SymbolicTensor, span: Span) -> Span:
+    def _bounded_range(self, name: str, declared: SymbolicTensor, value_range: ValueRange) -> ValueRange:
         """The value range given by `--range`, with bound symbols replaced. Raises UsageError for other dtypes."""
         if declared.dtype is None or not declared.dtype.is_integer:
             raise UsageError(f"range of {name!r}: only integers have one, the input is {declared}")
-        lo, hi = (None if end is None else bound_dim(end, self.dim_specs.bound) for end in (span.lo, span.hi))
-        natural = type_span(declared.dtype)
-        return Span(natural.lo if lo is None else lo, natural.hi if hi is None else hi)
+        lo, hi = (
+            None if end is None else bound_dim(end, self.dim_specs.bound) for end in (value_range.lo, value_range.hi)
+        )
+        natural = type_range(declared.dtype)
+        return ValueRange(natural.lo if lo is None else lo, natural.hi if hi is None else hi)
 
     def _result(
         self,
-        walker: Walker,
+        interpreter: Interpreter,
         outputs: list[Value],
         accesses: Iterable[Access],
         assumptions: Iterable[Assumption],
         declared: Scope,
-        demands: tuple[Demand, ...],
-        implied: Mapping[Expr, Iterable[Source | None]],
+        implied_constraints: tuple[ImpliedConstraint, ...],
+        implied_facts: Mapping[Expr, Iterable[NodeId | None]],
     ) -> Inference:
-        context = walker.context
-        settled = Settling(context)
-        for values in {id(values): values for values in walker.scopes.values()}.values():
+        context = interpreter.context
+        simplifier = ResultSimplifier(context)
+        for values in {id(values): values for values in interpreter.scopes.values()}.values():
             for name, value in values.items():
-                values[name] = settled.value(value)
+                values[name] = simplifier.value(value)
         reader = DimReader(self.known, self.dim_specs.bound)
-        notes = declared_outputs(walker, self.graph.output, [settled.value(v) for v in outputs], reader)
-        notes += contradicted_hints(walker, reader)
-        told = [demand for demand in demands if demand.symbols <= self.known]
-        constraints = tuple(dict.fromkeys(map(settled.constraint, unproved(context, declared, told))))
-        assumptions = tuple(map(settled.assumption, assumptions))
-        beliefs = {(b.node.graph, b.value): b for b in walker.record.all(Belief)}.values()
-        iterations = {i.body: replace(i, trips=settled.dim(i.trips)) for i in walker.record.all(Iterations)}
-        facts = (v for values in {id(v): v for v in walker.scopes.values()}.values() for v in values.values())
-        trips = (i.trips for i in iterations.values())
-        causes = causes_of(facts, constraints, assumptions, trips, context.causes)
+        notes = declared_outputs(interpreter, self.graph.output, [simplifier.value(v) for v in outputs], reader)
+        notes += contradicted_hints(interpreter, reader)
+        input_only = [constraint for constraint in implied_constraints if constraint.symbols <= self.known]
+        constraints = tuple(dict.fromkeys(map(simplifier.constraint, unproved(context, declared, input_only))))
+        assumptions = tuple(map(simplifier.assumption, assumptions))
+        annotations = {(b.node.graph, b.value): b for b in interpreter.trail.all(TrustedAnnotation)}.values()
+        iterations = {
+            i.body: replace(i, trip_count=simplifier.dim(i.trip_count)) for i in interpreter.trail.all(Iterations)
+        }
+        facts = (v for values in {id(v): v for v in interpreter.scopes.values()}.values() for v in values.values())
+        trip_counts = (i.trip_count for i in iterations.values())
+        causes = causes_of(facts, constraints, assumptions, trip_counts, context.causes)
         return Inference(
             self.model,
-            walker.scopes,
-            walker.labels,
+            interpreter.scopes,
+            interpreter.labels,
             inputs=tuple(i.name for i in self.inputs),
             outputs=tuple(o.name for o in self.graph.output),
             diagnostics=(
-                *self.doubts,
-                *self.early,
-                *walker.record.all(Diagnostic),
+                *self.warnings,
+                *self.early_findings,
+                *interpreter.trail.all(Diagnostic),
                 *notes,
-                *spent_on_proofs(context.scope),
+                *proof_fuel_findings(context.scope),
             ),
             constraints=constraints,
             assumptions=assumptions,
-            causes=with_defaults_named(causes, self.model.proto, self.inputs, walker.scopes[MAIN]),
-            accesses=tuple(map(settled.access, accesses)),
-            believed=tuple(replace(b, type=settled.value(b.type)) for b in beliefs),
+            causes=with_defaults_named(causes, self.model.proto, self.inputs, interpreter.scopes[MAIN]),
+            accesses=tuple(map(simplifier.access, accesses)),
+            trusted_annotations=tuple(replace(b, type=simplifier.value(b.type)) for b in annotations),
             known=context.scope,
             declared=declared,
-            given=self.given,
-            demands=demands,
-            implied={fact: frozenset(sources) for fact, sources in implied.items()},
-            equated=_equated(constraints, context, settled),
+            input_constraints=self.input_constraints,
+            implied_constraints=implied_constraints,
+            implied_facts={fact: frozenset(sources) for fact, sources in implied_facts.items()},
+            equated=_equated(constraints, context, simplifier),
             assume=self.assume,
             rules=self.rules,
             iterations=iterations,
-            conditions={path: settled.condition(found) for path, found in walker.conditions.items()},
-            unchecked=tuple(dict.fromkeys(map(settled.unchecked, walker.record.all(Unchecked)))),
-            unreached=tuple({u.finding: None for u in walker.record.all(Unreached)}),
+            conditions={path: simplifier.condition(found) for path, found in interpreter.conditions.items()},
+            unchecked=tuple(dict.fromkeys(map(simplifier.unchecked, interpreter.trail.all(Unchecked)))),
+            unreachable=tuple({u.finding: None for u in interpreter.trail.all(UnreachableFinding)}),
         )
 
 
 def _equated(
-    constraints: Iterable[Constraint], context: Context, settled: Settling
-) -> dict[tuple[Dim, Dim], frozenset[Source | None]]:
+    constraints: Iterable[Constraint], context: Context, simplifier: ResultSimplifier
+) -> dict[tuple[Dim, Dim], frozenset[NodeId | None]]:
     """The pairs of dims that have to be equal, each with all nodes that imply it."""
-    sources: dict[tuple[Dim, Dim], set[Source | None]] = {}
+    sources: dict[tuple[Dim, Dim], set[NodeId | None]] = {}
     for (left, right), nodes in context.equated.items():
-        sources.setdefault((settled.written(left), settled.written(right)), set()).update(nodes)
+        sources.setdefault((simplifier.expanded(left), simplifier.expanded(right)), set()).update(nodes)
     pairs = {(c.left, c.right): (c.node.graph, c.node.position) for c in constraints if c.relation == "=="}
     return {pair: frozenset(sources.get(pair, {node})) for pair, node in pairs.items()}
 
 
-def _as_met(access: Access, first: Access | None) -> Access:
+def _with_first_facts(access: Access, first: Access | None) -> Access:
     """An access with the facts and the addressed axis of the first iteration.
 
     A later iteration knows from the start everything that nodes imply, including that each access is in bounds: `min(N,
     5)` is 5 where an index of 4 requires it.
     """
     if first is None:
-        return replace(access, evidence=None)
-    return replace(access, evidence=first.evidence, addressing=first.addressing or access.addressing)
+        return replace(access, facts_before=None)
+    return replace(access, facts_before=first.facts_before, addressing=first.addressing or access.addressing)
 
 
 def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:
     return all(assumption.is_known(scope) for assumption in assumptions)
 
 
-def _refined(name: str, declared: Value, spec: InputSpec, bound: Mapping[str, Dim]) -> Value:
+def _refined(name: str, declared: Value, spec: GivenType, bound: Mapping[str, Dim]) -> Value:
     """The declared input refined by `--input`. Raises UsageError when the two contradict."""
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gather_infer.errors import SpecViolation, UsageError, file_of, foreign
-from gather_infer.inference.dispatch import Entry
+from gather_infer.errors import SpecViolation, UsageError, file_of, user_code
+from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge, Expr
 from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 
-def facts_by_caller(entry: Entry, call: OpCall) -> Sequence[Value | None]:
+def user_rule_facts(op: ResolvedOp, call: OpCall) -> Sequence[Value | None]:
     """The facts that a user rule returns for a node.
 
     Raises UsageError when it does not return one fact per output, or raises an exception that rules may not raise.
     """
-    assert entry.rule is not None, "a user rule is present"
-    file = file_of(entry.rule)
-    what = f"the rule of {entry.domain or 'ai.onnx'}.{entry.op_type} at node {call.context.node}"
-    with foreign(file, what, SpecViolation, DimTooLarge):
-        results = entry.rule(call)
+    assert op.rule is not None, "a user rule is present"
+    file = file_of(op.rule)
+    what = f"the rule of {op.domain or 'ai.onnx'}.{op.op_type} at node {call.context.node}"
+    with user_code(file, what, SpecViolation, DimTooLarge):
+        results = op.rule(call)
     require_facts(f"{file}: {what}" if file else what, results, len(call.outputs))
     return results
 

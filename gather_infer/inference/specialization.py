@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gather_infer.errors import UnknownName, UsageError
-from gather_infer.inference.options import DimSpecs, bind, dim_size, equate
+from gather_infer.inference.constraints.parse import DimSpecs, bind, dim_size, equate
+from gather_infer.inference.inference_driver import infer_with_constraints
 from gather_infer.inference.result import Inference
-from gather_infer.inference.run import infer_given
 
 
-def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
+def specialize(inference: Inference, sizes: Mapping[str, int]) -> Inference:
     """The inference at fixed sizes of its symbols; see Inference.at."""
-    given = inference.given
+    given = inference.input_constraints
     assert given is not None, "`infer` keeps its input constraints"
-    specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.required))
+    specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.constraints))
     found: dict[str, int] = {}
     # bound symbols come last: `total = past + seq` may leave a single symbol open, which `equate` solves for
     for name, size in sorted(sizes.items(), key=lambda entry: entry[0] in specs.bound):
@@ -27,7 +27,9 @@ def at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Inference:
             equate(specs, specs.bound[name], found[name], f"{name} = {size}")
         else:
             bind(specs, name, found[name])
-    return infer_given(inference, replace(given, is_said=True, dims=specs, changed={**given.changed, **found}))
+    return infer_with_constraints(
+        inference, replace(given, is_given=True, dims=specs, substitutions={**given.substitutions, **found})
+    )
 
 
 def _size(name: str, size: object) -> int:

@@ -9,16 +9,16 @@ from typing import Final, TypeVar
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from gather_infer.inference.cache import Key
-from gather_infer.inference.dispatch import Opsets
 from gather_infer.inference.lineage.floats import Floats
 from gather_infer.inference.lineage.growth import Growth
 from gather_infer.inference.lineage.trace import Part, Test, Trace
+from gather_infer.inference.op_resolution import Opsets
 from gather_infer.inference.proto.types import DimReader
-from gather_infer.places import MAIN, GraphPath
-from gather_infer.record import Choice
+from gather_infer.inference.rule_cache import Key
+from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
+from gather_infer.trail import InputPredicate
 
 _T = TypeVar("_T")
 
@@ -27,7 +27,7 @@ MAX_DEPTH: Final = 40
 
 
 @dataclass(slots=True)
-class Frame:
+class Environment:
     """The names of one graph, subgraph or function body while it is interpreted.
 
     label                   label of the graph: "" for the main graph, else the label of the node and the attribute
@@ -65,7 +65,7 @@ class Frame:
     opsets: Opsets
     path: GraphPath = MAIN
     label: str = ""
-    parent: Frame | None = None
+    parent: Environment | None = None
     values: dict[str, Value] = field(default_factory=dict)
     declared: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
     outputs: dict[str, onnx.ValueInfoProto] = field(default_factory=dict)
@@ -75,60 +75,60 @@ class Frame:
     reader: DimReader | None = None
     labels: Sequence[str] = ()
     absent: frozenset[str] = frozenset()
-    negative: dict[str, Dim] = field(default_factory=dict)
-    choices: dict[str, Choice] = field(default_factory=dict)
-    traces: dict[str, Trace] = field(default_factory=dict)
-    shifts: dict[str, tuple[str, Dim]] = field(default_factory=dict)
-    tests: dict[str, Mapping[str, Test]] = field(default_factory=dict)
+    sign_predicates: dict[str, Dim] = field(default_factory=dict)
+    input_predicates: dict[str, InputPredicate] = field(default_factory=dict)
+    provenance: dict[str, Trace] = field(default_factory=dict)
+    offsets: dict[str, tuple[str, Dim]] = field(default_factory=dict)
+    element_predicates: dict[str, Mapping[str, Test]] = field(default_factory=dict)
     sums: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    floats: dict[str, Floats] = field(default_factory=dict)
-    growth: dict[str, Growth] = field(default_factory=dict)
-    bools: dict[str, str] = field(default_factory=dict)
-    counts: dict[str, Dim] = field(default_factory=dict)
+    float_ranges: dict[str, Floats] = field(default_factory=dict)
+    monotonicity: dict[str, Growth] = field(default_factory=dict)
+    bool_sources: dict[str, str] = field(default_factory=dict)
+    true_counts: dict[str, Dim] = field(default_factory=dict)
     extents: dict[tuple[str, Dim], Dim] = field(default_factory=dict)
-    scalars: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    meanings: dict[str, Part] = field(default_factory=dict)
-    sized_by_data: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
+    shape_scalars: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    symbol_origins: dict[str, Part] = field(default_factory=dict)
+    data_dependent_results: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     hints: Mapping[str, onnx.TypeProto] = field(default_factory=dict)
     depth: int = 0
 
-    def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Frame:
+    def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Environment:
         """This environment as it was before these nodes of the main graph were visited."""
         later = {name for node in nodes for name in node.output}
 
         def earlier(facts: dict[str, _T]) -> dict[str, _T]:
             return {name: fact for name, fact in facts.items() if name not in later}
 
-        return Frame(
+        return Environment(
             opsets,
             values=earlier(self.values),
             declared=self.declared,
             outputs=self.outputs,
             constants=self.constants,
-            negative=earlier(self.negative),
-            choices=earlier(self.choices),
-            traces=earlier(self.traces),
-            shifts=earlier(self.shifts),
-            tests=earlier(self.tests),
+            sign_predicates=earlier(self.sign_predicates),
+            input_predicates=earlier(self.input_predicates),
+            provenance=earlier(self.provenance),
+            offsets=earlier(self.offsets),
+            element_predicates=earlier(self.element_predicates),
             sums=earlier(self.sums),
-            floats=earlier(self.floats),
-            growth=earlier(self.growth),
-            bools=earlier(self.bools),
-            scalars=earlier(self.scalars),
-            meanings=self.meanings,
+            float_ranges=earlier(self.float_ranges),
+            monotonicity=earlier(self.monotonicity),
+            bool_sources=earlier(self.bool_sources),
+            shape_scalars=earlier(self.shape_scalars),
+            symbol_origins=self.symbol_origins,
             hints=self.hints,
         )
 
-    def _home(self, name: str) -> Frame | None:
+    def _defining_scope(self, name: str) -> Environment | None:
         """The environment that defines a name: this one or an enclosing one; inner names shadow outer ones."""
-        frame: Frame | None = self
-        while frame is not None and name not in frame.values:
-            frame = frame.parent
-        return frame
+        environment: Environment | None = self
+        while environment is not None and name not in environment.values:
+            environment = environment.parent
+        return environment
 
     def find(self, name: str) -> Value | None:
         """The fact of a name in this graph or an enclosing one."""
-        home = self._home(name)
+        home = self._defining_scope(name)
         return None if home is None else home.values[name]
 
     def hint(self, name: str) -> onnx.ValueInfoProto | None:
@@ -139,52 +139,52 @@ class Frame:
         stated = outermost.hints.get(name)
         return None if stated is None else onnx.ValueInfoProto(name=name, type=stated)
 
-    def comparison(self, name: str) -> Dim | None:
+    def sign_predicate(self, name: str) -> Dim | None:
         """The dim whose sign decides the bool `name`; see `sign_predicates`."""
-        home = self._home(name)
-        return None if home is None else home.negative.get(name)
+        home = self._defining_scope(name)
+        return None if home is None else home.sign_predicates.get(name)
 
-    def choice(self, name: str) -> Choice | None:
+    def input_predicate(self, name: str) -> InputPredicate | None:
         """The predicate on an input element that decides the bool `name`; None when there is none."""
-        home = self._home(name)
-        return None if home is None else home.choices.get(name)
+        home = self._defining_scope(name)
+        return None if home is None else home.input_predicates.get(name)
 
-    def trace(self, name: str) -> Trace | None:
+    def provenance_of(self, name: str) -> Trace | None:
         """The provenance of a tensor's elements; None when it is unknown."""
-        home = self._home(name)
-        return None if home is None else home.traces.get(name)
+        home = self._defining_scope(name)
+        return None if home is None else home.provenance.get(name)
 
-    def scalars_of(self, name: str) -> tuple[str, ...] | None:
+    def shape_scalars_of(self, name: str) -> tuple[str, ...] | None:
         """The scalars that are the elements of a shape; None where they are unknown."""
-        home = self._home(name)
-        return None if home is None else home.scalars.get(name)
+        home = self._defining_scope(name)
+        return None if home is None else home.shape_scalars.get(name)
 
     def extent(self, name: str, start: Dim) -> Dim | None:
         """How many integers are in [start, scalar) for the scalar `name`; None where it is not recorded."""
-        frame: Frame | None = self
-        while frame is not None:
-            if (name, start) in frame.extents or name in frame.values:
-                return frame.extents.get((name, start))
-            frame = frame.parent
+        environment: Environment | None = self
+        while environment is not None:
+            if (name, start) in environment.extents or name in environment.values:
+                return environment.extents.get((name, start))
+            environment = environment.parent
         return None
 
-    def all_meanings(self) -> Mapping[str, Part]:
+    def all_symbol_origins(self) -> Mapping[str, Part]:
         """The symbols with an origin in an input, of this graph and the enclosing ones."""
         if self.parent is None:
-            return self.meanings
-        around = self.parent.all_meanings()
-        return {**around, **self.meanings} if self.meanings else around
+            return self.symbol_origins
+        around = self.parent.all_symbol_origins()
+        return {**around, **self.symbol_origins} if self.symbol_origins else around
 
     def is_absent(self, name: str) -> bool:
         """True for an input of the enclosing function that the call omits."""
-        frame: Frame | None = self
-        while frame is not None and name not in frame.values:
-            if name in frame.absent:
+        environment: Environment | None = self
+        while environment is not None and name not in environment.values:
+            if name in environment.absent:
                 return True
-            frame = frame.parent
+            environment = environment.parent
         return False
 
     def constant(self, name: str) -> TensorProto | None:
         """The tensor of a constant; None for any other name."""
-        home = self._home(name)
+        home = self._defining_scope(name)
         return None if home is None else home.constants.get(name)

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 from gather_infer.inference.join import symbols_of
 from gather_infer.inference.proto.types import has_type, to_dim_param
 from gather_infer.model.paths import bodies, subgraphs
-from gather_infer.places import MAIN, GraphPath
+from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols
 from gather_infer.symbolic.text import is_plain_name
 from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
@@ -48,7 +48,7 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(name for text in texts for name in (text, *_NAME.findall(text)))
 
 
-def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callable[[Expr], str]:
+def dim_renderer(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callable[[Expr], str]:
     """A function that renders dims for the file, with different texts for different dims.
 
     An expression with symbols that no input has would be read as a new name. Where the file uses the same text for
@@ -56,7 +56,7 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
     """
     known = {n for name in inputs for n in symbols_of(scopes[MAIN].get(name, SymbolicTensor()))}
     symbols = {n for values in scopes.values() for value in values.values() for n in symbols_of(value)}
-    odd = {text for text in symbols | foreign(model, scopes) if not is_plain_name(text)}
+    odd = {text for text in symbols | foreign_names(model, scopes) if not is_plain_name(text)}
     if not odd:
         return to_dim_param
 
@@ -74,10 +74,10 @@ def speller(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callabl
 def mentions_generated(model: ModelProto, scopes: Scopes, generated: Collection[str]) -> bool:
     """True when a dim that stays in the file has the name of a generated symbol but another meaning."""
     names = names_of_dims(model).intersection(generated) if generated else ()  # usually empty
-    return bool(names) and not names_in(foreign(model, scopes)).isdisjoint(names)
+    return bool(names) and not names_in(foreign_names(model, scopes)).isdisjoint(names)
 
 
-def foreign(model: ModelProto, scopes: Scopes) -> set[str]:
+def foreign_names(model: ModelProto, scopes: Scopes) -> set[str]:
     """The dim_params that stay in the file, except those equal to the rendering of their own dims."""
     return {text for text, is_ours in _kept(model, scopes) if not is_ours}
 

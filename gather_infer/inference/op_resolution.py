@@ -21,7 +21,7 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class ResolvedOp:
     """An operator resolved under one set of imports.
 
     domain            canonical
@@ -41,13 +41,13 @@ class Entry:
     rule: Rule | None
     schema: Schema | None
     function: FunctionProto | None
-    control: bool
+    is_control_flow: bool
     traits: Traits
-    custom: bool
-    lineage: Lineage | None
-    overridden: Entry | None = None
+    is_user_rule: bool
+    provenance: Lineage | None
+    overridden_op: ResolvedOp | None = None
     builder: Builder | None = None
-    checked: set[tuple[DType | None, ...]] = field(default_factory=set)
+    legal_types: set[tuple[DType | None, ...]] = field(default_factory=set)
 
 
 class Opsets:
@@ -66,14 +66,14 @@ class Opsets:
         self._rule_sets = rule_sets
         self._functions = functions
         self._dialects = {dialect.domain: dialect for dialect in dialects}
-        self._entries: dict[tuple[str, str, str], Entry] = {}
+        self._resolved: dict[tuple[str, str, str], ResolvedOp] = {}
 
-    def entry(self, domain: str, op_type: str, overload: str) -> Entry:
+    def resolve(self, domain: str, op_type: str, overload: str) -> ResolvedOp:
         """The resolved operator; cached after the first call."""
         key = (domain, op_type, overload)
-        found = self._entries.get(key)
+        found = self._resolved.get(key)
         if found is None:
-            found = self._entries[key] = self._find(domain, op_type, overload)
+            found = self._resolved[key] = self._resolve_call(domain, op_type, overload)
         return found
 
     def version_of(self, domain: str) -> int:
@@ -84,39 +84,39 @@ class Opsets:
             return opset or self.versions.get(domain) or NEWEST_OPENVINO
         return self.versions.get(plain_domain(domain), 0)
 
-    def _find(self, domain: str, op_type: str, overload: str) -> Entry:
+    def _resolve_call(self, domain: str, op_type: str, overload: str) -> ResolvedOp:
         function = self._functions.get((plain_domain(domain), op_type, overload))
         if function is not None and not overload:
-            operator = self._entry(domain, op_type, None)
+            operator = self._resolve_op(domain, op_type, None)
             if operator.rule is not None or operator.schema is not None:
-                return replace(self._entry(domain, op_type, function), overridden=operator)
-        return self._entry(domain, op_type, function)
+                return replace(self._resolve_op(domain, op_type, function), overridden_op=operator)
+        return self._resolve_op(domain, op_type, function)
 
-    def _entry(self, domain: str, op_type: str, function: FunctionProto | None) -> Entry:
+    def _resolve_op(self, domain: str, op_type: str, function: FunctionProto | None) -> ResolvedOp:
         version, dialect = self.version_of(domain), self._dialects.get(canonical_domain(domain))
         is_plain = len(self._rule_sets) == 1 and self._rule_sets[0] is standard_rules()
-        found = _standard_entry(domain, op_type, version) if is_plain and function is None else None
-        return found or _entry(domain, op_type, version, self._rule_sets, function, dialect)
+        found = _standard_op(domain, op_type, version) if is_plain and function is None else None
+        return found or _resolve(domain, op_type, version, self._rule_sets, function, dialect)
 
 
 @lru_cache(maxsize=1024)
-def _standard_entry(domain: str, op_type: str, version: int) -> Entry | None:
+def _standard_op(domain: str, op_type: str, version: int) -> ResolvedOp | None:
     """The resolved op of a package rule, the same for every model; None for any other operator.
 
     It is not cached without a rule, since schemas may be registered and removed while a program runs.
     """
-    found = _entry(domain, op_type, version, [standard_rules()], None, None)
+    found = _resolve(domain, op_type, version, [standard_rules()], None, None)
     return found if found.rule is not None else None
 
 
-def _entry(
+def _resolve(
     domain: str,
     op_type: str,
     version: int,
     rule_sets: Sequence[Mapping[str, RuleSet]],
     function: FunctionProto | None,
     dialect: Dialect | None,
-) -> Entry:
+) -> ResolvedOp:
     name = canonical_domain(domain)
     found, custom = None, False
     for sets in rule_sets:
@@ -132,31 +132,31 @@ def _entry(
     if function is None and found is not None:
         standard = rule_sets[-1].get(name) if custom else None
         known = None if standard is None else standard.lookup(op_type, version)
-        traits = found.traits if known is None else _completed(found.traits, known.traits)
+        traits = found.traits if known is None else _merged_traits(found.traits, known.traits)
     if function is not None or found is not None:
         dialect = None
-    return Entry(
+    return ResolvedOp(
         op_type,
         name,
         version,
         None if function is not None or found is None else found.rule,
         schema,
         function,
-        control=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
+        is_control_flow=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
         traits=traits,
-        custom=custom,
-        lineage=None if function is not None or found is None else lineage_of(name, op_type, traits),
+        is_user_rule=custom,
+        provenance=None if function is not None or found is None else lineage_of(name, op_type, traits),
         builder=None if dialect is None else dialect.find(op_type, version),
     )
 
 
-def _completed(own: Traits, known: Traits) -> Traits:
+def _merged_traits(user: Traits, standard: Traits) -> Traits:
     """The traits of a built-in operator for which the user has a rule.
 
     Traits describe the operator, whichever rule it has; but the declared addressing is that of the user's rule.
     """
-    moves = known if own.moves is None else own
+    moves = standard if user.moves is None else user
     return replace(
-        known, addresses=own.addresses, checks_types=own.checks_types, gathers=own.gathers,
-        moves=moves.moves, permutes=moves.permutes, deterministic=own.deterministic and known.deterministic,
+        standard, addresses=user.addresses, checks_types=user.checks_types, gathers=user.gathers,
+        moves=moves.moves, permutes=moves.permutes, deterministic=user.deterministic and standard.deterministic,
     )  # fmt: skip

@@ -68,7 +68,7 @@ class GraphPath:
         return (self.root, self.position, self.steps) == (other.root, other.position, other.steps[:depth])
 
 
-Source: TypeAlias = tuple[GraphPath, int]
+NodeId: TypeAlias = tuple[GraphPath, int]
 """A node of a file: its graph and its position in the graph."""
 
 MAIN: Final = GraphPath()

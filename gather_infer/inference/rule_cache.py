@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gather_infer.access import Addressing
 from gather_infer.context import Context
-from gather_infer.inference.dispatch import Entry
+from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.rules import Attribute
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -40,10 +40,10 @@ class RuleCache:
         self._alive: dict[int, Value | None] = {id(None): None}  # keeps the ids of the keys from being reused
 
     def key(
-        self, entry: Entry, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
+        self, op: ResolvedOp, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
         """The cache key of a call; None when it has none. Replaces the facts in `inputs` by canonical ones."""
-        if entry.op_type == "Constant":
+        if op.op_type == "Constant":
             return None
         for position, value in enumerate(inputs):
             if id(value) not in self._alive:
@@ -56,10 +56,10 @@ class RuleCache:
                 return None
         scope = self._context.scope
         return (
-            entry,
+            op,
             *map(id, inputs),
             *attributes.items(),
-            *(() if entry.schema is not None else _types(attributes)),
+            *(() if op.schema is not None else _types(attributes)),
             *map(bool, outputs),
             scope,
             scope.version,
@@ -71,9 +71,9 @@ class RuleCache:
             values = value.values
             key: Key | None
             if values is None:
-                key = (value.dtype, value.shape, value.span)
+                key = (value.dtype, value.shape, value.value_range)
             elif values.size <= MAX_INTERNED_VALUES and value.dtype is not None and value.dtype.is_integer:
-                key = (value.dtype, value.shape, value.span, *values.flat)
+                key = (value.dtype, value.shape, value.value_range, *values.flat)
             else:
                 key = None  # 0.0 == -0.0 and True == 1 although the facts differ
             if key is not None:
