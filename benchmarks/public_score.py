@@ -47,9 +47,15 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 import gather_infer  # noqa: E402 - the folder of the tests is no package of ours
-from gather_infer.verification.compare import difference  # noqa: E402
-from gather_infer.verification.data import Drawer, NotDrawable, Numbers, limits_of, why_not_drawable  # noqa: E402
-from gather_infer.verification.sizes import Pattern, sizes_of  # noqa: E402
+from gather_infer.verification.element_sampling import (
+    ElementDrawer,
+    FloatPattern,
+    NotDrawable,
+    limits_of,
+    why_not_drawable,
+)
+from gather_infer.verification.output_comparison import difference
+from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
 from gather_infer.verification.tolerance import Tolerance  # noqa: E402
 from tests.oracle.soundness import Runtime, compare  # noqa: E402
 
@@ -65,8 +71,8 @@ REFUSALS: tuple[type[Exception], ...] = (*FAILURES, RuntimeError, ValueError, Ty
 """What onnxruntime raises for a model or for feeds; the last two come of the binding."""
 
 PATTERNS = (
-    (Pattern.PRIMES, 1), (Pattern.EQUAL, 1), (Pattern.ONES, 1), (Pattern.MIXED, 1), (Pattern.GROWN, 16),
-    (Pattern.GROWN, 32), (Pattern.GROWN, 64), (Pattern.GROWN, 128), (Pattern.GROWN, 256),
+    (SizePattern.PRIMES, 1), (SizePattern.EQUAL, 1), (SizePattern.ONES, 1), (SizePattern.MIXED, 1), (SizePattern.GROWN, 16),
+    (SizePattern.GROWN, 32), (SizePattern.GROWN, 64), (SizePattern.GROWN, 128), (SizePattern.GROWN, 256),
 )  # fmt: skip
 ATTEMPTS = 3
 AGAIN = 5
@@ -163,7 +169,7 @@ class Score:
             result["why_not_run"] = reason
             return
         verdicts = list(gather_infer.verdicts(inference))
-        sizes, limits = sizes_of(inference, verdicts), limits_of(verdicts)
+        sizes, limits = size_sampler_of(inference, verdicts), limits_of(verdicts)
         runtime = exposed_runtime(self.path)
         started, got = time.monotonic(), 0
         for number, (attempt, (pattern, scale)) in enumerate(itertools.product(range(ATTEMPTS), PATTERNS)):
@@ -175,7 +181,7 @@ class Score:
                 result["why_not_run"] = "no sizes were found that meet what is declared"
                 continue
             binding |= given
-            drawer = Drawer(limits, binding, Numbers.FINITE, attempt + (number > 4), number, numbers)
+            drawer = ElementDrawer(limits, binding, FloatPattern.FINITE, attempt + (number > 4), number, numbers)
             try:
                 feeds = drawer.feeds(inference, needed)
                 actual = runtime.run(feeds)

@@ -86,7 +86,7 @@ def command(
     from gather_infer.diagnostic import Severity
     from gather_infer.report.guard import guard_source
     from gather_infer.report.requests import request_schema
-    from gather_infer.validate.contract import contract_of
+    from gather_infer.validate.contract_builder import contract_of
 
     with console.progress() as progress:
         result = contract_of(

@@ -65,11 +65,11 @@ def inferred(
     summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
     more: dict[str, Any] = {}
     if inference.accesses:
-        from gather_infer.validate import judged_findings, verdicts
+        from gather_infer.validate import verdict_diagnostics, verdicts
 
         progress(lambda: "judging")
         more["verdicts"] = verdicts(inference, rules=rules)
-        more["judged"] = tuple(judged_findings(more["verdicts"], inference))
+        more["judged"] = tuple(verdict_diagnostics(more["verdicts"], inference))
     if has_errors_or_warnings(inference.diagnostics):
         from gather_infer.explanation import aftermath
 

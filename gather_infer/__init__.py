@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
     from gather_infer.validate import Verdict, verdicts
-    from gather_infer.validate.contract import ContractResult, contract_of
+    from gather_infer.validate.contract_builder import ContractResult, contract_of
 
 __version__ = "0.1.0"
 
@@ -61,7 +61,7 @@ _HOME = {
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
     "validate": ("Verdict", "verdicts"),
-    "validate.contract": ("ContractResult", "contract_of"),
+    "validate.contract_builder": ("ContractResult", "contract_of"),
 }  # fmt: skip
 
 __all__ = [

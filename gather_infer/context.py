@@ -11,7 +11,17 @@ from gather_infer.access import Addressing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, least_of, reduced, symbol
+from gather_infer.symbolic import (
+    Dim,
+    Expr,
+    Scope,
+    canonical_lower_bound,
+    canonical_relation,
+    free_symbols,
+    known_eq,
+    known_le,
+    symbol,
+)
 from gather_infer.trail import Assumption, Cause, Constraint, ImpliedConstraint, Trail, Unchecked
 
 Relation: TypeAlias = "tuple[Dim, str, Dim]"
@@ -200,7 +210,7 @@ class Context:
             self.implied_facts.setdefault(dim, {})[self._source] = None
         if known_le(0, dim, self.scope) is None:
             self.trail.note_effect()
-            self.scope.require(dim)
+            self.scope.add_fact(dim)
 
     def add_constraint(self, left: Dim, relation: str, right: Dim) -> None:
         """Record a constraint in canonical form, with the first node that implies it.
@@ -209,7 +219,7 @@ class Context:
         """
         if isinstance(left, int) and isinstance(right, int):
             return
-        left, right = reduced(left, relation, right)
+        left, right = canonical_relation(left, relation, right)
         if relation == "==" and self.scope is self._outermost:
             self.equated.setdefault((left, right), {})[self._source] = None
         self.trail.add_constraint(Constraint(left, relation, right, self.node, self.is_enforced))
@@ -272,7 +282,7 @@ class Context:
         relations: list[Relation] = []
         for left, relation, right in any_of:
             assert relation in ("==", "<="), "other relations are these with the sides exchanged"
-            left, right = reduced(left, relation, right)
+            left, right = canonical_relation(left, relation, right)
             relations.append((left, relation, right))
         self.trail.add_implied_constraint(ImpliedConstraint(tuple(relations), self.node, runtime, self.is_enforced))
 
@@ -297,7 +307,7 @@ class Context:
         if not self.may_assume or free_symbols(dim) & self.zero_dims:
             return False
         assert isinstance(dim, Expr), "comparisons of numbers are decided"
-        dim, lower = least_of(dim, lower)
+        dim, lower = canonical_lower_bound(dim, lower)
         self.taint()
         self.trail.add_assumption(Assumption(dim, lower, self.node, reason))
         return True
@@ -311,7 +321,7 @@ class Context:
             return False
         below = -dim
         assert isinstance(below, Expr), "comparisons of numbers are decided"
-        below, lower = least_of(below, -upper)
+        below, lower = canonical_lower_bound(below, -upper)
         self.taint()
         self.trail.add_assumption(Assumption(-below, None, self.node, reason, -lower))
         return True

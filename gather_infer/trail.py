@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from gather_infer.node_ids import GraphPath, NodePath
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le, least_of, reduced
+from gather_infer.symbolic import Dim, Expr, Scope, canonical_lower_bound, canonical_relation, free_symbols, known_le
 
 _T = TypeVar("_T")
 Checkpoint: TypeAlias = int
@@ -184,8 +184,8 @@ class PathCondition:
         runs = None if self.sign_predicate is None else -self.sign_predicate
         if not isinstance(runs, Expr):
             return ""
-        dim, lower = least_of(runs, 1)
-        below, above = reduced(lower, "<=", dim)
+        dim, lower = canonical_lower_bound(runs, 1)
+        below, above = canonical_relation(lower, "<=", dim)
         return f"{above} >= {below}" if isinstance(below, int) else f"{below} <= {above}"
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ from gather_infer.symbolic import (
     maximum,
     minimum,
 )
-from gather_infer.symbolic.dim import FloorDiv, Max, Min, constant_term
+from gather_infer.symbolic.normal_form import FloorDiv, Max, Min, constant_term
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, ValueRange
 
 if TYPE_CHECKING:

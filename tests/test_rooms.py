@@ -119,7 +119,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 }  # fmt: skip
 CIRCLES = {
     # a module of the circle: why it stays
-    "gather_infer.symbolic.dim": "`n // d` and `str(n)` are methods of Expr, computed by modules that are about Expr",
+    "gather_infer.symbolic.normal_form": "`n // d` and `str(n)` are methods of Expr, computed by modules that are about Expr",
 }
 """Modules of one room that import each other when the program runs."""
 

@@ -33,8 +33,8 @@ from gather_infer.inference.failures import refused_unreachable
 from gather_infer.model.file import STDIN
 from gather_infer.model.given import to_model_file, with_constants
 from gather_infer.rules import RuleSet
-from gather_infer.validate import judged_findings, verdicts
-from gather_infer.validate.contract import contract
+from gather_infer.validate import verdict_diagnostics, verdicts
+from gather_infer.validate.contract_builder import contract
 
 if TYPE_CHECKING:
     from gather_infer.model.given import GivenModel
@@ -76,7 +76,7 @@ def check(
     found = [
         *weights,
         *_inferred(inference),
-        *judged_findings(judged, inference),
+        *verdict_diagnostics(judged, inference),
         *_breaches(agreed.diagnostics, inference, places),
         *pinned_findings(inference, places),
         *version_findings(file.proto),

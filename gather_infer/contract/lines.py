@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
-from gather_infer.symbolic.dim import FloorDiv
+from gather_infer.symbolic.normal_form import FloorDiv
 
 REMOTE: Final = 10**9
 """Smallest size limit that reports leave out by default."""
@@ -52,9 +52,9 @@ class Relation:
         """Add the relation to the facts of a scope; skip it when its expression exceeds the size limit."""
         try:
             if self.relation != ">=":
-                scope.require(self.right - self.left)
+                scope.add_fact(self.right - self.left)
             if self.relation != "<=":
-                scope.require(self.left - self.right)
+                scope.add_fact(self.left - self.right)
         except DimTooLarge:
             return
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gather_infer.cost.tried import LARGE, Trial, Values
 from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim, Scope, free_symbols, known_le, substitute, symbol
-from gather_infer.symbolic.dim import terms_of
+from gather_infer.symbolic.normal_form import terms_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from math import gcd
 from gather_infer.cost.work import Untold
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Scope, floordiv, free_symbols, maximum, substitute, symbol
-from gather_infer.symbolic.dim import Monomial, from_terms, terms_of
+from gather_infer.symbolic.normal_form import Monomial, from_terms, terms_of
 from gather_infer.trail import Cause
 
 

@@ -132,7 +132,7 @@ class Cost:
 
         Costs count every node as if no run failed.
         """
-        return () if self.facts is None else tuple(resolve("validate:failures")(self.facts, self.sizes))
+        return () if self.facts is None else tuple(resolve("validate:failures_at_sizes")(self.facts, self.sizes))
 
     @property
     def peak(self) -> Dim:
@@ -144,7 +144,7 @@ class Cost:
     @property
     def peaks(self) -> tuple[Moment, ...]:
         """The program points that may be the peak when no input is empty, largest first."""
-        filled = self.scope.about(self.symbols)
+        filled = self.scope.restricted_to(self.symbols)
         for name in self.symbols:
             if name not in self.causes:
                 filled.declare(name, Interval(1, None))
@@ -213,16 +213,16 @@ class Cost:
     def _narrowed(self, sizes: Mapping[str, int]) -> Scope:
         """The facts about the remaining symbols, with `sizes` substituted."""
         left = [name for name in self.symbols if name not in sizes]
-        scope = self.scope.about(left)
-        scope.efforts = self.scope.efforts
+        scope = self.scope.restricted_to(left)
+        scope.fuels = self.scope.fuels
         for fact in self.scope.facts:
             if not fact.symbols.isdisjoint(sizes):
-                scope.require(self._told(fact, sizes))
+                scope.add_fact(self._told(fact, sizes))
         for constraint in self.constraints:
             gap = self._told(constraint.right - constraint.left, sizes)
-            scope.require(gap)
+            scope.add_fact(gap)
             if constraint.relation == "==":
-                scope.require(-gap)
+                scope.add_fact(-gap)
         return scope
 
     def _told(self, dim: Dim, sizes: Mapping[str, int]) -> Dim:

@@ -25,7 +25,7 @@ from gather_infer.model.paths import below_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rules
 from gather_infer.rules import NO_TRAITS, Traits
-from gather_infer.symbolic import Dim, Effort, free_symbols
+from gather_infer.symbolic import Dim, Fuel, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 PROOFS: Final = 2000
@@ -55,8 +55,8 @@ class _Counting:
         self.symbols = dict.fromkeys(_symbols_of(facts.scopes.get(MAIN, {}).get(name) for name in facts.inputs))
         self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.believed))
         self.symbols |= dict.fromkeys(facts.causes)
-        self.scope = facts.known.about(self.symbols.keys())
-        self.scope.efforts = (Effort(PROOFS),)
+        self.scope = facts.known.restricted_to(self.symbols.keys())
+        self.scope.fuels = (Fuel(PROOFS),)
         self.branches = 0
 
     def cost(self) -> Cost:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.symbolic import Dim, Scope
-from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, terms_of
+from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, terms_of
 
 SIZES: Final = (0, 1, 4096, 0, 1, 4096, 3, 61)
 """Sizes that samples assign to symbols."""

@@ -14,8 +14,8 @@ from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.inference.result import Inference
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols
 from gather_infer.tensor import SymbolicTensor
-from gather_infer.validate.claims import known as is_known
-from gather_infer.validate.contract import contract
+from gather_infer.validate.contract_builder import contract
+from gather_infer.validate.minimal_constraints import known_relation as is_known
 
 _SHOWN: Final = 4
 """Number of example tensors."""

@@ -13,7 +13,7 @@ from gather_infer.inference.proto.types import has_type, to_dim_param
 from gather_infer.model.paths import bodies, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols
-from gather_infer.symbolic.text import is_plain_name
+from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SparseTensor, SymbolicTensor, Value
 
 INNER = {"sequence_type": "elem_type", "optional_type": "elem_type", "map_type": "value_type"}

@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto
 
-from gather_infer.inference.lineage.floats import Floats
-from gather_infer.inference.lineage.growth import Growth
-from gather_infer.inference.lineage.trace import Part, Test, Trace
 from gather_infer.inference.op_resolution import Opsets
 from gather_infer.inference.proto.types import DimReader
+from gather_infer.inference.provenance.float_ranges import FloatRange
+from gather_infer.inference.provenance.monotonicity import MonotoneFunction
+from gather_infer.inference.provenance.origin import ElementPredicate, Origin, Provenance
 from gather_infer.inference.rule_cache import Key
 from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim
@@ -77,17 +77,17 @@ class Environment:
     absent: frozenset[str] = frozenset()
     sign_predicates: dict[str, Dim] = field(default_factory=dict)
     input_predicates: dict[str, InputPredicate] = field(default_factory=dict)
-    provenance: dict[str, Trace] = field(default_factory=dict)
+    provenance: dict[str, Provenance] = field(default_factory=dict)
     offsets: dict[str, tuple[str, Dim]] = field(default_factory=dict)
-    element_predicates: dict[str, Mapping[str, Test]] = field(default_factory=dict)
+    element_predicates: dict[str, Mapping[str, ElementPredicate]] = field(default_factory=dict)
     sums: dict[str, tuple[str, str, str]] = field(default_factory=dict)
-    float_ranges: dict[str, Floats] = field(default_factory=dict)
-    monotonicity: dict[str, Growth] = field(default_factory=dict)
+    float_ranges: dict[str, FloatRange] = field(default_factory=dict)
+    monotonicity: dict[str, MonotoneFunction] = field(default_factory=dict)
     bool_sources: dict[str, str] = field(default_factory=dict)
     true_counts: dict[str, Dim] = field(default_factory=dict)
     extents: dict[tuple[str, Dim], Dim] = field(default_factory=dict)
     shape_scalars: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    symbol_origins: dict[str, Part] = field(default_factory=dict)
+    symbol_origins: dict[str, Origin] = field(default_factory=dict)
     data_dependent_results: dict[str, dict[Key, Sequence[Value | None]]] = field(default_factory=dict)
     hints: Mapping[str, onnx.TypeProto] = field(default_factory=dict)
     depth: int = 0
@@ -149,7 +149,7 @@ class Environment:
         home = self._defining_scope(name)
         return None if home is None else home.input_predicates.get(name)
 
-    def provenance_of(self, name: str) -> Trace | None:
+    def provenance_of(self, name: str) -> Provenance | None:
         """The provenance of a tensor's elements; None when it is unknown."""
         home = self._defining_scope(name)
         return None if home is None else home.provenance.get(name)
@@ -168,7 +168,7 @@ class Environment:
             environment = environment.parent
         return None
 
-    def all_symbol_origins(self) -> Mapping[str, Part]:
+    def all_symbol_origins(self) -> Mapping[str, Origin]:
         """The symbols with an origin in an input, of this graph and the enclosing ones."""
         if self.parent is None:
             return self.symbol_origins

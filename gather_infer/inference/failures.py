@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity, is_broken, is_structural
-from gather_infer.inference.bodies.function import resolved
+from gather_infer.inference.bodies.function import with_bound_attributes
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.fallback import rejection
 from gather_infer.inference.inferred_graphs import InferredGraphs, InferredNode
@@ -94,7 +94,7 @@ def _may_be_refused(place: InferredNode) -> bool:
         return True  # its bodies read outer names, which a single node does not have
     environment = Environment(place.graph.opsets, attributes=place.graph.attributes)
     inputs = [place.graph.fact(name) if name else None for name in place.node.input]
-    node = resolved(place.node, environment)
+    node = with_bound_attributes(place.node, environment)
     return rejection(schema, node, list(place.node.input), inputs, environment.opsets.versions) is not None
 
 

@@ -39,12 +39,12 @@ def unproved(context: Context, declared: Scope, implied_constraints: Iterable[Im
     proved = {constraint for constraint in context.constraints if _is_newly_proved(constraint, context.scope)}
     if proved:
         listed = declared.child()
-        listed.efforts = context.scope.efforts
+        listed.fuels = context.scope.fuels
         for left, relation, right in (demand.any_of[0] for demand in implied_constraints if len(demand.any_of) == 1):
             with suppress(DimTooLarge):
-                listed.require(right - left)
+                listed.add_fact(right - left)
                 if relation == "==":
-                    listed.require(left - right)
+                    listed.add_fact(left - right)
         proved = {constraint for constraint in proved if _is_newly_proved(constraint, listed)}
     return [constraint for constraint in context.constraints if constraint not in proved]
 

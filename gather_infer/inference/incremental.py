@@ -35,7 +35,7 @@ class IncrementalInference:
     def __init__(self, inference: Inference) -> None:
         self._inference = inference
         self.scope = inference.known.child()
-        self.scope.efforts = (proof_fuel(inference.model.proto),)
+        self.scope.fuels = (proof_fuel(inference.model.proto),)
         demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
         self.relies_on_constraints = add_equalities(self.scope, demanded)
         """Whether equalities were added that nodes imply; such a node may be removed later."""
@@ -100,6 +100,6 @@ def add_equalities(scope: Scope, equalities: Iterable[tuple[Dim, Dim]]) -> bool:
             continue
         with suppress(DimTooLarge):
             if known_eq(left, right, scope) is None:
-                scope.require(left - right)
-                scope.require(right - left)
+                scope.add_fact(left - right)
+                scope.add_fact(right - left)
     return scope.version != version

@@ -25,8 +25,8 @@ from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.interpreter_state import UnreachableFinding
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import proof_fuel, proof_fuel_findings
-from gather_infer.inference.lineage.trace import of_input
 from gather_infer.inference.proto.types import DimReader, from_type
+from gather_infer.inference.provenance.origin import provenance_of_input
 from gather_infer.inference.result import Access, Inference, TrustedAnnotation
 from gather_infer.inference.result_simplifier import ResultSimplifier, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
@@ -201,7 +201,7 @@ class _Run:
         persistent_constraints: dict[ImpliedConstraint, None] = {}
         implied_facts: dict[Expr, dict[NodeId | None, None]] = {}
         for number in range(MAX_ITERATIONS):
-            scope = start.about(self.known)
+            scope = start.restricted_to(self.known)
             iteration = self._interpret(scope, assume=self.assume)
             interpreter, outputs = iteration.interpreter, iteration.outputs
             if number == 0:
@@ -230,9 +230,9 @@ class _Run:
                 break
             # the next iteration knows these as facts and does not record them again
             persistent_constraints |= dict.fromkeys(d for d in implied_constraints if d.symbols <= self.known)
-            start, previous = scope.about(self.known), start
+            start, previous = scope.restricted_to(self.known), start
             # The fixed point: no new fact about the input symbols, or no open question that one could decide.
-            if start.says_the_same_as(previous) or not is_improvable or number == MAX_ITERATIONS - 1:
+            if start.has_same_facts_as(previous) or not is_improvable or number == MAX_ITERATIONS - 1:
                 break
             if scope.is_exhausted or interpreter.budget.is_spent:
                 break  # another iteration would spend as much again
@@ -261,7 +261,7 @@ class _Run:
         seems to have proved counts as proved only if an iteration without assumptions proves it too. That iteration may
         use the names of generated symbols for other dims, so facts about those are dropped.
         """
-        known = declared.about(self.known)
+        known = declared.restricted_to(self.known)
         learnt = [assumption for assumption in assumed if assumption.is_known(final)]
         if learnt:
             scope = self._scope_before_taint(first) or known
@@ -270,16 +270,16 @@ class _Run:
                 self._interpret(known, assume=False, until=until)
             else:
                 self._continue_untainted(first, scope, until)
-            known = scope.about(self.known)
+            known = scope.restricted_to(self.known)
         unproved: list[Assumption] = []
         for assumption in assumed:
             if assumption.is_known(known):
                 continue
             unproved.append(assumption)
             if assumption.lower is not None:
-                known.require(assumption.dim - assumption.lower)
+                known.add_fact(assumption.dim - assumption.lower)
             if assumption.upper is not None:
-                known.require(assumption.upper - assumption.dim)
+                known.add_fact(assumption.upper - assumption.dim)
         return tuple(unproved)
 
     def _scope_before_taint(self, first: _Iteration) -> Scope | None:
@@ -293,7 +293,7 @@ class _Run:
         """Interpret the nodes from the first assumption on, without assumptions."""
         point = first.interpreter.context.taint_point
         assert point is not None, "the run resumes there"
-        scope.efforts = (proof_fuel(self.model.proto),)
+        scope.fuels = (proof_fuel(self.model.proto),)
         context = first.interpreter.context.resume_from(point, scope)
         interpreter = self._interpreter(
             context, DimReader(self.known, self.dim_specs.bound, context.declared_symbol), until
@@ -317,7 +317,7 @@ class _Run:
         )
 
     def _interpret(self, scope: Scope, *, assume: bool, until: Callable[[], bool] | None = None) -> _Iteration:
-        scope.efforts = (proof_fuel(self.model.proto),)
+        scope.fuels = (proof_fuel(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=names_in(self.known) | self.reserved_names, may_assume=assume, zero_dims=zero)
         reader = DimReader(self.known, self.dim_specs.bound, context.declared_symbol)
@@ -329,7 +329,7 @@ class _Run:
             if value.name not in environment.values:
                 fact = environment.values[value.name] = self._input_fact(value, reader, context)
                 if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
-                    environment.provenance[value.name] = of_input(value.name, fact, scope)
+                    environment.provenance[value.name] = provenance_of_input(value.name, fact, scope)
                 if isinstance(fact, SymbolicTensor) and fact.dtype is DType.BOOL:
                     environment.input_predicates[value.name] = InputPredicate(value.name, "==", 1, is_bool=True)
         for tensor in self.graph.initializer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.inference.bodies.function import resolved, schema_body
+from gather_infer.inference.bodies.function import schema_body, with_bound_attributes
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.op_resolution import Opsets, ResolvedOp
 from gather_infer.inference.result import Inference
@@ -167,7 +167,7 @@ class InferredGraphs:
             environment = Environment(place.graph.opsets, attributes=place.graph.attributes)
             inputs = [place.graph.fact(name) if name else None for name in node.input]
             function = schema_body(
-                op.schema, resolved(node, environment), inputs, op.version, environment.opsets.versions
+                op.schema, with_bound_attributes(node, environment), inputs, op.version, environment.opsets.versions
             )
         if function is None:
             return None

@@ -30,11 +30,11 @@ from gather_infer.inference.fallback import onnx_inference
 from gather_infer.inference.interpreter_state import InterpreterState
 from gather_infer.inference.join import fresh_dim, join
 from gather_infer.inference.limits import limited
-from gather_infer.inference.lineage.follow import follow
 from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.inference.proto.attributes import read_attributes
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
+from gather_infer.inference.provenance.transfer import apply_transfer
 from gather_infer.inference.result import TrustedAnnotation
 from gather_infer.inference.rule_cache import Key
 from gather_infer.inference.topology import captured, is_read, topological
@@ -225,12 +225,12 @@ class Interpreter(InterpreterState):
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
             raise UsageError(f"the rule of {op_type} addresses by index without declaring it: addresses={{{axes}}}")
         if is_inferred and op.provenance is not None:
-            follow(node, op.provenance, inputs, outputs, environment, context, self.load_constant)
+            apply_transfer(node, op.provenance, inputs, outputs, environment, context, self.load_constant)
         if is_inferred and op.op_type in predicates.OPERATORS and op.domain == "":
-            negative = predicates.condition(op.op_type, names, inputs, environment)
+            negative = predicates.sign_predicate_of(op.op_type, names, inputs, environment)
             if negative is not None:
                 environment.sign_predicates[outputs[0]] = negative
-            choice = predicates.choice(op.op_type, names, inputs, environment)
+            choice = predicates.input_predicate_of(op.op_type, names, inputs, environment)
             if choice is not None:
                 environment.input_predicates[outputs[0]] = choice
         return True
@@ -336,7 +336,7 @@ class Interpreter(InterpreterState):
             return control.infer(self, node, attributes, inputs, environment)
         if op.rule is not None:
             if op.op_type == "Constant" and not op.domain and "value" in attributes:
-                for attribute in function.resolved(node, environment).attribute:
+                for attribute in function.with_bound_attributes(node, environment).attribute:
                     if attribute.name == "value" and attribute.type == _A.TENSOR:
                         environment.constants[outputs[0]] = attribute.t
             call = self.call_of(op, names, inputs, attributes, outputs, environment)
@@ -348,7 +348,7 @@ class Interpreter(InterpreterState):
         if op.builder is not None:
             return self.infer_lowered(op.builder, node, op, names, inputs, attributes, outputs, environment)
         if schema is not None:
-            node = function.resolved(node, environment)
+            node = function.with_bound_attributes(node, environment)
             body = function.schema_body(schema, node, inputs, op.version, environment.opsets.versions)
             if body is not None:
                 # only for the SpecViolation where onnx rejects the node

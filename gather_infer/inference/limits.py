@@ -12,7 +12,7 @@ from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.constraints.parse import MAX_SIZE
-from gather_infer.symbolic import Dim, Effort, Expr, Scope
+from gather_infer.symbolic import Dim, Expr, Fuel, Scope
 from gather_infer.tensor import (
     MAX_VALUES_RANK,
     UNKNOWN,
@@ -102,11 +102,11 @@ class WorkBudget:
         return _nodes_in((self._model.graph, *self._model.functions))
 
 
-def proof_fuel(model: ModelProto) -> Effort:
+def proof_fuel(model: ModelProto) -> Fuel:
     """The proof budget of one iteration."""
     # Eliminations are steps of Fourier-Motzkin, the expensive part of a proof.
     nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
-    return Effort(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
+    return Fuel(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes)
 
 
 def proof_fuel_findings(scope: Scope) -> list[Diagnostic]:

@@ -11,8 +11,8 @@ from onnx import FunctionProto
 
 from gather_infer.dialect import Builder, Dialect
 from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
-from gather_infer.inference.lineage.follow import Lineage, lineage_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.inference.provenance.transfer import OpTransfer, op_transfer_of
 from gather_infer.ops import standard_rules
 from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits
 from gather_infer.tensor import DType
@@ -44,7 +44,7 @@ class ResolvedOp:
     is_control_flow: bool
     traits: Traits
     is_user_rule: bool
-    provenance: Lineage | None
+    provenance: OpTransfer | None
     overridden_op: ResolvedOp | None = None
     builder: Builder | None = None
     legal_types: set[tuple[DType | None, ...]] = field(default_factory=set)
@@ -145,7 +145,7 @@ def _resolve(
         is_control_flow=name == "" and op_type in CONTROL_FLOW and function is None and schema is not None,
         traits=traits,
         is_user_rule=custom,
-        provenance=None if function is not None or found is None else lineage_of(name, op_type, traits),
+        provenance=None if function is not None or found is None else op_transfer_of(name, op_type, traits),
         builder=None if dialect is None else dialect.find(op_type, version),
     )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gather_infer.cost import Cost
     from gather_infer.inference.constraints.given import InputConstraints
     from gather_infer.inference.constraints.persisted import DimConstraint
-    from gather_infer.inference.lineage.trace import Part, Trace
+    from gather_infer.inference.provenance.origin import Origin, Provenance
     from gather_infer.model import ModelFile, SaveReport
     from gather_infer.rules import RuleSet
 
@@ -64,9 +64,9 @@ class FactsBeforeAccess:
 
     scope: Scope
     indices: Value
-    provenance: Trace | None
+    provenance: Provenance | None
     causes: Mapping[str, Cause]
-    symbol_origins: Mapping[str, Part] = field(default_factory=dict)
+    symbol_origins: Mapping[str, Origin] = field(default_factory=dict)
     iterations: tuple[IterationRange, ...] = ()
     is_always_reached: bool = True
 
@@ -400,7 +400,7 @@ class Inference(Mapping[str, Value]):
         found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
         if not self.accesses:
             return found
-        return *found, *resolve("validate:violations")(self)
+        return *found, *resolve("validate:bounds_violations")(self)
 
     def is_generated(self, dim: Dim) -> bool:
         """True when the dim contains a generated symbol, that is, an unknown size."""

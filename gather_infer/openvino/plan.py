@@ -31,7 +31,7 @@ from gather_infer.passes.dead import find_dead
 from gather_infer.passes.subject import Subject
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
-from gather_infer.validate import Kind, combined, verdict
+from gather_infer.validate import VerdictKind, combined, verdict
 
 _BY: Final = "openvino"
 Bounds: TypeAlias = Literal["", "proved", "assumed", "guarded"]
@@ -198,15 +198,15 @@ class _Planner:
         if not accesses:
             return "", ""
         found = combined([verdict(access, allow_negative=True) for access in accesses])
-        if found.kind is Kind.PROVED:
+        if found.kind is VerdictKind.PROVED:
             return "proved", ""
         if all(access.addressing is not None and access.addressing.indexing.strict for access in accesses):
             return "", ""
-        if reorders and self.gather_oob != "refuse" and found.kind is not Kind.VIOLATED:
+        if reorders and self.gather_oob != "refuse" and found.kind is not VerdictKind.VIOLATED:
             return "assumed", ""
         if self.gather_oob == "guard":
             return "guarded", ""
-        if found.kind is Kind.VIOLATED:
+        if found.kind is VerdictKind.VIOLATED:
             return "guarded", f"{found.reason}: OpenVINO gives zeros, ONNX fails"
         if self.gather_oob == "assume-valid":
             return "assumed", ""

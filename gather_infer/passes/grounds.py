@@ -38,7 +38,7 @@ class Grounds:
         is_certain: Callable[[NodeId], bool],
     ) -> None:
         self._declared = inference.declared
-        self._efforts = inference.known.efforts
+        self._efforts = inference.known.fuels
         self._learn = learn
         self._implied: Mapping[Expr, frozenset[NodeId | None]] = inference.implied_facts
         self._equated = inference.equated
@@ -84,10 +84,10 @@ class Grounds:
         found = self._scopes.get(lost)
         if found is None:
             found = self._declared.child()
-            found.efforts = self._efforts
+            found.fuels = self._efforts
             for fact in self._implied:
                 if fact not in lost:
-                    found.require(fact)
+                    found.add_fact(fact)
             self._learn(found, [fact for fact in self._equated if fact not in lost])
             self._scopes[lost] = found
         return found

@@ -10,7 +10,7 @@ from typing import Final
 from gather_infer.contract import Contract, DimsLine, Relation, standalone
 from gather_infer.contract.checking import RANGES, by_part, dims_of, needs, nodes_text, shown, solvings, unsolved, whens
 from gather_infer.symbolic import Dim
-from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, Symbol
+from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, Symbol
 
 _HEAD: Final = '''"""Checks the inputs of {model} before a run.
 

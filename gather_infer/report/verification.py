@@ -9,7 +9,7 @@ from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import GLUE, count, fitted, printable
 
 if TYPE_CHECKING:
-    from gather_infer.verification.result import Mismatch, Run, Verification
+    from gather_infer.verification.result import Mismatch, Verification, VerificationRun
 
 WIDTH = 120
 """Width of lines if none is given."""
@@ -35,28 +35,34 @@ def _further(line: str) -> str:
 
 
 def _lines(found: Verification, view: View) -> list[str]:
-    if found.ok and not found.compared:
+    if found.ok and not found.compared_outputs:
         lines = [f"nothing to verify: every output depends on random numbers ({_runs(found)})"]
     elif found.ok:
-        outputs = count(len(found.compared), "output")
+        outputs = count(len(found.compared_outputs), "output")
         lines = [f"verified   {_runs(found)}, {outputs}, {_how(found)}{_bindings(found, view)}"]
         if found.with_elements < len(found.runs):
             lines.append(f"  runs with non-empty outputs: {found.with_elements} of {len(found.runs)}")
     else:
-        what = found.fault or count(len(found.mismatches), "difference")
+        what = found.failure or count(len(found.mismatches), "difference")
         lines = [f"verification failed: {what}"]
         shown = found.mismatches if view.verbose else found.mismatches[:MAX_SHOWN]
         lines += [f"  {mismatch}" for mismatch in shown]
         if len(shown) < len(found.mismatches):
             lines.append(f"  ... {len(found.mismatches) - len(shown)} more: --verbose")
-    if found.first:
-        lines.append(f"  first to differ: {found.first}")
+    if found.first_difference:
+        lines.append(f"  first to differ: {found.first_difference}")
     lines += _untaken(found, view)
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
-    if found.redrawn and (view.verbose or len(found.runs) < found.wanted):
-        lines.append(f"  redrawn: {found.redrawn}, the original model fails there: {found.why_redrawn}")
-    if found.ok and found.compared and found.rtol is None and not found.noise and found.runtime == "onnxruntime":
+    if found.redraws and (view.verbose or len(found.runs) < found.requested_runs):
+        lines.append(f"  redrawn: {found.redraws}, the original model fails there: {found.redraw_reason}")
+    if (
+        found.ok
+        and found.compared_outputs
+        and found.rtol is None
+        and not found.summation_error
+        and found.runtime == "onnxruntime"
+    ):
         lines.append(f"  onnxruntime {found.version}: same kernels, optimizer and weight packing disabled")
     elif found.runtime and (view.verbose or found.runtime != "onnxruntime"):
         lines.append(f"  run by {found.runtime} {found.version}")
@@ -67,27 +73,27 @@ def _untaken(found: Verification, view: View) -> list[str]:
     """The bodies that no run covered."""
     if not found.ok:
         return []
-    shown = found.untaken if view.verbose else found.untaken[:MAX_SHOWN]
+    shown = found.uncovered if view.verbose else found.uncovered[:MAX_SHOWN]
     lines = []
     for label in shown:
         node, _, body = label.rpartition("/")
         lines.append(f"  no run {'took' if body.endswith('_branch') else 'entered'} {body} of {printable(node)}")
-    if len(shown) < len(found.untaken):
-        lines.append(f"  ... {len(found.untaken) - len(shown)} more that no run reached: --verbose")
+    if len(shown) < len(found.uncovered):
+        lines.append(f"  ... {len(found.uncovered) - len(shown)} more that no run reached: --verbose")
     return lines
 
 
 def _how(found: Verification) -> str:
     """The criterion by which two results are equal, and the largest error."""
-    if found.noise:
-        how = f"within {found.noise:.1g} of the largest element, the summation error of {found.runtime}"
+    if found.summation_error:
+        how = f"within {found.summation_error:.1g} of the largest element, the summation error of {found.runtime}"
         if found.rtol or found.atol:
             how += f", or {_tolerance(found)}"
     elif found.rtol is not None:
         how = f"within {_tolerance(found)}"
     else:
         how = "bit-identical"
-    return how if found.error is None else f"{how}, largest error {found.error:.1g}"
+    return how if found.max_error is None else f"{how}, largest error {found.max_error:.1g}"
 
 
 def _tolerance(found: Verification) -> str:
@@ -105,8 +111,8 @@ def _runs(found: Verification) -> str:
     more = f" of {steps} steps" if steps > 1 else ""
     if is_repeated:
         more += f" at {count(found.bindings, 'binding')}"
-    if len(found.runs) < found.wanted:
-        return f"{len(found.runs)} of {count(found.wanted, noun)}{more}"
+    if len(found.runs) < found.requested_runs:
+        return f"{len(found.runs)} of {count(found.requested_runs, noun)}{more}"
     return f"{count(len(found.runs), noun)}{more}"
 
 
@@ -127,30 +133,30 @@ def verification_members(found: Verification) -> dict[str, Json]:
     """The members of the verification, as a part of another object."""
     return {
         "ok": found.ok,
-        "failure": found.fault or None,
-        "requested_runs": found.wanted,
+        "failure": found.failure or None,
+        "requested_runs": found.requested_runs,
         "runs": [_run_json(run) for run in found.runs],
-        "redraws": found.redrawn,
-        "redraw_reason": found.why_redrawn if found.redrawn else None,
-        "compared_outputs": [*found.compared],
+        "redraws": found.redraws,
+        "redraw_reason": found.redraw_reason if found.redraws else None,
+        "compared_outputs": [*found.compared_outputs],
         "skipped": [{"output": name, "reason": reason} for name, reason in found.skipped],
         "mismatches": [_mismatch_json(mismatch) for mismatch in found.mismatches],
         "runtime": found.runtime or None,
         "version": found.version or None,
         "rtol": found.rtol,
         "atol": found.atol,
-        "max_error": found.error,
-        "summation_error": found.noise,
-        "first_difference": found.first or None,
-        "uncovered": [*found.untaken],
+        "max_error": found.max_error,
+        "summation_error": found.summation_error,
+        "first_difference": found.first_difference or None,
+        "uncovered": [*found.uncovered],
         "notes": [*found.notes],
     }
 
 
-def _run_json(run: Run) -> Json:
+def _run_json(run: VerificationRun) -> Json:
     return {
         "binding": dict(run.binding),
-        "float_inputs": run.numbers,
+        "float_inputs": run.float_inputs,
         "has_elements": run.has_elements,
         "steps": run.steps,
     }

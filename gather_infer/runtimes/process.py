@@ -32,14 +32,14 @@ class Failure:
     """
 
     reason: str
-    is_late: bool = False
-    is_absent: bool = False
+    is_timeout: bool = False
+    is_not_installed: bool = False
 
     def __str__(self) -> str:
         return self.reason
 
 
-class Child:
+class RuntimeProcess:
     """A process with a model in a runtime. It starts when a model is loaded, and again after it has ended.
 
     runtime  ONNXRUNTIME, REFERENCE or OPENVINO
@@ -59,7 +59,7 @@ class Child:
         self._log = folder / "stderr.txt"
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> RuntimeProcess:
         return self
 
     def __exit__(
@@ -80,7 +80,7 @@ class Child:
         if isinstance(answer, Failure):
             return answer
         self.version = answer.get("version", "")
-        return Failure(answer["error"], is_absent="absent" in answer) if "error" in answer else None
+        return Failure(answer["error"], is_not_installed="absent" in answer) if "error" in answer else None
 
     def run(
         self, feeds: Path, *, goes_on: bool = False, seconds: float | None = None, memory: int | None = None
@@ -163,7 +163,7 @@ class Child:
             process.kill()
         code = self._end()
         if expired.is_set():
-            return Failure(f"it did not end within {limit:.3g} s", is_late=True)
+            return Failure(f"it did not end within {limit:.3g} s", is_timeout=True)
         return Failure(f"the process ended {exit_description(code)}{last_log_line(self._log.read_bytes())}")
 
     def _end(self) -> int:

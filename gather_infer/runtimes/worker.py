@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
-from gather_infer.runtimes.conforming import conform
+from gather_infer.runtimes.openvino_workarounds import conform
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "onnx's reference evaluator"
@@ -58,14 +58,14 @@ class Runtime(Protocol):
     def check(self, feeds: Mapping[str, Any]) -> None: ...
 
 
-class Checked:
+class ChecksWhileRunning:
     """A runtime that checks sizes while it runs."""
 
     def check(self, feeds: Mapping[str, Any]) -> None:
         """Nothing is left to check."""
 
 
-class OnnxRuntime(Checked):
+class OnnxRuntime(ChecksWhileRunning):
     """onnxruntime on the CPU, without graph optimization: it computes exactly the nodes of the file."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class OnnxRuntime(Checked):
         return np.frombuffer(raw, dtype).reshape(value.shape())
 
 
-class Reference(Checked):
+class ReferenceRuntime(ChecksWhileRunning):
     """The reference evaluator of onnx."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Reference(Checked):
         return list(self.evaluator.run(None, dict(feeds)))
 
 
-class OpenVino:
+class OpenVinoRuntime:
     """OpenVINO's CPU plugin with float computation in the precision of the file, and layers that follow their
     specification.
 
@@ -231,7 +231,7 @@ def _is_foreign(array: Any) -> bool:
 
 
 _RUNTIMES: Final[Mapping[str, Callable[[], Runtime]]] = {
-    ONNXRUNTIME: OnnxRuntime, REFERENCE: Reference, OPENVINO: OpenVino
+    ONNXRUNTIME: OnnxRuntime, REFERENCE: ReferenceRuntime, OPENVINO: OpenVinoRuntime
 }  # fmt: skip
 
 
@@ -240,7 +240,7 @@ def _pickled(path: str) -> Any:
         return pickle.load(file)
 
 
-class Memory:
+class MemoryLimit:
     """The data size of the process at construction, on systems that report and limit it (Linux)."""
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ def main() -> None:
         answers.flush()
 
     request = json.loads(requests.get())
-    memory = Memory()
+    memory = MemoryLimit()
     try:
         runtime: Runtime = _RUNTIMES[request["runtime"]]()
     except ImportError as error:
@@ -303,7 +303,7 @@ def main() -> None:
         try:
             if "model" in request:
                 runtime.load(request["model"], request["values"])
-                memory = Memory()
+                memory = MemoryLimit()
                 answer(version=runtime.version)
             elif "checks" in request:
                 runtime.check(_pickled(request["feeds"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gather_infer.symbolic.dim import Dim, Expr, FloorDiv, Max, Min, Symbol
+from gather_infer.symbolic.normal_form import Dim, Expr, FloorDiv, Max, Min, Symbol
 
 __all__ = ["divisors", "evaluate", "free_symbols", "is_total", "product", "total"]
 

@@ -32,7 +32,7 @@ class Interval:
 
     def __and__(self, other: Interval) -> Interval:
         """The intersection."""
-        return Interval(_most(self.lo, other.lo), _least(self.hi, other.hi))
+        return Interval(_max_bound(self.lo, other.lo), _min_bound(self.hi, other.hi))
 
     def __or__(self, other: Interval) -> Interval:
         """The convex hull of the union."""
@@ -67,7 +67,7 @@ class Interval:
             if self.hi == 0 or other.hi == 0:
                 return Interval(0, 0)
             return Interval(lo, None if self.hi is None or other.hi is None else self.hi * other.hi)
-        corners = [_times(a, b) for a in _ends(self) for b in _ends(other)]
+        corners = [_times(a, b) for a in _corner_values(self) for b in _corner_values(other)]
         lowest, highest = min(corners), max(corners)
         return Interval(None if lowest == -_INFINITY else int(lowest), None if highest == _INFINITY else int(highest))
 
@@ -115,21 +115,21 @@ NONNEGATIVE = Interval(0, None)
 _INFINITY = float("inf")
 
 
-def _most(a: int | None, b: int | None) -> int | None:
+def _max_bound(a: int | None, b: int | None) -> int | None:
     """The larger of two lower bounds; None is unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return max(a, b)
 
 
-def _least(a: int | None, b: int | None) -> int | None:
+def _min_bound(a: int | None, b: int | None) -> int | None:
     """The smaller of two upper bounds; None is unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return min(a, b)
 
 
-def _ends(interval: Interval) -> tuple[int | float, int | float]:
+def _corner_values(interval: Interval) -> tuple[int | float, int | float]:
     return (
         -_INFINITY if interval.lo is None else interval.lo,
         _INFINITY if interval.hi is None else interval.hi,

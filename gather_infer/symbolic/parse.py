@@ -19,9 +19,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gather_infer.symbolic.dim import MAX_BITS, Dim, DimTooLarge, symbol, terms_of
-from gather_infer.symbolic.divide import ceildiv, floordiv, mod
-from gather_infer.symbolic.extremum import maximum, minimum
+from gather_infer.symbolic.division import ceildiv, floordiv, mod
+from gather_infer.symbolic.min_max import maximum, minimum
+from gather_infer.symbolic.normal_form import MAX_BITS, Dim, DimTooLarge, symbol, terms_of
 
 __all__ = ["DimSyntaxError", "parse_dim"]
 

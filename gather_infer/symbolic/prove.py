@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import gcd
 
-from gather_infer.symbolic.dim import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
 from gather_infer.symbolic.evaluate import evaluate
-from gather_infer.symbolic.rebuild import normalized, replace
-from gather_infer.symbolic.sample import Sample, fitted
-from gather_infer.symbolic.scope import DEFAULT, Effort, Scope
+from gather_infer.symbolic.normal_form import Atom, Dim, DimTooLarge, Expr, Extremum, FloorDiv, Max, constant_term
+from gather_infer.symbolic.sampling import SampleBinding, candidate_counterexample
+from gather_infer.symbolic.scope import DEFAULT, Fuel, Scope
+from gather_infer.symbolic.substitution import normalized, replace_atom
 
 __all__ = ["known_eq", "known_le", "known_lt"]
 
@@ -113,22 +113,22 @@ def _sign(dim: Expr, scope: Scope) -> bool:
     if _is_refuted(dim, scope, samples[2:]):
         return False
     try:
-        return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Effort(_MAX_ELIMINATIONS))
+        return _by_cases(dim, scope.where_defined(), [_MAX_CASES], Fuel(_MAX_ELIMINATIONS))
     except DimTooLarge:
         return False
 
 
-def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[Sample]) -> bool:
+def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[SampleBinding]) -> bool:
     """Whether the dim is negative for a sample, or one close to it, that satisfies the relevant facts."""
     for sample in samples:
         if _is_below(dim, sample):
-            found = fitted(sample, scope.relevant_facts(dim))
+            found = candidate_counterexample(sample, scope.relevant_facts(dim))
             if found is sample or (found is not None and _is_below(dim, found)):
                 return True
     return False
 
 
-def _is_below(dim: Expr, sample: Sample) -> bool:
+def _is_below(dim: Expr, sample: SampleBinding) -> bool:
     """Whether the dim is < 0 for a sample; False where it is undefined."""
     try:
         return evaluate(dim, sample) < 0
@@ -137,7 +137,7 @@ def _is_below(dim: Expr, sample: Sample) -> bool:
 
 
 def _by_cases(
-    dim: Dim, scope: Scope, budget: list[int], effort: Effort, tried: frozenset[Extremum] = frozenset()
+    dim: Dim, scope: Scope, budget: list[int], fuel: Fuel, split_atoms: frozenset[Extremum] = frozenset()
 ) -> bool:
     """Prove dim >= 0 by a case split: substitute each argument of a min or max, with the facts that make it the
     extremum.
@@ -155,37 +155,37 @@ def _by_cases(
     lo = scope.bounds(dim).lo
     if lo is not None and lo >= 0:
         return True
-    atom, facts = _to_split(dim, scope, tried)
+    atom, facts = _split_candidate(dim, scope, split_atoms)
     if atom is None:
         return False
     budget[0] -= len(atom.args)
-    if budget[0] < 0 or effort.is_spent:
+    if budget[0] < 0 or fuel.is_spent:
         return False
     for chosen in atom.args:
         case = scope.child()
-        if effort not in case.efforts:
-            case.efforts = (*case.efforts, effort)
+        if fuel not in case.fuels:
+            case.fuels = (*case.fuels, fuel)
         for other in atom.args:
             if other is not chosen:
-                case.require(chosen - other if isinstance(atom, Max) else other - chosen)
+                case.add_fact(chosen - other if isinstance(atom, Max) else other - chosen)
         try:
             for fact in facts:
-                case.require(replace(fact, atom, chosen, case))
+                case.add_fact(replace_atom(fact, atom, chosen, case))
             if case.is_contradictory:
                 continue
-            if not _by_cases(replace(dim, atom, chosen, case), case, budget, effort, tried | {atom}):
+            if not _by_cases(replace_atom(dim, atom, chosen, case), case, budget, fuel, split_atoms | {atom}):
                 return False
         except ZeroDivisionError:
             continue  # defined for no binding in this case
     return True
 
 
-def _to_split(dim: Expr, scope: Scope, tried: frozenset[Extremum]) -> tuple[Extremum | None, list[Expr]]:
+def _split_candidate(dim: Expr, scope: Scope, split_atoms: frozenset[Extremum]) -> tuple[Extremum | None, list[Expr]]:
     """A min or max in the dim, or in a fact about its symbols, with the facts that contain it too."""
     relevant = scope.relevant_facts(dim)
     for holder in (dim, *relevant):
         atom = _innermost_extremum(holder)
-        if atom is not None and atom not in tried:
+        if atom is not None and atom not in split_atoms:
             return atom, [fact for fact in relevant if _innermost_extremum(fact) is atom]
     return None, []
 

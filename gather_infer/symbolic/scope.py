@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from gather_infer.symbolic.dim import (
+from gather_infer.symbolic.interval import EVERYTHING, NONNEGATIVE, Interval
+from gather_infer.symbolic.linear_relaxation import range_by_relations
+from gather_infer.symbolic.normal_form import (
     Atom,
     Dim,
     DimTooLarge,
@@ -18,11 +20,9 @@ from gather_infer.symbolic.dim import (
     from_terms,
     terms_of,
 )
-from gather_infer.symbolic.interval import EVERYTHING, NONNEGATIVE, Interval
-from gather_infer.symbolic.relations import range_by_relations
-from gather_infer.symbolic.sample import SAMPLES, Sample
+from gather_infer.symbolic.sampling import SAMPLES, SampleBinding
 
-__all__ = ["DEFAULT", "Effort", "Scope"]
+__all__ = ["DEFAULT", "Fuel", "Scope"]
 
 _MEMO_CAPACITY = 1 << 16
 _RANGES_CAPACITY = 1 << 12
@@ -30,7 +30,7 @@ _MAX_FACTS_USED = 16
 _MAX_FACTS = 64  # of one scope: each query scans all of them
 
 
-class Effort:
+class Fuel:
     """A budget of eliminations. It is a count and not a clock, so equal queries get equal answers."""
 
     __slots__ = ("left",)
@@ -66,7 +66,7 @@ class Scope:
         "_snapshot",
         "_version",
         "divisors_are_nonzero",
-        "efforts",
+        "fuels",
     )
 
     def __init__(self, *, parent: Scope | None = None, divisors_are_nonzero: bool = False) -> None:
@@ -76,20 +76,20 @@ class Scope:
         self._version = 0
         self._memo: dict[Dim, Interval] = {}
         self._inner: dict[Dim, Interval] = {}
-        self._samples: list[Sample] = []
+        self._samples: list[SampleBinding] = []
         self._memo_version = 0
         self._results: dict[tuple[object, ...], Dim | None] = {}
         self._defined: Scope | None = None
         self._snapshot: tuple[int, Scope] | None = None
         self._contradictory = False
         self.divisors_are_nonzero: bool = divisors_are_nonzero or (parent is not None and parent.divisors_are_nonzero)
-        self.efforts: tuple[Effort, ...] = () if parent is None else parent.efforts
+        self.fuels: tuple[Fuel, ...] = () if parent is None else parent.fuels
 
     def child(self) -> Scope:
         """A scope that sees the facts of this one, present and future, and keeps its own facts to itself."""
         return Scope(parent=self)
 
-    def about(self, names: Collection[str]) -> Scope:
+    def restricted_to(self, names: Collection[str]) -> Scope:
         """A new scope with the intervals of these symbols, and the facts about them alone."""
         found = Scope()
         scope: Scope | None = self
@@ -100,7 +100,7 @@ class Scope:
             scope = scope._parent
         for fact in self.facts:
             if fact.symbols <= set(names):
-                found.require(fact)
+                found.add_fact(fact)
         return found
 
     def snapshot(self) -> Scope:
@@ -115,11 +115,11 @@ class Scope:
                     found._intervals[name] = interval if present is None else present & interval
                 scope = scope._parent
             found._facts = dict.fromkeys(self.facts)
-            found.efforts = self.efforts
+            found.fuels = self.fuels
             self._snapshot = self.version, found
         return self._snapshot[1]
 
-    def says_the_same_as(self, other: Scope) -> bool:
+    def has_same_facts_as(self, other: Scope) -> bool:
         """True when both scopes themselves hold the same intervals and the same facts."""
         return self._intervals == other._intervals and self._facts.keys() == other._facts.keys()
 
@@ -144,7 +144,7 @@ class Scope:
     @property
     def is_exhausted(self) -> bool:
         """Whether a budget is spent, so that only interval arithmetic is left."""
-        return any([effort.left <= 0 for effort in self.efforts])  # noqa: C419 - evaluated for each query
+        return any([effort.left <= 0 for effort in self.fuels])  # noqa: C419 - evaluated for each query
 
     @property
     def facts(self) -> Iterator[Expr]:
@@ -162,18 +162,18 @@ class Scope:
             self._contradictory |= narrowed.is_empty
             self._version += 1
 
-    def require(self, dim: Dim) -> None:
+    def add_fact(self, dim: Dim) -> None:
         """Add the fact dim >= 0: `scope.add_fact(n - 1)` declares n >= 1. A fact that would be too large is dropped."""
         before = self._version
-        self._require(dim)
+        self._add_fact(dim)
         if self._version != before:
             # An older fact s*x >= 0 may simplify to x >= 0 by now.
             for fact in list(self.facts):
                 if len(fact.terms) == 2 and fact.terms[1][0]:
                     for simpler in self._without_factor(fact) or ():
-                        self._require(simpler)
+                        self._add_fact(simpler)
 
-    def _require(self, dim: Dim) -> None:
+    def _add_fact(self, dim: Dim) -> None:
         """Decompose a fact with a worklist, of at most 64 steps, and store what is left."""
         todo = [dim]
         for _ in range(64):
@@ -187,12 +187,12 @@ class Scope:
                 continue
             simpler = self._decomposed(fact)
             if simpler is None:
-                self._learn(fact)
+                self._store_fact(fact)
             else:
                 todo.extend(simpler)
         for fact in todo:
             if isinstance(fact, Expr):
-                self._learn(fact)
+                self._store_fact(fact)
 
     def bounds(self, dim: Dim) -> Interval:
         """An interval that contains the dim for every binding in this scope for which it is defined."""
@@ -220,12 +220,12 @@ class Scope:
         self._memo_version = self.version
 
     @property
-    def samples(self) -> Sequence[Sample]:
+    def samples(self) -> Sequence[SampleBinding]:
         """Sample bindings: each symbol is in its interval, but the facts may not hold."""
         if self._memo_version != self.version:
             self._forget()
         if not self._samples:
-            self._samples = [Sample(number, self.symbol_bounds) for number in range(len(SAMPLES))]
+            self._samples = [SampleBinding(number, self.symbol_bounds) for number in range(len(SAMPLES))]
         return self._samples
 
     def symbol_bounds(self, name: str) -> Interval:
@@ -252,13 +252,13 @@ class Scope:
         if isinstance(dim, Symbol):
             # Breaks the recursion: while its facts are evaluated, the symbol has its declared interval.
             self._memo[dim] = interval
-        for effort in self.efforts:
+        for effort in self.fuels:
             effort.left -= 1
-        related = self._related(dim, facts)
+        related = self._range_by_relations(dim, facts)
         narrowed = interval & related
         return interval if narrowed.is_empty else narrowed
 
-    def _related(self, dim: Expr, facts: list[Expr]) -> Interval:
+    def _range_by_relations(self, dim: Expr, facts: list[Expr]) -> Interval:
         """The range of the dim by relations. It follows from facts and declared intervals alone, so all scopes share
         the memo.
         """
@@ -344,7 +344,7 @@ class Scope:
                 reached |= fact.symbols
         return chosen[:_MAX_FACTS_USED]
 
-    def _learn(self, fact: Expr) -> None:
+    def _store_fact(self, fact: Expr) -> None:
         """Store a fact that the scope does not imply yet, and derive bounds of its symbols."""
         known = self.bounds(fact).lo
         if known is not None and known >= 0:
@@ -393,7 +393,7 @@ class Scope:
         if coefficient > 0 and constant < 0 and all(self._is_nonnegative(atom) for atom in monomial):
             # k*a*b - c >= 0  makes a >= 1 and b >= 1                                      k, c > 0; a, b >= 0
             for atom in monomial:
-                self._require(atom - 1)
+                self._add_fact(atom - 1)
         return None
 
     def _single(self, atom: Atom, coefficient: int, constant: int) -> list[Dim] | None:

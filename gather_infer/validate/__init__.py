@@ -2,11 +2,21 @@
 
 from gather_infer.validate.bounds import combined, verdict
 from gather_infer.validate.condition import Condition, Elements
-from gather_infer.validate.sizes import failing, failures, violations
-from gather_infer.validate.supposed import verdicts
-from gather_infer.validate.verdict import Kind, Outside, Verdict, judged_findings
+from gather_infer.validate.failing_sizes import bounds_violations, failing_accesses, failures_at_sizes
+from gather_infer.validate.guess_and_check import verdicts
+from gather_infer.validate.verdict import Outside, Verdict, VerdictKind, verdict_diagnostics
 
 __all__ = [
-    "Condition", "Elements", "Kind", "Outside", "Verdict", "combined", "failing", "failures", "judged_findings",
-    "verdict", "verdicts", "violations",
+    "Condition",
+    "Elements",
+    "Outside",
+    "Verdict",
+    "VerdictKind",
+    "bounds_violations",
+    "combined",
+    "failing_accesses",
+    "failures_at_sizes",
+    "verdict",
+    "verdict_diagnostics",
+    "verdicts",
 ]  # fmt: skip

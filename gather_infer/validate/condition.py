@@ -20,7 +20,7 @@ from gather_infer.symbolic import (
     substitute,
     symbol,
 )
-from gather_infer.symbolic.dim import Extremum, Min
+from gather_infer.symbolic.normal_form import Extremum, Min
 
 MAX_TRIALS: Final = 64
 """Sizes that are tried for a symbol on which a condition does not depend linearly."""
@@ -83,7 +83,7 @@ def joined(conditions: Sequence[Condition]) -> str:
     return " and ".join(texts)
 
 
-def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
+def nonnegative_conditions(dim: Dim, scope: Scope) -> Iterator[Condition]:
     """Canonical conditions for `dim >= 0`: `seq <= 512` for `512 - seq`.
 
     None where it always holds, NEVER among them where it cannot hold.
@@ -105,20 +105,23 @@ def at_least_zero(dim: Dim, scope: Scope) -> Iterator[Condition]:
             if isinstance(extremum, Min) == (coefficient > 0):
                 rest = simpler - extremum * coefficient
                 for operand in extremum.args:
-                    yield from at_least_zero(operand * coefficient + rest, scope)
+                    yield from nonnegative_conditions(operand * coefficient + rest, scope)
                 return
     factors = _factors(simpler)
     if factors is not None:
         for one, other in (factors, factors[::-1]):
             if known_lt(0, one, scope) is True:  # one*other >= 0  is  other >= 0              one > 0
-                yield from at_least_zero(other, scope)
+                yield from nonnegative_conditions(other, scope)
                 return
             if known_lt(one, 0, scope) is True:
-                yield from at_least_zero(-other, scope)
+                yield from nonnegative_conditions(-other, scope)
                 return
         for one, other in (factors, factors[::-1]):
             if known_le(0, one, scope) is True:  # the product is also >= 0 where this factor is 0
-                yield replace(_plain(simpler), either=(*at_least_zero(-one, scope), *at_least_zero(other, scope)))
+                yield replace(
+                    _plain(simpler),
+                    either=(*nonnegative_conditions(-one, scope), *nonnegative_conditions(other, scope)),
+                )
                 return
     yield _plain(simpler)
 
@@ -184,8 +187,8 @@ def _threshold(dim: Expr, scope: Scope) -> Condition | None:
         middle = (before + after) // 2
         before, after = (middle, after) if _holds(dim, name, middle) == holds[0] else (before, middle)
     below, above = scope.child(), scope.child()
-    below.require(before - symbol(name))
-    above.require(symbol(name) - after)
+    below.add_fact(before - symbol(name))
+    above.add_fact(symbol(name) - after)
     inside, outside = (below, above) if holds[0] else (above, below)
     if known_le(0, dim, inside) is not True or known_lt(dim, 0, outside) is not True:
         return None
@@ -220,7 +223,7 @@ def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> 
         where = scope.child()
         for other in others:
             if not isinstance(other.left, Elements):
-                where.require(difference(other))
+                where.add_fact(difference(other))
         return known_le(0, difference(condition), where) is True
     except DimTooLarge:
         return False
@@ -236,7 +239,7 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
     return is_same and known_le(low.right, high.right, scope) is True
 
 
-def is_unmet(conditions: Sequence[Condition], scope: Scope) -> bool:
+def is_unsatisfiable(conditions: Sequence[Condition], scope: Scope) -> bool:
     """Whether two conditions on the same elements are known to contradict each other."""
     about = [condition for condition in conditions if isinstance(condition.left, Elements)]
     return any(
@@ -267,13 +270,13 @@ def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple
             return ((str(condition.left), past),)
         dim = difference(condition)
         for name in sorted(free_symbols(dim)):
-            found = _breaking(dim, name, scope)
+            found = _breaking_sizes(dim, name, scope)
             if found:
                 return found
     return ()
 
 
-def _breaking(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
+def _breaking_sizes(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
     """Sizes that make `dim` negative, with all but one symbol at their smallest values; 1 rather than 0."""
     if not isinstance(dim, Expr):
         return ()
@@ -323,11 +326,11 @@ __all__ = [
     "NEVER",
     "Condition",
     "Elements",
-    "at_least_zero",
     "counterexample",
     "difference",
     "follows",
-    "is_unmet",
+    "is_unsatisfiable",
     "joined",
     "minimal",
+    "nonnegative_conditions",
 ]

@@ -14,7 +14,7 @@ from gather_infer.tensor import SymbolicTensor, format_shape
 from gather_infer.validate.condition import Condition, joined
 
 
-class Kind(str, enum.Enum):
+class VerdictKind(str, enum.Enum):
     """The answer to: is every index in bounds?"""
 
     PROVED = "proved"
@@ -55,12 +55,12 @@ class Verdict:
     """
 
     access: Access
-    kind: Kind
+    kind: VerdictKind
     conditions: tuple[Condition, ...] = ()
     witness: tuple[tuple[str, Dim], ...] = ()
     reason: str = ""
     outside: Outside = Outside.FAILS
-    empty: str = ""
+    empty_reason: str = ""
 
     def __str__(self) -> str:
         return self.text()
@@ -89,19 +89,21 @@ class Verdict:
         place = _place(access)
         goes_on = () if self.outside is Outside.FAILS else (str(self.outside),)
         match self.kind:
-            case Kind.PROVED:
+            case VerdictKind.PROVED:
                 return None
-            case Kind.VIOLATED:
-                severity = Severity.WARNING if self.empty or self.outside is not Outside.FAILS else Severity.ERROR
-                message = f"fails when indices is not empty: {self.reason}" if self.empty else self.reason
-                empty = (f"indices may be empty: {self.empty}",) if self.empty else ()
+            case VerdictKind.VIOLATED:
+                severity = (
+                    Severity.WARNING if self.empty_reason or self.outside is not Outside.FAILS else Severity.ERROR
+                )
+                message = f"fails when indices is not empty: {self.reason}" if self.empty_reason else self.reason
+                empty = (f"indices may be empty: {self.empty_reason}",) if self.empty_reason else ()
                 return diagnostic("GI301", message, where, detail=(place, *empty, *goes_on), severity=severity)
-            case Kind.CONDITIONAL:
+            case VerdictKind.CONDITIONAL:
                 past = (f"{self.example} is past the end",) if self.witness and self.tight else ()
                 how = "in bounds only" if self.tight else "always in bounds"
                 message = f"{how} for {self.condition}: {self.reason}"
                 return diagnostic("GI302", message, where, detail=(place, *past, *goes_on))
-            case Kind.UNDECIDED:
+            case VerdictKind.UNDECIDED:
                 message = f"it is not known whether every index is in bounds: {self.reason}"
                 return diagnostic("GI310", message, where, detail=(place, *goes_on))
 
@@ -111,15 +113,15 @@ class Verdict:
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
 
 
-def judged_findings(judged: Iterable[Verdict], inference: Inference) -> Iterator[Diagnostic]:
+def verdict_diagnostics(verdicts: Iterable[Verdict], inference: Inference) -> Iterator[Diagnostic]:
     """The diagnostics of the verdicts, except violations that inference has reported itself.
 
     A failure that not every run reaches is a warning, as it is for those that inference reports.
     """
     told, conditions = inference.diagnostics, inference.conditions
     nodes = {d.location.node for d in told if d.code == "GI301"}
-    found = [(verdict.access, finding) for verdict in judged if (finding := verdict.diagnostic()) is not None
-             and not (verdict.kind is Kind.VIOLATED and verdict.access.node in nodes)]  # fmt: skip
+    found = [(verdict.access, finding) for verdict in verdicts if (finding := verdict.diagnostic()) is not None
+             and not (verdict.kind is VerdictKind.VIOLATED and verdict.access.node in nodes)]  # fmt: skip
     bodies = {a.node: conditional_bodies(a.node.graph, conditions) for a, f in found if f.severity is Severity.ERROR}
     certain = hoisted((*(d.conditional_bodies for d in told if d.conditional_bodies), *bodies.values()), conditions)
     for access, finding in found:

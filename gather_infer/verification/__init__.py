@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.verification.driver import verify
     from gather_infer.verification.feeds import read_feeds
-    from gather_infer.verification.result import Mismatch, Run, Verification
-    from gather_infer.verification.run import verify
+    from gather_infer.verification.result import Mismatch, Verification, VerificationRun
 
-_HOME = {"feeds": ("read_feeds",), "result": ("Mismatch", "Run", "Verification"), "run": ("verify",)}
+_HOME = {"feeds": ("read_feeds",), "result": ("Mismatch", "VerificationRun", "Verification"), "driver": ("verify",)}
 
-__all__ = ["Mismatch", "Run", "Verification", "read_feeds", "verify"]
+__all__ = ["Mismatch", "Verification", "VerificationRun", "read_feeds", "verify"]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -14,10 +14,10 @@ from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE
 from gather_infer.trail import InputPredicate
-from gather_infer.verification.compare import dtype_of
-from gather_infer.verification.watching import Watch, is_dead, place_of
+from gather_infer.verification.body_coverage import BodyCoverage, is_dead, location_in_file
+from gather_infer.verification.output_comparison import dtype_of
 
-MAX_TRIED: Final = 2
+MAX_ATTEMPTS_PER_GOAL: Final = 2
 """Attempts to reach a body that no run has entered."""
 
 
@@ -31,24 +31,24 @@ class Goal:
     """
 
     body: GraphPath
-    choices: tuple[InputPredicate, ...] = ()
-    negatives: tuple[Dim, ...] = ()
+    input_predicates: tuple[InputPredicate, ...] = ()
+    sign_predicates: tuple[Dim, ...] = ()
 
     def is_met_by(self, sizes: Mapping[str, int]) -> bool:
         """Whether the sizes allow a run to enter it."""
         try:
-            return all(evaluate(dim, sizes) < 0 for dim in self.negatives)
+            return all(evaluate(dim, sizes) < 0 for dim in self.sign_predicates)
         except ZeroDivisionError:
             return False
 
     def of_input(self, name: str) -> list[InputPredicate]:
         """The predicates on elements of an input."""
-        return [choice for choice in self.choices if choice.input == name]
+        return [choice for choice in self.input_predicates if choice.input == name]
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs whose elements matter."""
-        return tuple(dict.fromkeys(choice.input for choice in self.choices))
+        return tuple(dict.fromkeys(choice.input for choice in self.input_predicates))
 
 
 class Goals:
@@ -57,10 +57,10 @@ class Goals:
     coverage   the bodies that runs have entered
     """
 
-    def __init__(self, inference: Inference, watch: Watch, names: Sequence[str]) -> None:
-        self.watch = watch
+    def __init__(self, inference: Inference, coverage: BodyCoverage, names: Sequence[str]) -> None:
+        self.coverage = coverage
         self.all = list(dict.fromkeys(_goals(inference, frozenset(names))))
-        self.tries = dict.fromkeys(self.all, 0)
+        self.attempts = dict.fromkeys(self.all, 0)
 
     @property
     def are_many(self) -> bool:
@@ -69,51 +69,51 @@ class Goals:
 
     def next(self) -> Goal | None:
         """The goal that the fewest runs have reached; None where there is none."""
-        open_ones = [goal for goal in self.all if self.is_met(goal) or self.tries[goal] < MAX_TRIED]
+        open_ones = [goal for goal in self.all if self.is_met(goal) or self.attempts[goal] < MAX_ATTEMPTS_PER_GOAL]
         if not open_ones:
             return None
         goal = min(open_ones, key=lambda one: (self._count(one), len(one.body.steps)))
-        self.tries[goal] += 1
+        self.attempts[goal] += 1
         return goal
 
     def is_met(self, goal: Goal) -> bool:
         """Whether a compared run has entered the body, as far as known."""
-        return self.watch.entered.get(goal.body, 0) > 0
+        return self.coverage.entered.get(goal.body, 0) > 0
 
     def _count(self, goal: Goal) -> int:
-        return self.watch.entered.get(goal.body, 0) + self.tries[goal]
+        return self.coverage.entered.get(goal.body, 0) + self.attempts[goal]
 
 
-def chosen(
-    array: npt.NDArray[Any], choices: Sequence[InputPredicate], numbers: np.random.Generator
+def satisfying(
+    array: npt.NDArray[Any], predicates: Sequence[InputPredicate], numbers: np.random.Generator
 ) -> npt.NDArray[Any]:
     """The array, or one of its shape whose elements satisfy the predicates, where a suitable number is known."""
     drawn = [int(element) for element in array.reshape(-1)[:8]]
-    if not choices or all(_holds(choice, element) for choice in choices for element in drawn):
+    if not predicates or all(_holds(choice, element) for choice in predicates for element in drawn):
         return array
     least, most = INTEGER_RANGE.get(dtype_of(array), (0, 1))
-    near = [choice.number + step for choice in choices for step in (0, 1, -1)]
-    fits = [n for n in (*drawn, *near) if least <= n <= most and all(_holds(choice, n) for choice in choices)]
+    near = [choice.number + step for choice in predicates for step in (0, 1, -1)]
+    fits = [n for n in (*drawn, *near) if least <= n <= most and all(_holds(choice, n) for choice in predicates)]
     return np.full_like(array, fits[int(numbers.integers(len(fits)))]) if fits else array
 
 
-def _holds(choice: InputPredicate, element: int) -> bool:
-    match choice.relation:
+def _holds(predicate: InputPredicate, element: int) -> bool:
+    match predicate.relation:
         case "==":
-            return element == choice.number
+            return element == predicate.number
         case "!=":
-            return element != choice.number
+            return element != predicate.number
         case "<":
-            return element < choice.number
+            return element < predicate.number
         case _:
-            assert choice.relation == ">=", "a relation is ==, !=, < or >="
-            return element >= choice.number
+            assert predicate.relation == ">=", "a relation is ==, !=, < or >="
+            return element >= predicate.number
 
 
 def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
     for path in inference.conditions:
         around = [GraphPath(path.root, path.position, path.steps[: k + 1]) for k in range(len(path.steps))]
-        place = place_of(inference.model.proto, path)
+        place = location_in_file(inference.model.proto, path)
         if place is None or any(is_dead(inference, one) for one in around):
             continue
         conditions = [inference.conditions[one] for one in around if one in inference.conditions]

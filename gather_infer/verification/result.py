@@ -15,7 +15,7 @@ def shown_binding(binding: Binding) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class VerificationRun:
     """Inputs on which both models ran.
 
     binding        the sizes
@@ -25,7 +25,7 @@ class Run:
     """
 
     binding: Binding
-    numbers: str
+    float_inputs: str
     has_elements: bool = True
     steps: int = 1
 
@@ -85,23 +85,23 @@ class Verification:
     notes                  remarks on how the models were run
     """
 
-    wanted: int
-    runs: tuple[Run, ...] = ()
-    redrawn: int = 0
-    why_redrawn: str = ""
-    compared: tuple[str, ...] = ()
+    requested_runs: int
+    runs: tuple[VerificationRun, ...] = ()
+    redraws: int = 0
+    redraw_reason: str = ""
+    compared_outputs: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
-    fault: str = ""
+    failure: str = ""
     runtime: str = ""
     version: str = ""
     rtol: float | None = None
     atol: float | None = None
-    error: float | None = None
-    noise: float = 0.0
-    first: str = ""
+    max_error: float | None = None
+    summation_error: float = 0.0
+    first_difference: str = ""
     notes: tuple[str, ...] = ()
-    untaken: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
 
     @property
     def bindings(self) -> int:
@@ -116,4 +116,4 @@ class Verification:
     @property
     def ok(self) -> bool:
         """True when nothing differs, and outputs were compared or all of them depend on random numbers."""
-        return bool(self.runs and (self.compared or self.skipped)) and not self.mismatches and not self.fault
+        return bool(self.runs and (self.compared_outputs or self.skipped)) and not self.mismatches and not self.failure

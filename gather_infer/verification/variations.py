@@ -13,7 +13,7 @@ import numpy as np
 
 from gather_infer.node_ids import GraphPath
 from gather_infer.verification.goals import Goal
-from gather_infer.verification.sizes import Pattern, Sizes
+from gather_infer.verification.size_sampling import SizePattern, SizeSampler
 
 Move: TypeAlias = "frozenset[str]"
 """Symbols whose sizes change by the same amount."""
@@ -34,18 +34,18 @@ class Variations:
     score    failures minus successes after a change of these symbols
     """
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: SizeSampler) -> None:
         self.sizes = sizes
-        self.tried: set[tuple[int, ...]] = set()
-        self.led: set[tuple[GraphPath, tuple[int, ...]]] = set()
+        self.known: set[tuple[int, ...]] = set()
+        self.guided: set[tuple[GraphPath, tuple[int, ...]]] = set()
         self.score: dict[Move, int] = {}
         self.late: list[dict[str, int]] = []
 
     def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
         """Record the outcome of a binding; `move` is empty when it is no variation of another one."""
-        self.tried.add(self._key(binding))
+        self.known.add(self._key(binding))
         if goal is not None:
-            self.led.add((goal.body, self._key(binding)))
+            self.guided.add((goal.body, self._key(binding)))
         if move:
             self.score[move] = self.score.get(move, 0) + (-1 if ran else 1)
 
@@ -61,18 +61,18 @@ class Variations:
         if any(all(binding[name] >= size for name, size in late.items()) for late in self.late):
             return False
         key = self._key(binding)
-        return key not in self.tried if goal is None else (goal.body, key) not in self.led
+        return key not in self.known if goal is None else (goal.body, key) not in self.guided
 
     def vary(
-        self, base: Mapping[str, int], pattern: Pattern, numbers: np.random.Generator, *, trusting: bool
+        self, base: Mapping[str, int], pattern: SizePattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
         """A new binding near one that ran, and the changed symbols; None where there is none."""
         # a size of 0 or 1 may do where others have to change together
-        is_narrow = pattern in (Pattern.ZEROS, Pattern.ONES)
+        is_narrow = pattern in (SizePattern.ZEROS, SizePattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
         ranked = [(cost + numbers.random(), move) for move, cost in costs.items()]
         for _, move in sorted(ranked, key=lambda one: one[0]):
-            for step in _steps(min(base[name] for name in move), pattern, self.sizes.own, numbers):
+            for step in _steps(min(base[name] for name in move), pattern, self.sizes.model_numbers, numbers):
                 found = {name: size + (step if name in move else 0) for name, size in base.items()}
                 trusts = trusting or 0 not in found.values()
                 if self.is_new(found) and self.sizes.is_legal(found, trusting=trusts):
@@ -85,9 +85,15 @@ class Variations:
         """A binding that allows a run to enter a body, as close as possible to `base`; None where none was found."""
         if goal.is_met_by(base):
             return dict(base)
-        told = frozenset().union(*(dim.symbols for dim in goal.negatives if not isinstance(dim, int)))
+        told = frozenset().union(*(dim.symbols for dim in goal.sign_predicates if not isinstance(dim, int)))
         groups = [move for move, _ in self._moves(base) if move & told]
-        pool = sorted({size for own in (*self.sizes.own, *self.sizes.few) for size in (own - 1, own, own + 1, 2 * own)})
+        pool = sorted(
+            {
+                size
+                for own in (*self.sizes.model_numbers, *self.sizes.small_numbers)
+                for size in (own - 1, own, own + 1, 2 * own)
+            }
+        )
         pool += [*range(12), *(1 << power for power in range(4, 13))]
         for trial in range(MAX_TRIALS):
             found = dict(base)
@@ -112,11 +118,11 @@ class Variations:
         return tuple(binding[name] for name in self.sizes.names)
 
 
-def _steps(size: int, pattern: Pattern, own: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
+def _steps(size: int, pattern: SizePattern, model_numbers: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
     """Possible changes of a size, best first."""
-    past = [number + 1 - size for number in own if number >= size]
-    first = {Pattern.ZEROS: [-size], Pattern.ONES: [1 - size], Pattern.OWN: past}.get(pattern, [])
+    past = [number + 1 - size for number in model_numbers if number >= size]
+    first = {SizePattern.ZEROS: [-size], SizePattern.ONES: [1 - size], SizePattern.MODEL_NUMBERS: past}.get(pattern, [])
     near = [1, -1, int(numbers.integers(2, 9)), -int(numbers.integers(2, 9)), size, -(size // 2)]
     mixed = [*near, 1 - size]
     steps = [*first, *(mixed[at] for at in numbers.permutation(len(mixed)))]
-    return [step for step in steps if step and size + step >= (0 if pattern is Pattern.ZEROS else 1)]
+    return [step for step in steps if step and size + step >= (0 if pattern is SizePattern.ZEROS else 1)]

@@ -249,7 +249,7 @@ def test_text_json_python_and_check_agree(run: Run) -> None:
         column = [line.rsplit("   ", 1)[-1] for line in wide(run, "infer", path, "--all").splitlines()]
         for verdict in verdicts:
             tight = "if" if verdict.tight else "surely if"
-            is_conditional = verdict.kind is validate.Kind.CONDITIONAL
+            is_conditional = verdict.kind is validate.VerdictKind.CONDITIONAL
             assert (f"{tight} {verdict.condition}" if is_conditional else verdict.kind.value) in column
 
 
@@ -294,7 +294,7 @@ def test_one_fault_is_told_once(columns: int, run: Run) -> None:
     ) in told
     assert "generated symbols:" not in text and "assumed" not in text
     assert sum("[GI" in line for line in lines) == 1
-    undecided = sum(v.kind is validate.Kind.UNDECIDED for v in gather_infer.verdicts(inference))
+    undecided = sum(v.kind is validate.VerdictKind.UNDECIDED for v in gather_infer.verdicts(inference))
     assert f", {undecided} downstream of errors: --all" in told
     everything = wide(run, "infer", "faulty.onnx", "--all")
     assert all(f"    {name}: " in everything for name in inference.causes)

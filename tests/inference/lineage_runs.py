@@ -12,7 +12,7 @@ import numpy as np
 from gather_infer import Inference, infer
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import SymbolicTensor, ValueRange
-from gather_infer.validate import Condition, Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Condition, Elements, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime, compare
@@ -191,5 +191,5 @@ def check(name: str, row: Row) -> None:
     seen = set(outcomes(nodes))
     expected = {"proved": {True}, "violated": {False}}.get(is_ or told, {True, False})
     assert seen == expected
-    if found.kind is Kind.CONDITIONAL:
+    if found.kind is VerdictKind.CONDITIONAL:
         assert check_conditions(found, nodes) or name in READ

@@ -88,9 +88,9 @@ def test_proofs_that_may_be_made() -> None:
         6 + 4
     )  # of branches none are counted
     scope = Scope()
-    scope.efforts = (proof_fuel(model(2)),)
+    scope.fuels = (proof_fuel(model(2)),)
     assert proof_fuel_findings(scope) == []
-    scope.efforts[0].left = 0
+    scope.fuels[0].left = 0
     assert [d.code for d in proof_fuel_findings(scope)] == ["GI214"]
 
 

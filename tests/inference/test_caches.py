@@ -22,7 +22,7 @@ from gather_infer.inference.rule_cache import RuleCache
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Scope, symbol
 from gather_infer.tensor import DType, SequenceType, SymbolicTensor, Value, ValueRange, make_values
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model, untyped
 from tests.oracle.soundness import Runtime, compare
 
@@ -103,7 +103,7 @@ def test_what_has_been_learnt_answers_a_question_that_was_asked_before() -> None
             s = Shape(x) n = Squeeze(s) first = Constant<value_int = 0>() a = Mod(ids, n) g = Gather(x, first)
             b = Mod(ids, n) z = Gather(x, b) }""")
     )
-    assert verdicts(later)[-1].kind is Kind.PROVED
+    assert verdicts(later)[-1].kind is VerdictKind.PROVED
 
 
 BRANCHES = """(float[N] x) => (y, z) {

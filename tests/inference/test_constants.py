@@ -9,7 +9,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from gather_infer import Severity, fold, freeze, infer, optimize
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import graph, model, node, untyped
 from tests.oracle.soundness import Runtime, compare
 
@@ -116,12 +116,12 @@ def test_a_table_of_positions_has_bounds(dtype: type[np.int32] | type[np.int64])
     """Too large to be followed element by element; whatever is picked of it is one of its elements."""
     rows = np.arange(5000, dtype=dtype) % 7 + 2
     for least, most, kind in (
-        (0, 8, Kind.PROVED),
-        (0, 9, Kind.UNDECIDED),
-        (-10, 8, Kind.UNDECIDED),
-        (9, 9, Kind.VIOLATED),
+        (0, 8, VerdictKind.PROVED),
+        (0, 9, VerdictKind.UNDECIDED),
+        (-10, 8, VerdictKind.UNDECIDED),
+        (9, 9, VerdictKind.VIOLATED),
     ):
-        table = np.clip(rows, 2, 8) if kind is not Kind.VIOLATED else np.full(5000, 9, dtype)
+        table = np.clip(rows, 2, 8) if kind is not VerdictKind.VIOLATED else np.full(5000, 9, dtype)
         table[0], table[-1] = least, most
         proto = model("(float[9] data, int64[K] at) => (y) { i = Gather(table, at) y = Gather(data, i) }")
         proto.graph.initializer.append(numpy_helper.from_array(table, "table"))
@@ -130,7 +130,7 @@ def test_a_table_of_positions_has_bounds(dtype: type[np.int32] | type[np.int64])
         assert isinstance(i, SymbolicTensor) and i.value_range == ValueRange(table.min(), table.max())
         assert verdicts(inference)[-1].kind is kind
         runtime = Runtime(proto)
-        for at, passes in ((0, -9 <= least < 9), (-1, -9 <= most < 9), (17, kind is not Kind.VIOLATED)):
+        for at, passes in ((0, -9 <= least < 9), (-1, -9 <= most < 9), (17, kind is not VerdictKind.VIOLATED)):
             feeds = {"data": np.zeros(9, np.float32), "at": np.array([at])}
             if passes:
                 assert compare(inference, runtime.run(feeds), {"K": 1}).wrong == []
@@ -172,7 +172,7 @@ def test_every_element_of_a_large_index_is_checked(where: str) -> None:
         for constant in (n for g in graphs for n in g.node if list(n.output) == ["at"] and not n.attribute):
             constant.attribute.append(helper.make_attribute("value", index))
         (judged,) = [verdict.kind for verdict in verdicts(infer(proto)) if verdict.access.result in ("y", "p")]
-        assert judged is (Kind.VIOLATED if bad else Kind.PROVED)
+        assert judged is (VerdictKind.VIOLATED if bad else VerdictKind.PROVED)
         assert {found.code for found in infer(proto).errors} == ({"GI301"} if bad and where != "in a branch" else set())
         runtime = Runtime(untyped(proto))
         feeds = {"data": np.zeros(9, np.float32), "t": np.array(True)}

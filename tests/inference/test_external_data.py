@@ -70,7 +70,7 @@ def test_numbers_that_are_missing_are_not_known(tmp_path: Path) -> None:
     shape = inference["y"].shape
     assert shape is not None and len(shape) == 3 and not isinstance(shape[1], int)
     (verdict,) = gather_infer.validate.verdicts(inference)
-    assert verdict.kind is gather_infer.validate.Kind.UNDECIDED
+    assert verdict.kind is gather_infer.validate.VerdictKind.UNDECIDED
 
 
 REWRITING: dict[str, Callable[[Path], object]] = {

@@ -17,7 +17,7 @@ import gather_infer
 from gather_infer import infer
 from gather_infer.node_ids import MAIN, GraphPath, Step
 from gather_infer.tensor import DType, SymbolicTensor
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.passes.folding_models import model, tensor
 
 F, I64 = TensorProto.FLOAT, TensorProto.INT64
@@ -209,7 +209,7 @@ def test_where_indices_come_from_is_not_told_by_a_function_that_may_not_run() ->
     made.graph.output[0].CopyFrom(info("z", F, 2, 2))
     below = np.array([[0, 0], [99, 0]])  # onnxruntime runs the operator, which puts 0 there: in bounds
     assert run(made, x=below)[0].shape == (2, 2)
-    assert verdicts(infer(made))[-1].kind is Kind.UNDECIDED
+    assert verdicts(infer(made))[-1].kind is VerdictKind.UNDECIDED
 
 
 # accesses are what rules say
@@ -247,7 +247,7 @@ def pick_model(rows: Any) -> ModelProto:
 def test_an_operator_of_the_caller_has_accesses_and_verdicts() -> None:
     inference = infer(pick_model(9), rules=[own_rules()])
     (verdict,) = verdicts(inference)
-    assert (verdict.kind, verdict.condition) == (Kind.CONDITIONAL, "-9 <= i < 9")
+    assert (verdict.kind, verdict.condition) == (VerdictKind.CONDITIONAL, "-9 <= i < 9")
     assert (verdict.access.data, verdict.access.indices, verdict.access.axis) == ("t", "i", 0)
 
 
@@ -255,7 +255,7 @@ def test_what_another_domain_calls_constant_is_none() -> None:
     """onnxruntime, which knows ONNX's Constant, refuses the index 9; what `mine.Constant` gives only its rule knows."""
     rules = gather_infer.RuleSet("mine")
     rules.rule("Constant")(lambda op: [SymbolicTensor(DType.INT64, (2,))])
-    for domain, kind in (("", Kind.VIOLATED), ("mine", Kind.UNDECIDED)):
+    for domain, kind in (("", VerdictKind.VIOLATED), ("mine", VerdictKind.UNDECIDED)):
         made = pick_model(9)
         made.graph.node[0].CopyFrom(helper.make_node("Gather", ["t", "i"], ["y"]))
         constant = helper.make_node("Constant", [], ["i"], domain=domain, value=tensor("i", np.array([0, 9])))
@@ -263,7 +263,7 @@ def test_what_another_domain_calls_constant_is_none() -> None:
         del made.graph.input[0]
         inference = infer(made, rules=[rules])
         assert [found.kind for found in verdicts(inference)] == [kind]
-        assert [found.code for found in inference.errors] == (["GI301"] if kind is Kind.VIOLATED else [])
+        assert [found.code for found in inference.errors] == (["GI301"] if kind is VerdictKind.VIOLATED else [])
         if not domain:
             with pytest.raises(InvalidArgument, match="indices element out of data bounds"):
                 made.ir_version = 8

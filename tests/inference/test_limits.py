@@ -10,7 +10,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 import gather_infer
 from gather_infer.inference.result import Inference
-from gather_infer.symbolic import DimTooLarge, Effort, Scope, known_eq, known_le, maximum, minimum, symbol
+from gather_infer.symbolic import DimTooLarge, Fuel, Scope, known_eq, known_le, maximum, minimum, symbol
 from gather_infer.tensor import SymbolicTensor
 
 SECONDS = 30.0
@@ -192,6 +192,6 @@ def test_a_scope_without_effort_answers_by_intervals() -> None:
     question = minimum(n, m), maximum(n, m) + 1
     assert known_le(*question, Scope()) is True
     tired = Scope()
-    tired.efforts = (Effort(0),)
+    tired.fuels = (Fuel(0),)
     assert known_le(*question, tired) is None
     assert known_le(0, n, tired) is True

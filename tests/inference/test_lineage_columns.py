@@ -9,7 +9,7 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
-from gather_infer.validate import Elements, Kind, bounds, verdicts
+from gather_infer.validate import Elements, VerdictKind, bounds, verdicts
 from tests.inference.lineage_runs import holds
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
@@ -42,7 +42,7 @@ def test_a_column_that_an_input_does_not_have_is_not_spoken_of() -> None:
     with pytest.raises(InvalidArgument, match="invalid index found"):
         runtime.run({**feeds, "u": np.array([[8]])})
     for verdict in verdicts(infer(proto)):
-        assert verdict.kind in (Kind.UNDECIDED, Kind.CONDITIONAL)
+        assert verdict.kind in (VerdictKind.UNDECIDED, VerdictKind.CONDITIONAL)
         assert all(c.left.input == "v" for c in verdict.conditions if isinstance(c.left, Elements) and c.left.column)
 
 
@@ -57,7 +57,7 @@ def test_columns_that_are_picked_are_not_told_apart(pick: str) -> None:
     with pytest.raises(InvalidArgument, match="invalid index found"):
         Runtime(proto).run({**feeds, "j": np.array([0, 0])})
     for access in infer(proto).accesses[-2:]:
-        assert bounds.verdict(access).kind is Kind.UNDECIDED
+        assert bounds.verdict(access).kind is VerdictKind.UNDECIDED
 
 
 COLUMNS = {
@@ -122,7 +122,7 @@ def test_what_is_demanded_of_a_column(name: str) -> None:
         try:
             runtime.run(feeds)
         except InvalidArgument:
-            assert not met or Kind.UNDECIDED in {verdict.kind for verdict in found}, v
+            assert not met or VerdictKind.UNDECIDED in {verdict.kind for verdict in found}, v
         else:
             assert met or not exact, v
             seen.add(met)

@@ -6,7 +6,7 @@ import pytest
 
 from gather_infer import OpCall, RuleSet, infer
 from gather_infer.tensor import DType, SymbolicTensor
-from gather_infer.validate import Elements, Kind, verdicts
+from gather_infer.validate import Elements, VerdictKind, verdicts
 from tests.inference.lineage_runs import HEAD, ROWS
 from tests.inference.models import model
 
@@ -22,7 +22,7 @@ def test_an_operator_of_another_domain_is_not_followed() -> None:
     body = f"(float[{ROWS}, 2] table, float[N] scores) => (z) {{ {HEAD.partition('a = ')[0]} y = local.Range(zero, nine, one) z = Gather(table, y) }}"
     inference = infer(model(body, domains=', "local": 1'), rules=[rules])
     assert inference["y"].value_range is None
-    assert verdicts(inference)[-1].kind is Kind.UNDECIDED
+    assert verdicts(inference)[-1].kind is VerdictKind.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_floats_are_followed_through_an_operator_of_another_domain() -> None:
     for turn in ("local.Turn", "Transpose"):
         body = f"(float[{ROWS}, 2] table, int64[N] x) => (z) {{ {head} {nodes.format(turn)} }}"
         inference = infer(model(body, domains=', "local": 1'), rules=[rules])
-        assert verdicts(inference)[-1].kind is Kind.PROVED, turn
+        assert verdicts(inference)[-1].kind is VerdictKind.PROVED, turn
 
 
 def test_a_rule_of_the_caller_leaves_an_operator_what_it_is() -> None:

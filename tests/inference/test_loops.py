@@ -10,7 +10,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from gather_infer import infer
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor, Value
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model, untyped
 from tests.inference.test_joins import told
 from tests.oracle.soundness import Runtime, compare
@@ -241,7 +241,7 @@ def test_what_no_iteration_reaches_is_not_wrong(trips: str, is_wrong: bool) -> N
             Runtime(proto).run(feeds)
     else:
         assert compare(infer(proto), Runtime(proto).run(feeds), {}).wrong == []
-    assert [found.kind for found in verdicts(infer(proto))] == ([Kind.VIOLATED] if is_wrong else [])
+    assert [found.kind for found in verdicts(infer(proto))] == ([VerdictKind.VIOLATED] if is_wrong else [])
 
 
 KINDS: dict[str, tuple[str, str, Value]] = {
@@ -267,9 +267,9 @@ def test_the_kind_of_a_state(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("member", "index", "kind"),
-    [("i1", "i", Kind.UNDECIDED), ("two", "one", Kind.PROVED), ("two", "two", Kind.VIOLATED)],
+    [("i1", "i", VerdictKind.UNDECIDED), ("two", "one", VerdictKind.PROVED), ("two", "two", VerdictKind.VIOLATED)],
 )
-def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, kind: Kind) -> None:
+def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, kind: VerdictKind) -> None:
     """The first member has the length that it was given in iteration 0, whatever the later ones have."""
     text = f"""(int64 m, bool c) => (z) {{ zero = Constant<value_int = 0>() one = Constant<value_int = 1>()
         two = Constant<value_int = 2>() s0 = SequenceEmpty<dtype = 7>()
@@ -280,7 +280,7 @@ def test_members_of_a_state_are_of_earlier_iterations(member: str, index: str, k
     (found,) = (v for v in verdicts(infer(proto)) if v.access.op_type == "Gather")
     assert found.kind is kind
     runtime, feeds = Runtime(proto), {"m": np.array(3), "c": np.array(True)}
-    if kind is Kind.PROVED:
+    if kind is VerdictKind.PROVED:
         assert runtime.run(feeds)["z"].tolist() == [1, 1, 1]
     else:
         with pytest.raises(InvalidArgument):

@@ -9,11 +9,11 @@ import pytest
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
 from gather_infer.inference.incremental import IncrementalInference
-from gather_infer.inference.lineage import visit
+from gather_infer.inference.provenance import transfer_context
 from gather_infer.inference.topology import captures
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model
 from tests.oracle.graph_builder import REFUSALS
 from tests.oracle.soundness import Runtime, compare
@@ -96,7 +96,7 @@ def test_a_function_is_not_followed_as_the_operator_of_its_name() -> None:
     text = """<ir_version: 8, opset_import: ["" : 18]> g (int64[N] x, float[9] table) => (z) { y = Identity(x) z = Gather(table, y) }
         <domain: "", opset_import: ["" : 18]> Identity (a) => (b) { b = Neg(a) }"""
     (found,) = verdicts(infer(onnx.parser.parse_model(text)))
-    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, "0 <= x < 9", False)
+    assert (found.kind, found.condition, found.tight) == (VerdictKind.CONDITIONAL, "0 <= x < 9", False)
 
 
 def test_a_function_that_is_called_like_an_operator_that_addresses() -> None:
@@ -193,7 +193,7 @@ def test_versions_of_the_format(version: int, is_known: bool) -> None:
 @pytest.mark.parametrize(("limit", "end"), [(12, "min(12, N) - 1"), (11, "11")])
 def test_how_large_a_table_is_looked_at(limit: int, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slice of twelve positions ends where it is cut off, if they are looked at."""
-    monkeypatch.setattr(visit, "TABLE_LIMIT", limit)
+    monkeypatch.setattr(transfer_context, "TABLE_LIMIT", limit)
     text = """(float[N] x) => (y) { c = Constant<value = int64[12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}>()
         v0 = Constant<value_ints = [0]>() e = Shape(x) y = Slice(c, v0, e) }"""
     y = infer(model(text, opset=18))["y"]
@@ -210,8 +210,8 @@ def test_what_the_body_of_a_map_implies_holds_where_it_runs(sequence: str, size:
     assert isinstance(y, SymbolicTensor) and y.shape is not None and [str(d) for d in y.shape] == [size]
 
 
-@pytest.mark.parametrize(("rows", "kind"), [("x", Kind.PROVED), ("less", Kind.UNDECIDED)])
-def test_the_last_iteration_of_a_scan(rows: str, kind: Kind) -> None:
+@pytest.mark.parametrize(("rows", "kind"), [("x", VerdictKind.PROVED), ("less", VerdictKind.UNDECIDED)])
+def test_the_last_iteration_of_a_scan(rows: str, kind: VerdictKind) -> None:
     """A counter reaches the last row of what is scanned; of a table with one row less that is past the end."""
     text = f"""(float[T] x) => (n, z) {{ v0 = Constant<value_ints = [0]>() m1 = Constant<value_ints = [-1]>()
         zero = Constant<value_int = 0>() less = Slice(x, v0, m1)
@@ -219,9 +219,9 @@ def test_the_last_iteration_of_a_scan(rows: str, kind: Kind) -> None:
             one = Constant<value_int = 1>() j = Add(i, one) g = Gather({rows}, i) }}>(zero, x) }}"""
     proto = model(text, opset=18)
     (found,) = verdicts(infer(proto))
-    assert (found.kind is Kind.PROVED) is (kind is Kind.PROVED), found
+    assert (found.kind is VerdictKind.PROVED) is (kind is VerdictKind.PROVED), found
     runtime, feeds = Runtime(proto), {"x": np.arange(3, dtype=np.float32)}
-    if kind is Kind.PROVED:
+    if kind is VerdictKind.PROVED:
         assert runtime.run(feeds)["z"].tolist() == [0, 1, 2]
     else:
         with pytest.raises(REFUSALS):

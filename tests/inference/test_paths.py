@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gather_infer.context import Context
-from gather_infer.inference.bodies.predicates import COMPARISONS, CONNECTIVES, either
+from gather_infer.inference.bodies.predicates import COMPARISONS, CONNECTIVES, select_by_predicate
 from gather_infer.inference.join import contradiction, join, project_out, symbols_of
 from gather_infer.symbolic import Dim, Expr, Scope, evaluate, floordiv, maximum, minimum, symbol
 from gather_infer.tensor import (
@@ -196,7 +196,7 @@ CHOICES: list[tuple[Dim, Dim, Dim]] = [
 def test_one_of_two_dims_by_a_condition(choice: tuple[Dim, Dim, Dim], place: str) -> None:
     negative, taken, other = choice
     given = [tensor(dim) if place == "a dim" else ints(dim) for dim in (taken, other)]
-    one, two = either(negative, given[0], given[1], set(), Context(Scope()))
+    one, two = select_by_predicate(negative, given[0], given[1], set(), Context(Scope()))
     assert one == two and isinstance(one, SymbolicTensor)
     found = one.shape[0] if place == "a dim" and one.shape is not None else one.only_element
     assert isinstance(found, (int, Expr))
@@ -222,19 +222,19 @@ def test_what_is_no_choice_stays() -> None:
         (SymbolicTensor(F, (1,), make_values([0.5])), SymbolicTensor(F, (1,), make_values([1.5]))),
         (SymbolicTensor(INT, None), SymbolicTensor(INT, None)),
     ):
-        assert either(A - B, one, other, {"L"}, context) == (one, other)
-    assert either(quotient - 3, tensor(A), tensor(B), set(), context) == (tensor(A), tensor(B))
+        assert select_by_predicate(A - B, one, other, {"L"}, context) == (one, other)
+    assert select_by_predicate(quotient - 3, tensor(A), tensor(B), set(), context) == (tensor(A), tensor(B))
 
 
 def test_a_choice_that_what_is_known_decides_has_no_minimum_left() -> None:
     """Where A <= B the lesser of the two is A, and `A < B ? A : B` is."""
     context = Context(Scope())
-    context.scope.require(B - A)
+    context.scope.add_fact(B - A)
     for negative, taken, other, expected in (
         (A - B, A, B, A),
         (A - B - 1, A, B, A),
         (B - A - 1, A, B, B),
         (B - A, A, B, B),
     ):
-        one, two = either(negative, tensor(taken), tensor(other), set(), context)
+        one, two = select_by_predicate(negative, tensor(taken), tensor(other), set(), context)
         assert one == two == tensor(expected), (negative, taken, other)

@@ -11,7 +11,7 @@ import pytest
 
 from gather_infer import convert, infer
 from gather_infer.errors import ConversionRefused, UsageError
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.cli.conftest import Run, run
 from tests.openvino.ir_made import Layer, const, net, parameter, result, save
 
@@ -112,7 +112,7 @@ def test_checkers_take_the_result(opset: int, ir: Path, tmp_path: Path) -> None:
     assert (rows(out) == EXPECTED).all()
     known = infer(out)
     assert not known.errors
-    assert {verdict.kind for verdict in verdicts(known)} == {Kind.PROVED}
+    assert {verdict.kind for verdict in verdicts(known)} == {VerdictKind.PROVED}
     assert str(known["rows"]) == "float32[ids.0, ids.1, 4]"
     assert [str(statement) for statement in known.persisted_constraints] == ["ids.0=1..8"]
 

@@ -12,7 +12,7 @@ from gather_infer.domains import NEWEST_OPENVINO
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.inference import infer
 from gather_infer.openvino import convert
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.passes.folding_models import assert_same_outputs, body, i64, model, ops, run, tensor
 from tests.passes.test_fold import everything
 
@@ -188,7 +188,7 @@ def test_a_guard_is_proved_to_hold(case: str) -> None:
     made = model([node], types, {"y": (F, None)}, {"axis": np.array(axis)}, domains={"openvino.opset8": 8})
     result = convert(made)
     assert [c.indices for c in result.converted] == ["guarded"]
-    assert {verdict.kind for verdict in verdicts(infer(result.proto))} == {Kind.PROVED}
+    assert {verdict.kind for verdict in verdicts(infer(result.proto))} == {VerdictKind.PROVED}
 
 
 OLD = [(opset, domain) for opset in (9, 10, 11, 12, 13, 15, 17) for domain in ("openvino.opset1", "openvino.opset8")]

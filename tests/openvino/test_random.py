@@ -156,7 +156,7 @@ def noisy(folder: Path, *, plain: bool) -> Path:
 def test_verify_compares_what_no_draw_reaches(tmp_path: Path) -> None:
     result_ = convert(noisy(tmp_path, plain=True), random="onnx")
     found = verify(result_.source, result_.proto, 2, inference=result_.inference, rtol=1e-4, atol=1e-4)
-    assert found.ok and found.compared == ("plain",)
+    assert found.ok and found.compared_outputs == ("plain",)
     assert [name for name, _ in found.skipped] == ["noisy"]
     assert "random numbers" in found.skipped[0][1]
 
@@ -164,7 +164,7 @@ def test_verify_compares_what_no_draw_reaches(tmp_path: Path) -> None:
 def test_verify_of_nothing_but_draws_does_not_fail(tmp_path: Path) -> None:
     result_ = convert(noisy(tmp_path, plain=False), random="onnx")
     found = verify(result_.source, result_.proto, 1, inference=result_.inference, rtol=1e-4, atol=1e-4)
-    assert found.ok and found.compared == ()
+    assert found.ok and found.compared_outputs == ()
 
 
 def test_verify_still_finds_what_is_wrong_beside_a_draw(tmp_path: Path) -> None:

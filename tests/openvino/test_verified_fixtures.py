@@ -18,8 +18,8 @@ from gather_infer.openvino.lowerings.layer import Layer
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import verify
-from gather_infer.verification.data import Drawer, Limits, Numbers
-from gather_infer.verification.defined import defined_limits
+from gather_infer.verification.element_sampling import ElementDrawer, ElementLimits, FloatPattern
+from gather_infer.verification.input_preconditions import input_precondition_limits
 from tests.documents import REPO
 
 FIXTURES = REPO / "fixtures" / "openvino"
@@ -48,13 +48,13 @@ def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LOWERINGS._entries, "LSTMSequence", (replace(entry, lowering=whole),))
     result = convert(FIXTURES / "lstm.xml")
     found = verify(result.source, result.proto, 3, inference=result.inference, rtol=1e-4, atol=1e-4)
-    assert not found.ok and "(LSTMSequence)" in found.first
+    assert not found.ok and "(LSTMSequence)" in found.first_difference
 
 
-def limits(body: str, inputs: str) -> dict[str, list[Limits]]:
+def limits(body: str, inputs: str) -> dict[str, list[ElementLimits]]:
     text = f'<ir_version: 10, opset_import: ["": 21, "openvino.opset15": 15]> g {inputs} => (y) {{ {body} }}'
-    found: dict[str, list[Limits]] = {}
-    for name, limit in defined_limits(infer(parse_model(text))):
+    found: dict[str, list[ElementLimits]] = {}
+    for name, limit in input_precondition_limits(infer(parse_model(text))):
         found.setdefault(name, []).append(limit)
     return found
 
@@ -66,11 +66,11 @@ def test_for_what_layers_define_a_result() -> None:
     """The dims are those of the layer's own inputs; what is converted or reshaped before has the same elements."""
     t, rows, n = symbol("T"), symbol("R"), symbol("N")
     turned = OV + "ReverseSequence<batch_axis = 1, seq_axis = 0>(x, l) "
-    assert limits(f"y = {turned}", "(float[T, B] x, int64[B] l)") == {"l": [Limits(None, 0, t)]}
+    assert limits(f"y = {turned}", "(float[T, B] x, int64[B] l)") == {"l": [ElementLimits(None, 0, t)]}
     turned = f'k = {OV}Convert<destination_type = "i32">(l) y = {OV}ReverseSequence<seq_axis = 1>(x, k)'
-    assert limits(turned, "(float[B, T] x, int64[B] l)") == {"l": [Limits(None, 0, t)]}
+    assert limits(turned, "(float[B, T] x, int64[B] l)") == {"l": [ElementLimits(None, 0, t)]}
     bags = limits(f"y = {OV}EmbeddingBagOffsetsSum(x, i, o)", "(float[R, 3] x, int64[N] i, int64[B] o)")
-    assert bags == {"i": [Limits(None, 0, rows - 1)], "o": [Limits(None, 0, n, True)]}
+    assert bags == {"i": [ElementLimits(None, 0, rows - 1)], "o": [ElementLimits(None, 0, n, True)]}
     assert limits(f"k = {OV}Negative(l) y = {OV}ReverseSequence(x, k)", "(float[B, T] x, int64[B] l)") == {}
     assert limits("y = Neg(x)", "(float[B] x)") == {}
 
@@ -87,7 +87,9 @@ def test_what_is_defined_is_said_of_other_inputs_than_its_dim_is_of() -> None:
 @pytest.mark.parametrize("dtype", [DType.INT64, DType.FLOAT32])
 def test_what_has_to_ascend_does(dtype: DType) -> None:
     """Buckets are floats too."""
-    drawer = Drawer({"x": [Limits(None, None, None, True)]}, {}, Numbers.FINITE, 0, 0, np.random.default_rng(1))
+    drawer = ElementDrawer(
+        {"x": [ElementLimits(None, None, None, True)]}, {}, FloatPattern.FINITE, 0, 0, np.random.default_rng(1)
+    )
     drawn = drawer.value("x", SymbolicTensor(dtype, (40,)))
     assert np.all(np.diff(drawn) >= 0) and len(set(drawn.tolist())) > 1
     assert drawer.value("x", SymbolicTensor(dtype, ())).shape == ()

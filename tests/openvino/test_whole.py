@@ -231,7 +231,7 @@ def test_a_wrong_lowering_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             entries = tuple(map(off_by_one, LOWERINGS.versions(kind)))
             planted.setitem(LOWERINGS._entries, kind, entries)
             found = verified(path)
-        assert not found.ok and f"({named})" in found.first, (name, found.first)
+        assert not found.ok and f"({named})" in found.first_difference, (name, found.first_difference)
 
 
 @pytest.mark.parametrize("planted", ["", "Floor", "Sigmoid"])
@@ -244,7 +244,7 @@ def test_a_layer_that_decides_by_rounded_numbers(planted: str, tmp_path: Path, m
     result = convert(path)
     feeds = {"x": np.random.default_rng(1).normal(size=400_000).astype(np.float32)}
     found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
-    assert found.ok == (not planted) and f"({planted})" in (found.first or "()")
+    assert found.ok == (not planted) and f"({planted})" in (found.first_difference or "()")
     assert any("(Floor) decides by numbers that differ by rounding" in note for note in found.notes) == (not planted)
 
 
@@ -268,7 +268,7 @@ def test_a_wrong_lowering_of_large_integers_is_found(tmp_path: Path, monkeypatch
     result = convert(path)
     feeds = {"x": np.array([3])}
     found = verify(result.source, result.proto, 1, inference=result.inference, feeds=[feeds], rtol=1e-4, atol=1e-4)
-    assert not found.ok and "(Multiply)" in found.first
+    assert not found.ok and "(Multiply)" in found.first_difference
 
 
 def test_openvino_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ DIVISORS: list[tuple[Dim, Dim | None]] = [(1, 1), (3, 3), (2, 4), (V, V), (1, V)
 def test_quotients_by_sizes() -> None:
     """A quotient by a size that is at least 1 is held against every pair of numbers between the ends."""
     scope = Scope()
-    scope.require(V - 1)
+    scope.add_fact(V - 1)
     told = 0
     for (lo, hi), (least, most) in itertools.product(itertools.product(DIVIDENDS, repeat=2), DIVISORS):
         found = value_ranges.trunc_div(ValueRange(lo, hi), ValueRange(least, most), scope)

@@ -52,7 +52,7 @@ SPLIT = """(float[N, M] x, float[M] y) => (float[k, q] u) {
 
 
 def _imply_too_much(context: Context, dim: Dim) -> None:
-    context.scope.require(dim - 1)
+    context.scope.add_fact(dim - 1)
 
 
 def _in_the_wrong_order(*_: object, **__: object) -> tuple[Dim, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gather_infer.verification import Verification
-from gather_infer.verification.draws import is_always_empty
+from gather_infer.verification.input_draws import is_always_empty
 from tests.oracle.right_rewrites import Case, families
 from tests.oracle.wrong_rewrites import wrong_cases
 
@@ -40,9 +40,11 @@ class Score:
         self.with_elements += found.with_elements
         if found.mismatches:
             self.alarms.append(f"{name}: {found.mismatches[0]}")
-        elif found.fault:
-            self.refused.append(f"{name}: {found.fault}")
-        elif not found.with_elements and not all(is_always_empty(case.inference, one) for one in found.compared):
+        elif found.failure:
+            self.refused.append(f"{name}: {found.failure}")
+        elif not found.with_elements and not all(
+            is_always_empty(case.inference, one) for one in found.compared_outputs
+        ):
             self.vacuous.append(name)
 
     def __str__(self) -> str:

@@ -141,7 +141,7 @@ def random_scope(rng: random.Random, bindings: list[dict[str, int]]) -> tuple[Sc
         if not satisfying:
             continue
         try:
-            scope.require(fact.dim())
+            scope.add_fact(fact.dim())
         except ZeroDivisionError:
             continue
         words.append(f"{fact} >= 0")

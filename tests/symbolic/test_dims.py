@@ -110,7 +110,7 @@ def test_a_divisor_that_may_be_0_stays() -> None:
     assert str(N * M // M) == "M*N//M"
     assert known_eq(N * M // M, N) is True
     scope = Scope()
-    scope.require(M - 1)
+    scope.add_fact(M - 1)
     assert floordiv(N * M, M, scope) is N
     assert str(floordiv(0, N)) == "0//N"
     for divide in (floordiv, mod, ceildiv):
@@ -120,7 +120,7 @@ def test_a_divisor_that_may_be_0_stays() -> None:
 
 def test_a_dim_that_is_not_defined_in_scope_stays() -> None:
     scope = Scope()
-    scope.require(-M)
+    scope.add_fact(-M)
     assert simplify(N // M + 1, scope) is N // M + 1
     assert str(simplify(floordiv(6, M), scope)) == "6//M"
 
@@ -138,7 +138,7 @@ def test_truncating_division_needs_the_sign_of_the_divisor() -> None:
 def test_a_child_scope_keeps_its_facts() -> None:
     scope = Scope()
     child = scope.child()
-    child.require(N - 2)
+    child.add_fact(N - 2)
     assert (known_le(2, N, child), known_le(2, N, scope)) == (True, None)
     before = child.version
     scope.declare("M", Interval(1, 8))
@@ -149,29 +149,29 @@ def test_a_child_scope_keeps_its_facts() -> None:
 
 def test_version_changes_with_news_only() -> None:
     scope = Scope()
-    scope.require(N - 1)
+    scope.add_fact(N - 1)
     version = scope.version
-    scope.require(N - 1)
-    scope.require(N)
+    scope.add_fact(N - 1)
+    scope.add_fact(N)
     scope.declare("N", Interval(0, None))
-    scope.require(3)
+    scope.add_fact(3)
     assert scope.version == version
-    scope.require(512 - N - M)
+    scope.add_fact(512 - N - M)
     assert scope.version != version
 
 
 def test_facts_learnt_later_count_for_earlier_ones() -> None:
     scope = Scope()
-    scope.require(N * M - N)
+    scope.add_fact(N * M - N)
     assert known_le(1, M, scope) is None
-    scope.require(N - 1)
+    scope.add_fact(N - 1)
     assert known_le(1, M, scope) is True
 
 
 def test_a_fact_about_a_sum_bounds_its_terms() -> None:
     scope = Scope()
-    scope.require(512 - N - M)
-    scope.require(M - 1)
+    scope.add_fact(512 - N - M)
+    scope.add_fact(M - 1)
     assert scope.bounds(N) == Interval(0, 511)
     assert known_lt(N, 512, scope) is True
     assert known_lt(N + M, 512, scope) is None

@@ -11,14 +11,14 @@ from gather_infer.symbolic import (
     DimTooLarge,
     Expr,
     Scope,
+    canonical_lower_bound,
+    canonical_relation,
     evaluate,
     free_symbols,
     known_eq,
     known_le,
     known_lt,
-    least_of,
     parse_dim,
-    reduced,
     simplify,
     substitute,
     symbol,
@@ -127,10 +127,10 @@ def test_reduced_relations_say_the_same() -> None:
         except ZeroDivisionError:
             continue
         for relation, holds in (("==", int.__eq__), ("<=", int.__le__)):
-            fewer = reduced(sides[0], relation, sides[1])
+            fewer = canonical_relation(sides[0], relation, sides[1])
             changed += fewer != sides
             assert sum(len(str(d)) for d in fewer) <= sum(len(str(d)) for d in sides)
-            assert reduced(fewer[0], relation, fewer[1]) == fewer
+            assert canonical_relation(fewer[0], relation, fewer[1]) == fewer
             for binding in rng.sample(BINDINGS, 8):
                 try:
                     given = [evaluate(d, binding) for d in sides]
@@ -152,7 +152,7 @@ def test_lower_limits_in_few_words_say_the_same() -> None:
         if not isinstance(dim, Expr):
             continue
         least = rng.randint(-9, 9)
-        fewer, number = least_of(dim, least)
+        fewer, number = canonical_lower_bound(dim, least)
         changed += fewer != dim
         for binding in rng.sample(BINDINGS, 8):
             try:

@@ -34,7 +34,7 @@ def asked(question: Asked) -> Interval:
     for name, (lo, hi) in intervals.items():
         scope.declare(name, Interval(lo, hi))
     for fact in facts:
-        scope.require(parse_dim(fact))
+        scope.add_fact(parse_dim(fact))
     return scope.bounds(parse_dim(dim))
 
 
@@ -64,6 +64,6 @@ def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(scopes, "_RANGES_CAPACITY", 3)
     for number in range(5, 20):
         scope = Scope()
-        scope.require(parse_dim(f"N - M - {number}"))
+        scope.add_fact(parse_dim(f"N - M - {number}"))
         assert scope.bounds(parse_dim("N - M")).lo == number
         assert len(scopes._RANGES) <= 3

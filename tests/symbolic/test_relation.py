@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.symbolic import Expr, least_of, parse_dim, reduced
+from gather_infer.symbolic import Expr, canonical_lower_bound, canonical_relation, parse_dim
 
 CASES = {
     # given: in few words
@@ -31,7 +31,7 @@ CASES = {
 def test_reduced(given: str) -> None:
     relation = "==" if "==" in given else "<="
     left, right = map(parse_dim, given.split(relation))
-    first, second = reduced(left, relation, right)
+    first, second = canonical_relation(left, relation, right)
     assert f"{first} {relation} {second}" == CASES[given]
 
 
@@ -54,5 +54,5 @@ def test_least_of(given: str) -> None:
     left, right = given.split(" >= ")
     dim = parse_dim(left)
     assert isinstance(dim, Expr)
-    fewer, least = least_of(dim, int(right))
+    fewer, least = canonical_lower_bound(dim, int(right))
     assert f"{fewer} >= {least}" == LEAST[given]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, evaluate, known_eq, known_le, parse_dim
-from gather_infer.symbolic.sample import fitted
+from gather_infer.symbolic.sampling import candidate_counterexample
 
 
 def scope_of(*facts: str, **bounds: tuple[int, int | None]) -> Scope:
@@ -13,7 +13,7 @@ def scope_of(*facts: str, **bounds: tuple[int, int | None]) -> Scope:
     for name, (lo, hi) in bounds.items():
         scope.declare(name, Interval(lo, hi))
     for fact in facts:
-        scope.require(parse_dim(fact))
+        scope.add_fact(parse_dim(fact))
     return scope
 
 
@@ -30,7 +30,7 @@ SCOPES = {
 @pytest.mark.parametrize("name", SCOPES)
 def test_samples_satisfy_what_is_known(name: str) -> None:
     scope = SCOPES[name]
-    found = [fitted(sample, list(scope.facts)) for sample in scope.samples]
+    found = [candidate_counterexample(sample, list(scope.facts)) for sample in scope.samples]
     assert any(sample is not None for sample in found)
     for sample in found:
         for fact in scope.facts if sample is not None else ():

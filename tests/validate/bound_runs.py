@@ -10,13 +10,13 @@ import onnx
 import onnxruntime
 
 import gather_infer
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.validate.access_models import by_node
 
 onnxruntime.set_default_logger_severity(4)
 NUMPY = {7: np.int64, 6: np.int32, 2: np.uint8, 13: np.uint64, 9: np.bool_, 1: np.float32}
 Feeds: TypeAlias = dict[str, object]
-Case: TypeAlias = tuple[str, str, str, Kind, str, list[Feeds], list[Feeds]]
+Case: TypeAlias = tuple[str, str, str, VerdictKind, str, list[Feeds], list[Feeds]]
 """Inputs, body, constants, kind, conditions, runs in bounds, runs out of bounds."""
 
 ROWS = "n = Shape (x) rows = Squeeze (n)"

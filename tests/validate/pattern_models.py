@@ -14,7 +14,7 @@ import onnxruntime
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Condition, Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Condition, Elements, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.access_models import by_node
 
@@ -57,8 +57,12 @@ class Pattern:
         return onnx.parser.parse_model(f"{HEAD} g ({self.inputs}) => (y) {{ {NUMBERS} {self.body} }}")
 
     @property
-    def kind(self) -> Kind:
-        return Kind(self.condition) if self.condition in ("proved", "violated", "undecided") else Kind.CONDITIONAL
+    def kind(self) -> VerdictKind:
+        return (
+            VerdictKind(self.condition)
+            if self.condition in ("proved", "violated", "undecided")
+            else VerdictKind.CONDITIONAL
+        )
 
 
 def judged(pattern: Pattern) -> list[Verdict]:

@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto, helper
 
 import gather_infer
-from gather_infer.validate import Kind, Verdict, verdicts
+from gather_infer.validate import Verdict, VerdictKind, verdicts
 
 onnxruntime.set_default_logger_severity(4)
 F, L, S = np.float32, np.int64, np.int32
@@ -174,7 +174,7 @@ def test_what_is_demanded_is_what_onnxruntime_demands(name: str) -> None:
     case = CASES[name]
     model = model_of(case)
     verdict = judged(model, case)
-    assert (verdict.kind, verdict.tight) == (Kind.CONDITIONAL, case.tight), verdict.text()
+    assert (verdict.kind, verdict.tight) == (VerdictKind.CONDITIONAL, case.tight), verdict.text()
     asked = {condition.relation: condition.right for condition in verdict.conditions}
     assert asked == ({">=": case.low} if case.high == FAR else {">=": case.low, "<": case.high + 1})
     assert passes(model, case, case.low)
@@ -187,26 +187,28 @@ def test_what_is_demanded_is_what_onnxruntime_demands(name: str) -> None:
 def test_known_indices_are_judged(name: str) -> None:
     case = CASES[name]
     for number in (case.low, case.high):
-        assert judged(model_of(case, number), case).kind is Kind.PROVED
+        assert judged(model_of(case, number), case).kind is VerdictKind.PROVED
     if case.high < FAR and "ignore_index" not in case.attributes:
         model = model_of(case, case.high + 1)
         found = judged(model, case)
         # only the tokens behind what is repeated are looked up: whether there are any is not known
-        assert found.kind is (Kind.UNDECIDED if case.op == "NGramRepeatBlock" else Kind.VIOLATED), found.text()
+        assert found.kind is (VerdictKind.UNDECIDED if case.op == "NGramRepeatBlock" else VerdictKind.VIOLATED), (
+            found.text()
+        )
         assert not passes(model, case, 0)
 
 
 def test_an_index_that_is_ignored_is_in_bounds() -> None:
     case = CASES["classes, one that counts for nothing"]
-    assert judged(model_of(case, 3), case).kind is Kind.PROVED
-    assert judged(model_of(case, 4), case).kind is Kind.VIOLATED
+    assert judged(model_of(case, 3), case).kind is VerdictKind.PROVED
+    assert judged(model_of(case, 4), case).kind is VerdictKind.VIOLATED
     assert not passes(model_of(case, 4), case, 0)
 
 
 def test_positions_that_are_not_read_are_in_bounds() -> None:
     turned = CASES["positions beside a cache"]
     case = Case(turned.op, turned.inputs, 9, 0, 6, domain=turned.domain, attributes=HEADS, outputs=3)
-    assert judged(model_of(case), case).kind is Kind.PROVED
+    assert judged(model_of(case), case).kind is VerdictKind.PROVED
     assert passes(model_of(case), case, 7)
 
 
@@ -243,4 +245,4 @@ def test_a_position_in_a_sequence_of_unknown_length_is_open() -> None:
         '<ir_version: 8, opset_import: ["": 17]> g (seq(float[2]) s, int64 p) => (float[2] y) { y = SequenceAt (s, p) }'
     )
     (verdict,) = verdicts(gather_infer.infer(model))
-    assert (verdict.kind, verdict.reason) == (Kind.UNDECIDED, "the length of the sequence is not known")
+    assert (verdict.kind, verdict.reason) == (VerdictKind.UNDECIDED, "the length of the sequence is not known")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gather_infer
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.validate.judged import last
 from tests.validate.test_bounds_conditional import CONDITIONAL
 from tests.validate.test_bounds_proved import PROVED
@@ -35,6 +35,6 @@ def test_texts() -> None:
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_fixtures(path: Path) -> None:
     found = verdicts(gather_infer.infer(path))
-    assert {v.kind for v in found} <= {Kind.PROVED, Kind.CONDITIONAL}
+    assert {v.kind for v in found} <= {VerdictKind.PROVED, VerdictKind.CONDITIONAL}
     for each in found:
-        assert (each.kind is Kind.CONDITIONAL) == bool(each.conditions)
+        assert (each.kind is VerdictKind.CONDITIONAL) == bool(each.conditions)

@@ -7,7 +7,7 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import Scope, symbol
-from gather_infer.validate import Condition, Elements, Kind, verdicts
+from gather_infer.validate import Condition, Elements, VerdictKind, verdicts
 from gather_infer.validate.condition import minimal
 from tests.validate.judged import MINUS, ONE, ZERO, judged, last
 
@@ -131,7 +131,7 @@ CONDITIONAL = {
 def test_conditional(case: str) -> None:
     *model, condition, witness = CONDITIONAL[case]
     found = judged(*model)[0]
-    assert found.kind is Kind.CONDITIONAL, found
+    assert found.kind is VerdictKind.CONDITIONAL, found
     assert (found.condition, found.example) == (condition, witness)
 
 
@@ -140,7 +140,7 @@ def test_an_access_does_not_prove_itself_in_a_second_pass() -> None:
     inputs, body = "float[N] x, float[M] z", "s = Slice (x, a, b) r = Gather (s, i) q = Reshape (z, t) y = Mul (q, r)"
     given = "int64[1] a = {0}, int64[1] b = {6}, int64 i = {5}, int64[2] t = {0, -1}"
     (found,) = judged(inputs, body, given)
-    assert found.kind is Kind.CONDITIONAL
+    assert found.kind is VerdictKind.CONDITIONAL
     assert found.example == "N = 5"
 
 
@@ -149,9 +149,9 @@ def test_a_declared_bound_proves() -> None:
         "n = Shape <start = 1, end = 2> (ids) s = Squeeze (n) i = Range (zero, s, one) y = Gather (t, i)"
     )  # fmt: skip
     given = f"{ZERO}, {ONE}"
-    assert last(inputs, body, given, dims=("S=0..512",)).kind is Kind.PROVED
-    assert last(inputs, body, given, dims=("S=0..513",)).kind is Kind.CONDITIONAL
-    assert last(inputs, body, given, dims=("S=513..600",)).kind is Kind.VIOLATED
+    assert last(inputs, body, given, dims=("S=0..512",)).kind is VerdictKind.PROVED
+    assert last(inputs, body, given, dims=("S=0..513",)).kind is VerdictKind.CONDITIONAL
+    assert last(inputs, body, given, dims=("S=513..600",)).kind is VerdictKind.VIOLATED
 
 
 POSITIONS_OF_N = "s = Shape (n) d = Gather (s, zero) r = Range (zero, d, one) y = Gather (x, r)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.validate import Kind
+from gather_infer.validate import VerdictKind
 from tests.validate.judged import BUCKETS, ONE, SIXTEEN, ZERO, last
 
 UNDECIDED = {
@@ -60,7 +60,7 @@ UNDECIDED = {
 def test_undecided(case: str) -> None:
     *model, reason = UNDECIDED[case]
     found = last(*model)
-    assert (found.kind, found.reason) == (Kind.UNDECIDED, reason)
+    assert (found.kind, found.reason) == (VerdictKind.UNDECIDED, reason)
 
 
 GUESSED = {
@@ -90,16 +90,16 @@ GUESSED = {
 def test_what_is_guessed(case: str) -> None:
     *model, condition = GUESSED[case]
     found = last(*model)
-    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, condition, False)
+    assert (found.kind, found.condition, found.tight) == (VerdictKind.CONDITIONAL, condition, False)
 
 
 @pytest.mark.parametrize("body", ["k = Add (i, j)", "k = Add (i, i)", "k = Mul (i, j)", "k = Mul (i, i)"])
 def test_what_has_no_natural_range_stays_open(body: str) -> None:
     """Which of two inputs that count alike has which share of the axis would be made up."""
-    assert last("float[9] x, int64[N] i, int64[N] j", f"{body} y = Gather (x, k)").kind is Kind.UNDECIDED
+    assert last("float[9] x, int64[N] i, int64[N] j", f"{body} y = Gather (x, k)").kind is VerdictKind.UNDECIDED
 
 
 def test_what_is_enough_is_a_condition_that_is_not_tight() -> None:
     found = last("float[W] s, float[9] t", "i = ArgMax <axis = 0> (s) y = Gather (t, i)")
-    assert (found.kind, found.condition, found.tight) == (Kind.CONDITIONAL, "W <= 9", False)
+    assert (found.kind, found.condition, found.tight) == (VerdictKind.CONDITIONAL, "W <= 9", False)
     assert found.reason == "indices are computed from data; indices in [0, W - 1], the axis has 9 rows"

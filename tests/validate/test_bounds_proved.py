@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import gather_infer
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.validate.judged import BUCKETS, ONE, SIXTEEN, ZERO, last
 
 PROVED = {
@@ -150,7 +150,7 @@ PROVED = {
 @pytest.mark.parametrize("case", PROVED)
 def test_proved(case: str) -> None:
     found = last(*PROVED[case])
-    assert (found.kind, found.conditions, found.diagnostic()) == (Kind.PROVED, (), None), found
+    assert (found.kind, found.conditions, found.diagnostic()) == (VerdictKind.PROVED, (), None), found
 
 
 def test_a_size_that_floats_have_to_hold_is_assumed() -> None:
@@ -159,4 +159,4 @@ def test_a_size_that_floats_have_to_hold_is_assumed() -> None:
         f'<ir_version: 8, opset_import: ["": 17]> g ({inputs}) => (y) <{given}> {{ {body} }}'
     )
     assert "B <= 578524 (node Cast#5)" in map(str, gather_infer.infer(model).assumptions)
-    assert verdicts(gather_infer.infer(model, assume=False))[-1].kind is Kind.UNDECIDED
+    assert verdicts(gather_infer.infer(model, assume=False))[-1].kind is VerdictKind.UNDECIDED

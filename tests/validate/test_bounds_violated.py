@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 import gather_infer
-from gather_infer.validate import Kind, Outside, verdict
+from gather_infer.validate import Outside, VerdictKind, verdict
 from tests.validate.judged import last
 
 VIOLATED = {
@@ -62,7 +62,7 @@ VIOLATED = {
 def test_violated(case: str) -> None:
     *model, reason, witness = VIOLATED[case]
     found = last(*model)
-    assert (found.kind, found.reason, found.example) == (Kind.VIOLATED, reason, witness)
+    assert (found.kind, found.reason, found.example) == (VerdictKind.VIOLATED, reason, witness)
     assert found.outside is Outside.FAILS
 
 
@@ -70,20 +70,20 @@ def test_before_opset_11_a_negative_index_is_not_defined() -> None:
     assert last("float[9] x, int64[N] i", "y = Gather (x, i)", opset=10).condition == "0 <= i < 9"
     found = last("float[9] x", "y = Gather (x, i)", "int64 i = {-1}", opset=10)
     assert (found.kind, found.reason) == (
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "index -1 is negative, which Gather defines from opset 11 on",
     )
-    assert last("float[9] x", "y = Gather (x, i)", "int64 i = {-10}", opset=10).kind is Kind.VIOLATED
+    assert last("float[9] x", "y = Gather (x, i)", "int64 i = {-10}", opset=10).kind is VerdictKind.VIOLATED
 
 
 DIALECTS = {
     # id: (body, index, kind, what an index out of bounds does)
-    "Gather-8 in bounds": ("y = openvino.opset8.Gather (x, i, a)", -9, Kind.PROVED, Outside.ZERO),
-    "Gather-8 outside": ("y = openvino.opset8.Gather (x, i, a)", 9, Kind.VIOLATED, Outside.ZERO),
-    "Gather-7 negative": ("y = openvino.opset7.Gather (x, i, a)", -1, Kind.UNDECIDED, Outside.UNDEFINED),
-    "Gather-7 outside": ("y = openvino.opset7.Gather (x, i, a)", 9, Kind.VIOLATED, Outside.UNDEFINED),
-    "Gather-13": ("y = Gather (x, i)", 9, Kind.VIOLATED, Outside.FAILS),
-    "com.microsoft GatherND": ("y = com.microsoft.GatherND (x, i)", 9, Kind.VIOLATED, Outside.FAILS),
+    "Gather-8 in bounds": ("y = openvino.opset8.Gather (x, i, a)", -9, VerdictKind.PROVED, Outside.ZERO),
+    "Gather-8 outside": ("y = openvino.opset8.Gather (x, i, a)", 9, VerdictKind.VIOLATED, Outside.ZERO),
+    "Gather-7 negative": ("y = openvino.opset7.Gather (x, i, a)", -1, VerdictKind.UNDECIDED, Outside.UNDEFINED),
+    "Gather-7 outside": ("y = openvino.opset7.Gather (x, i, a)", 9, VerdictKind.VIOLATED, Outside.UNDEFINED),
+    "Gather-13": ("y = Gather (x, i)", 9, VerdictKind.VIOLATED, Outside.FAILS),
+    "com.microsoft GatherND": ("y = com.microsoft.GatherND (x, i)", 9, VerdictKind.VIOLATED, Outside.FAILS),
 }
 
 
@@ -93,7 +93,7 @@ def test_what_an_index_out_of_bounds_does(case: str) -> None:
     found = last("float[9, 4] x", body, f"int64[1] i = {{{index}}}, int64 a = {{0}}")
     assert (found.kind, found.outside) == (kind, outside)
     finding = found.diagnostic()
-    if kind is Kind.VIOLATED:
+    if kind is VerdictKind.VIOLATED:
         assert finding is not None
         assert (finding.severity == "error") == (outside is Outside.FAILS)
         assert (str(outside) in finding.detail) == (outside is not Outside.FAILS)
@@ -104,7 +104,7 @@ def test_zero_fill_of_quantized_blocks() -> None:
         "uint8[9, 16] x, float[9, 1] s, int64[N] i",
         "y = com.microsoft.GatherBlockQuantized <block_size = 32> (x, i, s)",
     )
-    assert (found.kind, found.condition, found.outside) == (Kind.CONDITIONAL, "-9 <= i < 9", Outside.ZERO)
+    assert (found.kind, found.condition, found.outside) == (VerdictKind.CONDITIONAL, "-9 <= i < 9", Outside.ZERO)
 
 
 def test_negative_indices_can_be_ruled_out() -> None:
@@ -112,5 +112,5 @@ def test_negative_indices_can_be_ruled_out() -> None:
         '<ir_version: 8, opset_import: ["": 17]> g (float[9] x) => (y) <int64 i = {-1}> { y = Gather (x, i) }'
     )
     (access,) = gather_infer.infer(model).accesses
-    assert verdict(access).kind is Kind.PROVED
-    assert verdict(access, allow_negative=False).kind is Kind.VIOLATED
+    assert verdict(access).kind is VerdictKind.PROVED
+    assert verdict(access, allow_negative=False).kind is VerdictKind.VIOLATED

@@ -10,17 +10,27 @@ import pytest
 
 from gather_infer.contract import Relation
 from gather_infer.symbolic import Scope, floordiv, maximum, minimum, symbol, total
-from gather_infer.validate.claims import Claim, _split, is_emptiness, known, merged, minimal_claims, scope_with
+from gather_infer.validate.minimal_constraints import (
+    SizeConstraint,
+    _split,
+    known_relation,
+    merged_constraints,
+    minimal_constraint_set,
+    only_excludes_empty,
+    scope_with,
+)
 
 A, B, C = (symbol(name) for name in "ABC")
 SIZES = (0, 1, 2, 3, 4, 7)
 
 
-def claim(*relations: tuple[object, str, object], tight: bool = True, node: str = "n", reason: str = "") -> Claim:
-    return Claim(tuple(Relation(*r) for r in relations), tight, (node,), reason)  # type: ignore[arg-type] # relations are tuples in the tables
+def claim(
+    *relations: tuple[object, str, object], tight: bool = True, node: str = "n", reason: str = ""
+) -> SizeConstraint:
+    return SizeConstraint(tuple(Relation(*r) for r in relations), tight, (node,), reason)  # type: ignore[arg-type] # relations are tuples in the tables
 
 
-def met(claims: Iterable[Claim], sizes: dict[str, int]) -> bool:
+def met(claims: Iterable[SizeConstraint], sizes: dict[str, int]) -> bool:
     return all(any(r.holds(sizes) for r in each.relations) for each in claims)
 
 
@@ -32,14 +42,14 @@ def test_those_that_say_the_same_are_one() -> None:
     """Of two with nodes that fail, or of two with nodes that need not, the nodes of both are named; else who fails."""
     tight, more = claim((A, "<=", 4), node="t"), claim((A, "<=", 4), node="u", reason="why")
     loose, less = claim((A, "<=", 4), tight=False, node="l"), claim((4, ">=", A), tight=False, node="m")
-    assert merged([tight, more]) == [Claim(tight.relations, True, ("t", "u"), "why")]
-    assert merged([more, tight])[0].nodes == ("u", "t")
-    assert merged([more, claim((A, "<=", 4), node="v", reason="other")])[0].reason == "why"
+    assert merged_constraints([tight, more]) == [SizeConstraint(tight.relations, True, ("t", "u"), "why")]
+    assert merged_constraints([more, tight])[0].nodes == ("u", "t")
+    assert merged_constraints([more, claim((A, "<=", 4), node="v", reason="other")])[0].reason == "why"
     for given in ([tight, loose], [loose, tight]):
-        assert merged(given) == [tight]
-    assert [(c.nodes, c.tight) for c in merged([loose, less])] == [(("l", "m"), False)]
-    assert [(c.nodes, c.tight) for c in merged([loose, tight, less, more])] == [(("t", "u"), True)]
-    assert merged([tight, tight]) == [tight]
+        assert merged_constraints(given) == [tight]
+    assert [(c.nodes, c.tight) for c in merged_constraints([loose, less])] == [(("l", "m"), False)]
+    assert [(c.nodes, c.tight) for c in merged_constraints([loose, tight, less, more])] == [(("t", "u"), True)]
+    assert merged_constraints([tight, tight]) == [tight]
 
 
 SAME = {
@@ -58,7 +68,7 @@ SAME = {
 def test_what_says_the_same(name: str) -> None:
     one, other, is_same = SAME[name]
     pair = [claim(one), claim(other)]
-    assert (len(merged(pair)) == 1) is is_same
+    assert (len(merged_constraints(pair)) == 1) is is_same
     for sizes in bindings():
         assert not is_same or met(pair[:1], sizes) == met(pair[1:], sizes)
 
@@ -71,7 +81,7 @@ def test_what_is_left_of_claims_says_the_same() -> None:
         scope = Scope()
         for name in "ABC":
             if draw.random() < 0.2:
-                scope.require(symbol(name) - 1)
+                scope.add_fact(symbol(name) - 1)
         given = []
         for _ in range(draw.randint(1, 4)):
             relations = [
@@ -79,7 +89,7 @@ def test_what_is_left_of_claims_says_the_same() -> None:
                 for _ in range(draw.choice([1, 1, 2]))
             ]
             given.append(claim(*relations, tight=draw.random() < 0.7))
-        left = minimal_claims(given, scope)
+        left = minimal_constraint_set(given, scope)
         assert len(left) <= len(given)
         for sizes in bindings():
             if any(scope.symbol_bounds(name).lo == 1 and sizes[name] == 0 for name in "ABC"):
@@ -111,7 +121,7 @@ LEFT = {
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_left(name: str) -> None:
     given, text = LEFT[name]
-    left = minimal_claims(given, Scope())
+    left = minimal_constraint_set(given, Scope())
     assert "; ".join(map(str, left)) == text
     for sizes in bindings():
         assert met(left, sizes) == met(given, sizes), sizes
@@ -169,28 +179,28 @@ def test_claims_of_two_relations_and_those_that_grow_too_large_stay() -> None:
 
 @pytest.mark.parametrize(("limit", "left"), [(9, 1), (8, 3)])
 def test_how_many_claims_are_held_against_each_other(limit: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gather_infer.validate.claims.MAX_PROOFS", limit)
-    assert len(minimal_claims([claim((A, "<=", n)) for n in (4, 5, 6)], Scope())) == left
+    monkeypatch.setattr("gather_infer.validate.minimal_constraints.MAX_PROOFS", limit)
+    assert len(minimal_constraint_set([claim((A, "<=", n)) for n in (4, 5, 6)], Scope())) == left
 
 
 def test_what_is_known_of_a_relation() -> None:
     scope = scope_with(Scope(), [claim((A, "==", 2)), claim((B, ">=", 3)), claim((C, "<=", 1), (C, ">=", 9))])
     assert (
-        known(Relation(A, "==", 2), scope)
-        is known(Relation(A, "<=", 2), scope)
-        is known(Relation(B, ">=", 3), scope)
+        known_relation(Relation(A, "==", 2), scope)
+        is known_relation(Relation(A, "<=", 2), scope)
+        is known_relation(Relation(B, ">=", 3), scope)
         is True
     )
     assert (
-        known(Relation(A, "==", 3), scope)
-        is known(Relation(B, "<=", 2), scope)
-        is known(Relation(A, ">=", 3), scope)
+        known_relation(Relation(A, "==", 3), scope)
+        is known_relation(Relation(B, "<=", 2), scope)
+        is known_relation(Relation(A, ">=", 3), scope)
         is False
     )
     assert (
-        known(Relation(B, "==", 3), scope)
-        is known(Relation(B, ">=", 4), scope)
-        is known(Relation(C, "<=", 1), scope)
+        known_relation(Relation(B, "==", 3), scope)
+        is known_relation(Relation(B, ">=", 4), scope)
+        is known_relation(Relation(C, "<=", 1), scope)
         is None
     )
 
@@ -201,5 +211,5 @@ def test_what_only_says_that_dims_are_not_0() -> None:
         ((A, "<=", 1), False), ((A, "==", 1), False), ((A - B, ">=", 1), False), ((A + 1, ">=", 1), False),
         ((1, ">=", 1), False),
     ):  # fmt: skip
-        assert is_emptiness(claim(relation)) is expected, relation
-    assert not is_emptiness(claim((A, ">=", 1), (B, ">=", 1)))
+        assert only_excludes_empty(claim(relation)) is expected, relation
+    assert not only_excludes_empty(claim((A, ">=", 1), (B, ">=", 1)))

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from gather_infer import contract_of, infer
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model
 from tests.validate.contract_runs import Runtime, judge
 
@@ -54,9 +54,9 @@ def test_columns_of_an_input(name: str) -> None:
 
 BOXES = {
     # the columns of image, class and box that are picked -> the verdicts on both axes of boxes
-    (0, 2): (Kind.PROVED, Kind.PROVED),
-    (2, 0): (Kind.CONDITIONAL, Kind.CONDITIONAL),
-    (0, 1): (Kind.PROVED, Kind.CONDITIONAL),
+    (0, 2): (VerdictKind.PROVED, VerdictKind.PROVED),
+    (2, 0): (VerdictKind.CONDITIONAL, VerdictKind.CONDITIONAL),
+    (0, 1): (VerdictKind.PROVED, VerdictKind.CONDITIONAL),
 }
 
 
@@ -72,7 +72,7 @@ def test_boxes_that_were_selected(columns: tuple[int, int]) -> None:
     assert tuple(v.kind for v in found) == BOXES[columns]
     corners = np.array([[0, 0, 1, 1], [5, 5, 6, 6], [9, 9, 10, 10]], np.float32)
     feeds = {"boxes": corners[None], "scores": np.ones((1, 4, 3), np.float32)}
-    is_proved = all(v.kind is Kind.PROVED for v in found)
+    is_proved = all(v.kind is VerdictKind.PROVED for v in found)
     assert bool(Runtime(proto).error(feeds)) is not is_proved
 
 
@@ -81,8 +81,8 @@ def test_a_network_of_openvino() -> None:
     assert (contract.lines, contract.nonempty, contract.open) == ((), (), ())
 
 
-@pytest.mark.parametrize(("index", "kind"), [("0, 2", Kind.PROVED), ("0, 3", Kind.CONDITIONAL)])
-def test_an_index_out_of_bounds_gives_zero_in_openvino(index: str, kind: Kind) -> None:
+@pytest.mark.parametrize(("index", "kind"), [("0, 2", VerdictKind.PROVED), ("0, 3", VerdictKind.CONDITIONAL)])
+def test_an_index_out_of_bounds_gives_zero_in_openvino(index: str, kind: VerdictKind) -> None:
     """The component is then no element of the tuples, whose first axis has 2 rows and whose last has 0 or more."""
     text = (
         '<ir_version: 8, opset_import: ["": 18, "openvino.opset8": 1]> agraph (float[2, N] x) => (y) { '
@@ -90,5 +90,5 @@ def test_an_index_out_of_bounds_gives_zero_in_openvino(index: str, kind: Kind) -
         "a = Constant <value_int = 1> () p = openvino.opset8.Gather (t, c, a) y = GatherND (x, p) }"
     )
     found = [v for v in verdicts(infer(onnx.parser.parse_model(text))) if v.access.op_type == "GatherND"]
-    assert found[0].kind is Kind.PROVED or kind is not Kind.PROVED
-    assert (found[1].kind is Kind.PROVED) == (kind is Kind.PROVED)
+    assert found[0].kind is VerdictKind.PROVED or kind is not VerdictKind.PROVED
+    assert (found[1].kind is VerdictKind.PROVED) == (kind is VerdictKind.PROVED)

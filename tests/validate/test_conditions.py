@@ -13,12 +13,12 @@ from gather_infer.validate.condition import (
     NEVER,
     Condition,
     Elements,
-    at_least_zero,
     counterexample,
     difference,
     follows,
     joined,
     minimal,
+    nonnegative_conditions,
 )
 
 A, B, C = (symbol(name) for name in "ABC")
@@ -102,7 +102,7 @@ def holds(condition: Condition, sizes: dict[str, int]) -> bool:
 @pytest.mark.parametrize("name", DIMS)
 def test_a_condition_says_that_a_dim_is_not_negative(name: str) -> None:
     dim, bounds, text = DIMS[name]
-    found = list(at_least_zero(dim, scope_of(bounds)))
+    found = list(nonnegative_conditions(dim, scope_of(bounds)))
     assert " and ".join(map(str, found)) == text
     for sizes in bindings(free_symbols(dim), bounds):
         if name == "a division by 0" and not sizes["A"]:
@@ -122,7 +122,7 @@ def test_conditions_of_dims_drawn() -> None:
             a * floordiv(A, 3) + b * B + c,
         ])  # fmt: skip
         bounds: dict[str, tuple[int, int | None]] = draw.choice([{}, {"A": (1, None)}, {"A": (0, 3)}, {"B": (2, 5)}])
-        found = list(at_least_zero(dim, scope_of(bounds)))
+        found = list(nonnegative_conditions(dim, scope_of(bounds)))
         for sizes in bindings(frozenset("AB"), bounds):
             assert all(holds(c, sizes) for c in found) == (evaluate(dim, sizes) >= 0), (dim, bounds, sizes)
 
@@ -177,10 +177,10 @@ def test_a_counterexample_breaks_a_condition_only_just(name: str) -> None:
 
 def test_a_counterexample_keeps_what_is_known_of_several_sizes() -> None:
     scope = Scope()
-    scope.require(B - A)
+    scope.add_fact(B - A)
     assert dict(counterexample([Condition(A, "<=", 5)], scope)) == {"A": 6}
     assert dict(counterexample([Condition(A + B, "<=", 9)], scope)) == {"B": 9, "A": 1}
-    scope.require(C - 3 * B)
+    scope.add_fact(C - 3 * B)
     assert dict(counterexample([Condition(B + C, "<=", 9)], scope)) == {"C": 9, "B": 1}
 
 

@@ -15,9 +15,9 @@ import gather_infer
 from gather_infer import Contract, Severity, UsageError
 from gather_infer.contract import DimsLine, ElementsLine
 from gather_infer.node_ids import MAIN, NodePath, Step
-from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME
-from gather_infer.validate.claims import operands
+from gather_infer.validate.minimal_constraints import operands_text
 from tests.validate.contract_runs import Drawer, Feeds, NoElement, Runtime, judge
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -220,7 +220,7 @@ def test_an_empty_kernel_of_conv_is_demanded(tmp_path: Path) -> None:
     contract = gather_infer.contract_of(model).contract
     assert (said(contract), [line.text for line in contract.nonempty]) == (["K <= H + 2"], ["K >= 1"])
     onnx.save(model, tmp_path / "model.onnx")
-    with Child(ONNXRUNTIME, tmp_path, 60) as child:
+    with RuntimeProcess(ONNXRUNTIME, tmp_path, 60) as child:
         assert child.load(tmp_path / "model.onnx") is None
         for n, k, ends in ((2, 1, True), (0, 0, True), (2, 0, False)):
             feeds = {"x": np.ones((n, 1, 5), np.float32), "w": np.ones((3, 1, k), np.float32)}
@@ -229,7 +229,7 @@ def test_an_empty_kernel_of_conv_is_demanded(tmp_path: Path) -> None:
             child.timeout = 60 if ends else 2
             found = child.run(tmp_path / "feeds")
             assert isinstance(found, Failure) is not ends
-            assert ends or (isinstance(found, Failure) and found.is_late)
+            assert ends or (isinstance(found, Failure) and found.is_timeout)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -486,8 +486,8 @@ def test_what_is_open_is_not_proved() -> None:
 def test_a_node_in_the_body_of_a_schema_has_no_operands_to_name() -> None:
     inference = gather_infer.infer(parsed("float[A] a, float[B] b", "y = Add (a, b)"))
     inside = NodePath(MAIN.below(Step(0)), 0)
-    assert operands(inference, inside) == ""
-    assert operands(inference, NodePath(MAIN, 0)) == "Add of float32[A] and float32[B]"
+    assert operands_text(inference, inside) == ""
+    assert operands_text(inference, NodePath(MAIN, 0)) == "Add of float32[A] and float32[B]"
 
 
 def test_an_index_out_of_bounds_of_openvino_does_not_make_a_line_tight() -> None:

@@ -9,50 +9,50 @@ from dataclasses import replace
 
 import pytest
 
-from gather_infer.inference.lineage.trace import Limit, Part, Quotient, Scaled, Step
+from gather_infer.inference.provenance.origin import Affine, Clamp, ElementStep, Origin, Quotient
 from gather_infer.symbolic import Dim, Scope, evaluate, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, ValueRange
-from gather_infer.validate.elements import Demand, demand
+from gather_infer.validate.element_preimage import ElementPreimage, element_preimage
 
 N = symbol("N")
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
-def stepped(x: int, step: Step, sizes: dict[str, int]) -> int:
+def stepped(x: int, step: ElementStep, sizes: dict[str, int]) -> int:
     """The result of a step on a number, by its definition."""
     match step:
-        case Limit(end, is_upper):
+        case Clamp(end, is_upper):
             return (min if is_upper else max)(x, evaluate(end, sizes))
         case Quotient(divisor):
             return (abs(x) // evaluate(divisor, sizes)) * (1 if x >= 0 else -1)
     x = step.factor * x + evaluate(step.offset, sizes)
-    if step.wraps is not None:
-        low, high = INTEGER_RANGE[step.wraps]
+    if step.overflow_dtype is not None:
+        low, high = INTEGER_RANGE[step.overflow_dtype]
         x = (x - low) % (high - low + 1) + low
     return x
 
 
-def indices(part: Part, sizes: dict[str, int]) -> Iterator[tuple[int, int]]:
+def indices(part: Origin, sizes: dict[str, int]) -> Iterator[tuple[int, int]]:
     """Each x of the type of the input, with the index that it becomes, by the definition of a Part."""
-    assert part.source is not None
-    least, most = INTEGER_RANGE[part.source]
+    assert part.source_dtype is not None
+    least, most = INTEGER_RANGE[part.source_dtype]
     for x in range(least, most + 1):
         index = x
         for step in part.steps:
             index = stepped(index, step, sizes)
-        if part.wrap is not None and x < 0:
-            index += evaluate(part.wrap, sizes)
+        if part.negative_offset is not None and x < 0:
+            index += evaluate(part.negative_offset, sizes)
         index += evaluate(part.offset, sizes)
-        if part.wraps is not None:
-            low, high = INTEGER_RANGE[part.wraps]
+        if part.overflow_dtype is not None:
+            low, high = INTEGER_RANGE[part.overflow_dtype]
             index = (index - low) % (high - low + 1) + low
-        for limit in part.limits:
-            end = evaluate(limit.end, sizes)
+        for limit in part.clamps:
+            end = evaluate(limit.bound, sizes)
             index = min(index, end) if limit.is_upper else max(index, end)
         yield x, index
 
 
-def allows(found: Demand, x: int, sizes: dict[str, int]) -> bool:
+def allows(found: ElementPreimage, x: int, sizes: dict[str, int]) -> bool:
     return (
         all(evaluate(gap, sizes) >= 0 for gap in found.gaps)
         and (found.first is None or evaluate(found.first, sizes) <= x)
@@ -60,7 +60,7 @@ def allows(found: Demand, x: int, sizes: dict[str, int]) -> bool:
     )
 
 
-def check(part: Part, low: int, high: int, sizes: dict[str, int] | None = None) -> Demand | None:
+def check(part: Origin, low: int, high: int, sizes: dict[str, int] | None = None) -> ElementPreimage | None:
     """Each x that is allowed becomes an index in [low, high]; the demand is exact when no other one does.
 
     Of an end that no index passes it is said that none does, as the caller does.
@@ -68,7 +68,7 @@ def check(part: Part, low: int, high: int, sizes: dict[str, int] | None = None) 
     sizes = sizes or {}
     made = list(indices(part, sizes))
     is_above, is_below = all(low <= i for _, i in made), all(i <= high for _, i in made)
-    found = demand(part, low, high, Scope(), is_above=is_above, is_below=is_below)
+    found = element_preimage(part, low, high, Scope(), is_above=is_above, is_below=is_below)
     if found is None:
         return None
     inside = {x for x, index in made if low <= index <= high}
@@ -79,7 +79,7 @@ def check(part: Part, low: int, high: int, sizes: dict[str, int] | None = None) 
     return found
 
 
-LIMITS = [Limit(end, is_upper) for end in (-5, -1, 0, 4, 5, 9) for is_upper in (False, True)]
+LIMITS = [Clamp(end, is_upper) for end in (-5, -1, 0, 4, 5, 9) for is_upper in (False, True)]
 BOUNDS = [(0, 4), (-5, 4), (-4, 5), (0, 0), (5, 9)]
 
 
@@ -89,7 +89,7 @@ def test_limits(count: int, offset: int) -> None:
     """Numbers are limited one after the other, and each limit is a number: so all of it is exact."""
     for limits in itertools.product(LIMITS, repeat=count):
         for low, high in BOUNDS:
-            found = check(Part(ValueRange(), "x", DType.INT8, offset, limits=limits), low, high)
+            found = check(Origin(ValueRange(), "x", DType.INT8, offset, clamps=limits), low, high)
             assert found is not None and found.is_exact
 
 
@@ -98,10 +98,10 @@ def test_a_limit_that_is_a_size(is_upper: bool) -> None:
     """Whether it is inside the bounds is not known: so the demand is enough, and need not be exact."""
     for low, high in BOUNDS:
         for n in (0, 1, 3, 4, 5, 9, 11):
-            check(Part(ValueRange(), "x", DType.INT8, limits=(Limit(N, is_upper),)), low, high, {"N": n})
-    part = Part(ValueRange(), "x", DType.INT8, limits=(Limit(N, is_upper),))
+            check(Origin(ValueRange(), "x", DType.INT8, clamps=(Clamp(N, is_upper),)), low, high, {"N": n})
+    part = Origin(ValueRange(), "x", DType.INT8, clamps=(Clamp(N, is_upper),))
     for low, high, is_exact in ((0, 4, not is_upper), (2, 4, False), (-3, -1, True)):  # N is not below 0
-        found = demand(part, low, high, Scope(), is_above=False, is_below=False)
+        found = element_preimage(part, low, high, Scope(), is_above=False, is_below=False)
         assert found is not None and found.is_exact is is_exact, (low, high)
 
 
@@ -121,7 +121,7 @@ def test_numbers_that_pass_the_end_of_a_type(source: DType, wraps: DType) -> Non
             (-200, 4),
             (-4, 300),
         ):
-            found = check(Part(ValueRange(), "x", source, offset, wraps=wraps), low, high)
+            found = check(Origin(ValueRange(), "x", source, offset, overflow_dtype=wraps), low, high)
             assert found is not None
             seen.add(found.is_exact)
     assert seen == ({True} if wraps is DType.INT16 else {True, False})
@@ -132,10 +132,10 @@ def test_numbers_that_pass_the_end_of_a_type(source: DType, wraps: DType) -> Non
 def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType, wraps: DType) -> None:
     """Whether the axis or the type ends first is not known, unless what is declared says so."""
     told = Scope()
-    told.require(100 - N)
+    told.add_fact(100 - N)
     for offset, scope in itertools.product((-200, -129, -9, 0, 9, 129, 200), (Scope(), told)):
-        part = Part(ValueRange(), "x", source, offset, wraps=wraps)
-        found = demand(part, -N, N - 1, scope, is_above=False, is_below=False)
+        part = Origin(ValueRange(), "x", source, offset, overflow_dtype=wraps)
+        found = element_preimage(part, -N, N - 1, scope, is_above=False, is_below=False)
         least, most = INTEGER_RANGE[source]
         passes = least + offset < INTEGER_RANGE[wraps][0], most + offset > INTEGER_RANGE[wraps][1]
         assert (found is None) == (scope is not told and (passes[1] or (passes[0] and wraps is DType.INT8)))
@@ -150,8 +150,8 @@ def test_bounds_of_an_axis_of_unknown_size_and_the_ends_of_a_type(source: DType,
 @pytest.mark.parametrize("offset", [N, -N, 3 - N])
 def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(offset: Dim) -> None:
     """It is enough that they do not; more is not said, and nothing where the axis may be longer than the type."""
-    part = Part(ValueRange(), "x", DType.INT8, offset, wraps=DType.INT8)
-    assert demand(part, -N, N - 1, Scope(), is_above=False, is_below=False) is None
+    part = Origin(ValueRange(), "x", DType.INT8, offset, overflow_dtype=DType.INT8)
+    assert element_preimage(part, -N, N - 1, Scope(), is_above=False, is_below=False) is None
     for low, high in BOUNDS:
         for n in (0, 1, 5, 100, 127, 128, 300):
             found = check(part, low, high, {"N": n})
@@ -162,15 +162,15 @@ def test_numbers_that_pass_the_end_of_a_type_by_nobody_knows_how_much(offset: Di
 def test_negatives_that_get_a_number_added(wrap: int) -> None:
     """It is told where x < 0 that becomes an index at all becomes one that x >= 0 may be."""
     for low, high in ((0, 4), (-5, 4), (-9, 8)):
-        found = check(Part(ValueRange(), "x", DType.INT8, wrap=wrap), low, high)
+        found = check(Origin(ValueRange(), "x", DType.INT8, negative_offset=wrap), low, high)
         assert (found is not None) is (0 <= wrap <= high + 1)
 
 
 def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
     for source, first in ((DType.UINT8, None), (DType.INT8, 0)):
-        found = demand(Part(ValueRange(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
+        found = element_preimage(Origin(ValueRange(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
         assert found is not None and (found.first, found.last) == (first, 4)
-    found = demand(Part(ValueRange(), "x", DType.UINT8, -1), 0, 4, Scope(), is_above=False, is_below=False)
+    found = element_preimage(Origin(ValueRange(), "x", DType.UINT8, -1), 0, 4, Scope(), is_above=False, is_below=False)
     assert found is not None and (found.first, found.last) == (1, 5)
 
 
@@ -187,8 +187,8 @@ def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
 )
 def test_what_passes_an_end_of_int64_is_demanded_not_to(offset: Dim, first: Dim | None, last: Dim | None) -> None:
     """Where a branch uses only numbers on one side, those that come back from beyond the other end are there too."""
-    part = Part(ValueRange(), "x", DType.INT64, offset, wraps=DType.INT64)
-    found = demand(part, 0, 4, Scope(), is_above=True, is_below=True)
+    part = Origin(ValueRange(), "x", DType.INT64, offset, overflow_dtype=DType.INT64)
+    found = element_preimage(part, 0, 4, Scope(), is_above=True, is_below=True)
     assert found is not None and (found.first, found.last) == (first, last)
 
 
@@ -196,27 +196,27 @@ FACTORS = (-7, -3, -2, -1, 1, 2, 3, 64)
 OFFSETS = (-200, -100, -9, -1, 0, 1, 9, 100, 200)
 
 
-def steps_of(choice: random.Random, source: DType) -> Part:
+def steps_of(choice: random.Random, source: DType) -> Origin:
     """A part of some steps, of which those that pass the ends of their type say so, with what is known on the way."""
-    part = Part(ValueRange(), "x", source)
+    part = Origin(ValueRange(), "x", source)
     for _ in range(choice.randint(1, 3)):
         given = [index for _, index in indices(part, {})]
         kind = choice.randrange(4)
-        step: Step
+        step: ElementStep
         if kind == 0:
             step = Quotient(choice.choice((1, 2, 3, 7, 16)))
         elif kind == 1:
-            step = Limit(choice.choice((-9, -1, 0, 1, 5, 9, 100)), choice.random() < 0.5)
+            step = Clamp(choice.choice((-9, -1, 0, 1, 5, 9, 100)), choice.random() < 0.5)
         else:
             factor, offset = choice.choice(FACTORS), choice.choice(OFFSETS)
             made = [factor * x + offset for x in given]
             wraps = choice.choice((DType.INT8, DType.UINT8))
             least, most = INTEGER_RANGE[wraps]
             fits = least <= min(made) and max(made) <= most
-            step = Scaled(factor, offset, None if fits else wraps, (min(given), max(given)))
+            step = Affine(factor, offset, None if fits else wraps, (min(given), max(given)))
         part = replace(part, steps=(*part.steps, step))
     found = [index for _, index in indices(part, {})]
-    return replace(part, held=(min(found), max(found)))
+    return replace(part, step_bounds=(min(found), max(found)))
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -227,7 +227,7 @@ def test_steps(seed: int) -> None:
     for low, high in (*BOUNDS, (0, 126), (-128, 127), (-200, 4), (3, 300)):
         made = [index for _, index in indices(part, {})]
         is_above, is_below = all(low <= i for i in made), all(i <= high for i in made)
-        found = demand(part, low, high, Scope(), is_above=is_above, is_below=is_below)
+        found = element_preimage(part, low, high, Scope(), is_above=is_above, is_below=is_below)
         if found is None:
             continue
         inside = {x for x, index in indices(part, {}) if low <= index <= high}
@@ -238,8 +238,10 @@ def test_steps(seed: int) -> None:
 @pytest.mark.parametrize("divisor", [1, 2, 4, 5])
 @pytest.mark.parametrize("offset", [-9, -1, 0, 3])
 def test_a_quotient_into_an_axis_of_unknown_size(divisor: int, offset: int) -> None:
-    part = Part(ValueRange(), "x", DType.INT8, offset, steps=(Quotient(divisor),), held=(-128 // divisor - 1, 127))
-    found = demand(part, -N, N - 1, Scope(), is_above=False, is_below=False)
+    part = Origin(
+        ValueRange(), "x", DType.INT8, offset, steps=(Quotient(divisor),), step_bounds=(-128 // divisor - 1, 127)
+    )
+    found = element_preimage(part, -N, N - 1, Scope(), is_above=False, is_below=False)
     assert found is None or offset >= 0
     for n in (0, 1, 2, 5, 20) if found is not None else ():
         assert found is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.validate import Kind
+from gather_infer.validate import VerdictKind
 from tests.validate.bound_runs import ONE, ROWS, ZERO, Case, check, x
 
 
@@ -22,7 +22,7 @@ CASES: dict[str, Case] = {
         "float[N] x, float s",
         f"y = Loop (n, , s) {COUNT}",
         "int64 n = {3}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 3",
         [x(3) | {"s": 0}],
         [x(2) | {"s": 0}],
@@ -31,7 +31,7 @@ CASES: dict[str, Case] = {
         "float[2] x, float s",
         f"y = Loop (n, , s) {COUNT}",
         "int64 n = {3}",
-        Kind.VIOLATED,
+        VerdictKind.VIOLATED,
         "",
         [],
         [x(2) | {"s": 0}],
@@ -40,7 +40,7 @@ CASES: dict[str, Case] = {
         "float[N] x, float[M] z, float s",
         f"n = Size (z) y = Loop (n, , s) {COUNT}",
         "",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "M <= N",
         [x(2) | {"z": [0, 0], "s": 0}, x(0) | {"z": [], "s": 0}],
         [x(2) | {"z": [0, 0, 0], "s": 0}],
@@ -49,7 +49,7 @@ CASES: dict[str, Case] = {
         "float[N] x, float s",
         f"y = Loop (n, , s) {loop('float', 'j = Sub (i, five) r = Gather (x, j) w = Add (v, r)')}",
         "int64 n = {3}, int64 five = {5}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 5",
         [x(5) | {"s": 0}],
         [x(4) | {"s": 0}],
@@ -63,7 +63,7 @@ CASES: dict[str, Case] = {
             "else_branch = e () => (q) { q = Identity (v) }>",
         ),
         "int64 n = {3}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 3",
         [x(2) | {"s": 0, "p": False}],
         [x(2) | {"s": 0, "p": True}],
@@ -74,7 +74,7 @@ CASES: dict[str, Case] = {
         "w = Loop (m, , v) <body = e (int64 j, bool f, float p) => (bool g, float q) "
         "{ g = Identity (f) k = Add (i, j) r = Gather (x, k) q = Add (p, r) }> }>",
         "int64 n = {3}, int64 m = {4}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 6",
         [x(6) | {"s": 0}],
         [x(5) | {"s": 0}],
@@ -85,7 +85,7 @@ CASES: dict[str, Case] = {
         "w = Loop (i, , v) <body = e (int64 j, bool f, float p) => (bool g, float q) "
         "{ g = Identity (f) k = Add (i, j) r = Gather (x, k) q = Add (p, r) }> }>",
         "int64 n = {3}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 4",
         [x(4) | {"s": 0}],
         [x(3) | {"s": 0}],
@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
         "float[N] x",
         f"q = Loop (n, , zero) {KEEP} y = Gather (x, q)",
         f"int64 n = {{3}}, {ZERO}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 3",
         [x(3)],
         [x(2)],
@@ -103,7 +103,7 @@ CASES: dict[str, Case] = {
         "float[N] x, float[M] z",
         f"n = Size (z) q = Loop (n, , zero) {KEEP} y = Gather (x, q)",
         ZERO,
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 1 and M <= N",
         [x(1) | {"z": []}, x(1) | {"z": [0]}, x(3) | {"z": [0, 0, 0]}],
         [x(0) | {"z": []}, x(2) | {"z": [0, 0, 0]}],
@@ -112,7 +112,7 @@ CASES: dict[str, Case] = {
         "float[N] x, float[M] z",
         f"n = Size (z) q = Loop (n, , seven) {KEEP} y = Gather (x, q)",
         "int64 seven = {7}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 8 and M <= N",
         [x(1) | {"z": [0]}, x(8) | {"z": []}],
         [x(7) | {"z": []}],
@@ -123,7 +123,7 @@ CASES: dict[str, Case] = {
         "<body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
         "j = Mul (i, k) r = Gather (x, j) w = Add (v, r) }>",
         f"int64 t = {{3}}, {ONE}",
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "",
         [x(1) | {"s": 0}, x(2) | {"s": 0}],
         [x(3) | {"s": 0}, x(0) | {"s": 0}],
@@ -140,12 +140,12 @@ CASES: dict[str, Case] = {
             [x(rows - 1) | {"s": 0}],
         )
         for steps, kind, condition, rows in (
-            ("j = Sub (two, i)", Kind.CONDITIONAL, "N >= 3", 3),
-            ("j = Mul (i, two)", Kind.CONDITIONAL, "N >= 5", 5),
-            ("k = Mul (i, two) j = Sub (four, k)", Kind.CONDITIONAL, "N >= 5", 5),
-            ("k = Mul (i, two) j = Sub (two, k)", Kind.CONDITIONAL, "N >= 3", 3),
-            ("j = Mul (i, i)", Kind.UNDECIDED, "", 5),
-            ("j = Add (i, four)", Kind.CONDITIONAL, "N >= 7", 7),
+            ("j = Sub (two, i)", VerdictKind.CONDITIONAL, "N >= 3", 3),
+            ("j = Mul (i, two)", VerdictKind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (four, k)", VerdictKind.CONDITIONAL, "N >= 5", 5),
+            ("k = Mul (i, two) j = Sub (two, k)", VerdictKind.CONDITIONAL, "N >= 3", 3),
+            ("j = Mul (i, i)", VerdictKind.UNDECIDED, "", 5),
+            ("j = Add (i, four)", VerdictKind.CONDITIONAL, "N >= 7", 7),
         )
     },
     "counter of rows that grow with it": (
@@ -153,7 +153,7 @@ CASES: dict[str, Case] = {
         "y = Loop (n, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) { d = Identity (c) "
         "e = Add (i, one) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
         f"int64 n = {{3}}, {ONE}, int64[1] first = {{0}}",
-        Kind.PROVED,
+        VerdictKind.PROVED,
         "",
         [x(1) | {"s": 0}],
         [],
@@ -163,7 +163,7 @@ CASES: dict[str, Case] = {
         f"{ROWS} y = Loop (t, , s) <body = b (int64 i, bool c, float v) => (bool d, float w) {{ d = Identity (c) "
         "e = Sub (rows, i) u = Unsqueeze (e, first) g = ConstantOfShape (u) r = Gather (g, i) w = Add (v, r) }>",
         "int64 t = {3}, int64[1] first = {0}",
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "",
         [x(5) | {"s": 0}],
         [x(4) | {"s": 0}],
@@ -173,7 +173,7 @@ CASES: dict[str, Case] = {
         f"{ROWS} g = Less (zero, rows) y = Loop (, g, s) <body = b (int64 i, bool c, float v) => (bool d, float w) "
         "{ e = Add (i, one) d = Less (e, rows) r = Gather (x, i) w = Add (v, r) }>",
         f"{ZERO}, {ONE}",
-        Kind.PROVED,
+        VerdictKind.PROVED,
         "",
         [x(3) | {"s": 0}, x(0) | {"s": 0}],
         [],
@@ -183,7 +183,7 @@ CASES: dict[str, Case] = {
         "q, y = Scan <num_scan_inputs = 1, body = b (int64 v, float e) => (int64 w, float r) "
         "{ w = Add (v, one) r = Gather (x, v) }> (zero, x)",
         f"{ZERO}, {ONE}",
-        Kind.PROVED,
+        VerdictKind.PROVED,
         "",
         [x(3) | {"z": []}],
         [],
@@ -196,7 +196,7 @@ CASES: dict[str, Case] = {
         "{ d = Identity (c) l = SequenceMap (q) <body = e (float m) => (float r) { r = Gather (x, i) }> "
         "w = Identity (v) }>",
         "int64 n = {3}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "N >= 3",
         [x(2) | {"s": 0, "p": False}],
         [x(2) | {"s": 0, "p": True}],
@@ -210,7 +210,7 @@ CASES: dict[str, Case] = {
             "t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
         ),
         f"int64 n = {{5}}, int64 three = {{3}}, {ONE}",
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "",
         [x(5) | {"s": 0}],
         [],
@@ -224,7 +224,7 @@ CASES: dict[str, Case] = {
             "t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
         ),
         f"int64 three = {{3}}, {ONE}",
-        Kind.CONDITIONAL,
+        VerdictKind.CONDITIONAL,
         "M <= N - 2",
         [x(5) | {"z": [0] * 3, "s": 0}, x(5) | {"z": [0] * 4, "s": 0}],
         [x(4) | {"z": [0] * 3, "s": 0}],
@@ -238,7 +238,7 @@ CASES: dict[str, Case] = {
             "j = Range (i, hi, one) r = Gather (x, j) t = ReduceSum <keepdims = 0> (r) w = Add (v, t)",
         ),
         f"int64 n = {{6}}, {ONE}",
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "",
         [x(5) | {"s": 0, "m": [[True, False]] * 5 + [[False, False]]}],
         [x(5) | {"s": 0, "m": [[True, False]] * 6}],
@@ -250,7 +250,7 @@ CASES: dict[str, Case] = {
         "w = Loop (k, , v) <body = h (int64 j, bool f, float p) => (bool g, float q) "
         "{ g = Identity (f) a = Add (i, j) r = Gather (x, a) q = Add (p, r) }> }>",
         f"int64 n = {{6}}, {ONE}",
-        Kind.UNDECIDED,
+        VerdictKind.UNDECIDED,
         "",
         [x(5) | {"s": 0, "m": [[True, False]] * 5 + [[False, False]]}],
         [x(5) | {"s": 0, "m": [[True, False]] * 6}],

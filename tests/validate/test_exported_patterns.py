@@ -12,9 +12,9 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Elements, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
-from gather_infer.validate.contract import contract_of
+from gather_infer.validate.contract_builder import contract_of
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -139,7 +139,7 @@ def judged(pattern: Pattern) -> tuple[onnx.ModelProto, Verdict]:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_what_is_said(name: str) -> None:
     _, found = judged(PATTERNS[name])
-    wanted = Kind.CONDITIONAL if PATTERNS[name].condition else Kind.PROVED
+    wanted = VerdictKind.CONDITIONAL if PATTERNS[name].condition else VerdictKind.PROVED
     assert (found.kind, found.condition, found.tight) == (wanted, PATTERNS[name].condition, PATTERNS[name].tight)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Elements, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.access_models import Runner, Sample, by_node, sample
 
@@ -81,15 +81,15 @@ def check(seed: int) -> Sample:
     said = "enough" if not verdict.tight else verdict.kind.value
     assert said == made.kind, (seed, made.source, verdict.text())
     match verdict.kind:
-        case Kind.PROVED:
+        case VerdictKind.PROVED:
             check_proved(runner)
-        case Kind.VIOLATED:
+        case VerdictKind.VIOLATED:
             check_violated(runner)
-        case Kind.CONDITIONAL if verdict.tight:
+        case VerdictKind.CONDITIONAL if verdict.tight:
             check_conditional(runner, verdict)
-        case Kind.CONDITIONAL:
+        case VerdictKind.CONDITIONAL:
             check_enough(runner, verdict)
-        case Kind.UNDECIDED:
+        case VerdictKind.UNDECIDED:
             check_undecided(runner)
     return made
 

@@ -11,7 +11,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from gather_infer import infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Elements, Kind, Outside, Verdict, verdicts
+from gather_infer.validate import Elements, Outside, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
@@ -76,15 +76,15 @@ def test_labels(name: str, op: str) -> None:
     for x in range(-100, 101):
         label = min(max(x, least), most)
         legal[x] = 0 <= label < CLASSES or label == ignored
-    if found.kind is Kind.PROVED:
+    if found.kind is VerdictKind.PROVED:
         assert all(legal.values())
-    elif found.kind is Kind.VIOLATED:
+    elif found.kind is VerdictKind.VIOLATED:
         assert not any(legal.values())
         runtime = Runtime(proto)
         for x in (-50, -6, -5, -2, -1, 0, 3, 4, 6, 50):
             with pytest.raises(Fail):
                 runtime.run({"scores": np.zeros((1, CLASSES), np.float32), "x": np.array([x])})
-    elif found.kind is Kind.CONDITIONAL:
+    elif found.kind is VerdictKind.CONDITIONAL:
         for x, is_legal in legal.items():
             met = holds(found, x)
             assert met == is_legal if found.tight else met <= is_legal, x

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.validate import Elements, Kind
+from gather_infer.validate import Elements, VerdictKind
 from tests.validate.pattern_models import LEAST, MOST, Pattern, Runs, feeds_of, holds, judged
 
 IDS = (-7, -6, -5, -1, 0, 1, 4, 5, 6)
@@ -472,7 +472,7 @@ PATTERNS = {
 }
 
 
-DECIDED = Kind.PROVED, Kind.CONDITIONAL
+DECIDED = VerdictKind.PROVED, VerdictKind.CONDITIONAL
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -480,7 +480,7 @@ def test_what_is_said(name: str) -> None:
     pattern = PATTERNS[name]
     found = judged(pattern)[-1]
     assert found.kind is pattern.kind, found.reason
-    if pattern.kind is Kind.CONDITIONAL:
+    if pattern.kind is VerdictKind.CONDITIONAL:
         assert (found.condition, found.tight) == (pattern.condition, pattern.tight)
 
 
@@ -499,7 +499,7 @@ def test_runs_agree(name: str) -> None:
         if made is not None and made.size == 0:
             continue
         outcomes.add(made is not None)
-        if last.kind is Kind.VIOLATED or (is_needed and not is_met):
+        if last.kind is VerdictKind.VIOLATED or (is_needed and not is_met):
             assert made is None, (sizes, feeds)
-    assert outcomes == {Kind.PROVED: {True}, Kind.VIOLATED: {False}}.get(last.kind, {True, False})
+    assert outcomes == {VerdictKind.PROVED: {True}, VerdictKind.VIOLATED: {False}}.get(last.kind, {True, False})
     assert shows or last.tight, "of a condition that is not needed a run has to show that it is not"

@@ -9,7 +9,7 @@ import pytest
 import gather_infer
 from gather_infer.symbolic import evaluate
 from gather_infer.tensor import SymbolicTensor
-from gather_infer.validate import Condition, Elements, Kind, Verdict, combined, verdicts
+from gather_infer.validate import Condition, Elements, Verdict, VerdictKind, combined, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.index_models import Run, runs, sample
 
@@ -34,11 +34,11 @@ def check(accesses: list[Verdict], run: Run) -> None:
     about_sizes = [c for c in verdict.conditions if not isinstance(c.left, Elements)]
     about_elements = [c for c in verdict.conditions if isinstance(c.left, Elements)]
     match verdict.kind:
-        case Kind.PROVED:
+        case VerdictKind.PROVED:
             assert run.passes
-        case Kind.VIOLATED:
+        case VerdictKind.VIOLATED:
             assert not run.passes or run.index.size == 0
-        case Kind.CONDITIONAL if run.index.size:
+        case VerdictKind.CONDITIONAL if run.index.size:
             is_exact = all(c.left.whole for c in about_elements if isinstance(c.left, Elements))
             if all(meets(c, run) for c in verdict.conditions):
                 assert run.passes
@@ -58,7 +58,7 @@ def check_span(fact: object, run: Run) -> None:
     assert hi is None or run.index.max() <= evaluate(hi, run.sizes)
 
 
-def check_seed(seed: int) -> Kind | None:
+def check_seed(seed: int) -> VerdictKind | None:
     """The class of the access of a seed; None when onnxruntime does not run it."""
     made = sample(seed)
     inference = gather_infer.infer(made.model, assume=False)
@@ -80,4 +80,4 @@ def check_seed(seed: int) -> Kind | None:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_indices_hold(chunk: int) -> None:
     seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))
-    assert {Kind.PROVED, Kind.VIOLATED, Kind.CONDITIONAL, Kind.UNDECIDED} <= seen.keys()
+    assert {VerdictKind.PROVED, VerdictKind.VIOLATED, VerdictKind.CONDITIONAL, VerdictKind.UNDECIDED} <= seen.keys()

@@ -13,7 +13,7 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Elements, Kind, verdicts
+from gather_infer.validate import Elements, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 
 onnxruntime.set_default_logger_severity(4)
@@ -79,7 +79,7 @@ class Grid:
                 )
 
 
-def check_seed(seed: int) -> Kind | None:
+def check_seed(seed: int) -> VerdictKind | None:
     """The class of the access of a seed; None where no run comes to it."""
     grid = Grid(seed)
     rows = grid.choice.choice(["3", "6", "9", "A", "R"])
@@ -108,9 +108,9 @@ def check_seed(seed: int) -> Kind | None:
         assert not any(isinstance(c.left, Elements) for c in found.conditions)
         holds = all(evaluate(difference(c), sizes) >= 0 for c in found.conditions)
         what = (seed, sizes, found.text(), found.condition)
-        if found.kind is Kind.PROVED or (found.kind is Kind.CONDITIONAL and holds):
+        if found.kind is VerdictKind.PROVED or (found.kind is VerdictKind.CONDITIONAL and holds):
             assert passes, what
-        elif found.kind is Kind.VIOLATED or (found.kind is Kind.CONDITIONAL and found.tight):
+        elif found.kind is VerdictKind.VIOLATED or (found.kind is VerdictKind.CONDITIONAL and found.tight):
             assert not passes or found_index.size == 0, what
     return kind
 
@@ -126,4 +126,4 @@ def _passes(session: onnxruntime.InferenceSession, feeds: dict[str, np.ndarray])
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_grids_hold(chunk: int) -> None:
     seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))
-    assert {Kind.PROVED, Kind.VIOLATED, Kind.CONDITIONAL} <= seen.keys()
+    assert {VerdictKind.PROVED, VerdictKind.VIOLATED, VerdictKind.CONDITIONAL} <= seen.keys()

@@ -12,7 +12,7 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.access_models import by_node
 from tests.validate.bound_runs import passes, session
@@ -67,7 +67,7 @@ def loop_model(seed: int) -> tuple[onnx.ModelProto, bool]:
     return model, kind != "branch"
 
 
-def check_seed(seed: int) -> Kind | None:
+def check_seed(seed: int) -> VerdictKind | None:
     """The class of the access of a seed, None when it is never reached."""
     model, is_reached = loop_model(seed)
     found = by_node(verdicts(gather_infer.infer(model, assume=False)))
@@ -82,9 +82,9 @@ def check_seed(seed: int) -> Kind | None:
         sizes = {"N": size, "M": trips}
         holds = all(evaluate(difference(c), sizes) >= 0 for c in verdict.conditions)
         needed = all(evaluate(difference(c), sizes) >= 0 for c in verdict.conditions if c.tight)
-        if verdict.kind is Kind.PROVED or (verdict.kind is Kind.CONDITIONAL and holds):
+        if verdict.kind is VerdictKind.PROVED or (verdict.kind is VerdictKind.CONDITIONAL and holds):
             assert passes(model, feeds, runtime), (seed, size, trips, flag)
-        elif (verdict.kind is Kind.VIOLATED or not needed) and runs_always:
+        elif (verdict.kind is VerdictKind.VIOLATED or not needed) and runs_always:
             assert not passes(model, feeds, runtime), (seed, size, trips, flag)
     return verdict.kind
 
@@ -92,4 +92,4 @@ def check_seed(seed: int) -> Kind | None:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_loops_hold(chunk: int) -> None:
     seen = {check_seed(seed) for seed in range(chunk, MODELS, CHUNKS)}
-    assert {Kind.CONDITIONAL, Kind.VIOLATED} <= seen
+    assert {VerdictKind.CONDITIONAL, VerdictKind.VIOLATED} <= seen

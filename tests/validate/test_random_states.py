@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 import gather_infer
-from gather_infer.validate import Elements, Kind, verdicts
+from gather_infer.validate import Elements, VerdictKind, verdicts
 from tests.validate.access_models import by_node
 from tests.validate.bound_runs import session
 from tests.validate.pattern_models import holds
@@ -101,7 +101,7 @@ def runs(runtime: onnxruntime.InferenceSession, feeds: dict[str, np.ndarray]) ->
     return True
 
 
-def check_seed(seed: int) -> Kind | None:
+def check_seed(seed: int) -> VerdictKind | None:
     """The class of the access of a seed."""
     model = loop_model(seed)
     found = by_node(verdicts(gather_infer.infer(model, assume=False)))
@@ -122,10 +122,10 @@ def check_seed(seed: int) -> Kind | None:
         binding = {"N": size, "M": m}
         met = all(holds(c, binding, feeds) for c in verdict.conditions)
         case = (seed, binding, trips, first, flag, verdict.text())
-        if verdict.kind is Kind.PROVED or (verdict.kind is Kind.CONDITIONAL and met):
+        if verdict.kind is VerdictKind.PROVED or (verdict.kind is VerdictKind.CONDITIONAL and met):
             assert runs(runtime, feeds), case
         elif is_read and m > 0 and trips > 0:
-            is_out = verdict.kind is Kind.VIOLATED or not all(
+            is_out = verdict.kind is VerdictKind.VIOLATED or not all(
                 holds(c, binding, feeds) for c in verdict.conditions if c.tight
             )
             assert not is_out or not runs(runtime, feeds), case
@@ -135,4 +135,4 @@ def check_seed(seed: int) -> Kind | None:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_states_hold(chunk: int) -> None:
     seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))
-    assert {Kind.CONDITIONAL, Kind.PROVED, Kind.UNDECIDED} <= seen.keys(), seen
+    assert {VerdictKind.CONDITIONAL, VerdictKind.PROVED, VerdictKind.UNDECIDED} <= seen.keys(), seen

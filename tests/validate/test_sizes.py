@@ -12,7 +12,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import gather_infer
 from gather_infer.diagnostic import Severity
-from gather_infer.validate import failing
+from gather_infer.validate import failing_accesses
 
 onnxruntime.set_default_logger_severity(4)
 SIZES = (0, 1, 4, 5, 7)
@@ -62,7 +62,7 @@ def test_exactly_the_sizes_fail_that_fail_in_onnxruntime() -> None:
     inference = gather_infer.infer(model)
     told = {}
     for batch, size in itertools.product(SIZES, SIZES):
-        told[batch, size] = not list(failing(inference, {"B": batch, "N": size}))
+        told[batch, size] = not list(failing_accesses(inference, {"B": batch, "N": size}))
         assert told[batch, size] == runs(session, batch, size), (batch, size)
     assert set(told.values()) == {False, True}
 
@@ -70,17 +70,17 @@ def test_exactly_the_sizes_fail_that_fail_in_onnxruntime() -> None:
 @pytest.mark.parametrize("sizes", [{}, {"B": 1}, {"N": 5}])
 def test_what_sizes_do_not_tell_is_not_judged(sizes: dict[str, int]) -> None:
     """With N = 5 alone B may be 0: then no index is looked up."""
-    assert list(failing(gather_infer.infer(positions(2)), sizes)) == []
+    assert list(failing_accesses(gather_infer.infer(positions(2)), sizes)) == []
 
 
 def test_rows_without_elements_are_not_judged() -> None:
-    assert list(failing(gather_infer.infer(positions(0)), {"B": 1, "N": 5})) == []
+    assert list(failing_accesses(gather_infer.infer(positions(0)), {"B": 1, "N": 5})) == []
 
 
 def test_the_node_and_the_condition_are_told() -> None:
     model = positions(2)
     model.graph.node[-1].name = "lookup"
-    ((verdict, condition),) = failing(gather_infer.infer(model), {"B": 1, "N": 5})
+    ((verdict, condition),) = failing_accesses(gather_infer.infer(model), {"B": 1, "N": 5})
     assert (str(verdict.access.node), str(condition)) == ("lookup", "N <= 4")
 
 

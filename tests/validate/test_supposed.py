@@ -13,8 +13,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
 from gather_infer.symbolic import Dim, Scope, evaluate, symbol
-from gather_infer.validate import Kind, verdicts
-from gather_infer.validate.supposed import COUNTS, LINEAR, MOVING, _Origin, _shares
+from gather_infer.validate import VerdictKind, verdicts
+from gather_infer.validate.guess_and_check import COUNTING, LINEAR, MOVING, _IndexTerms, _mixed_radix_ranges
 from tests.inference.models import model
 from tests.oracle.soundness import Runtime
 
@@ -48,7 +48,7 @@ STEPS = {
 
 def test_every_operator_has_a_row() -> None:
     assert set(STEPS) == MOVING | LINEAR
-    assert {"CumSum", "ReduceSum"} == COUNTS
+    assert {"CumSum", "ReduceSum"} == COUNTING
 
 
 @pytest.mark.parametrize("op", STEPS)
@@ -56,7 +56,7 @@ def test_the_digits_of_a_number(op: str) -> None:
     nodes = f"{STEPS[op]} m = Mul(a, seven) k = Add(m, j) y = Gather(t, k)"
     proto = model(f"(float[63] t, int64[N] i, int64[N] j) => (y) {{ {HEAD} {nodes} }}")
     found = verdicts(infer(proto))[-1]
-    assert (found.kind, found.tight) == (Kind.CONDITIONAL, False)
+    assert (found.kind, found.tight) == (VerdictKind.CONDITIONAL, False)
     limits = {(str(c.left), c.relation): c.right for c in found.conditions}
     assert limits == {("i", ">="): 0, ("i", "<"): 9, ("j", ">="): 0, ("j", "<"): 7}
     runtime, t = Runtime(proto), np.zeros(63, np.float32)
@@ -91,7 +91,9 @@ SHARES: dict[str, tuple[dict[str, set[Dim | None]], set[Dim], Dim, dict[str, Dim
 def test_how_many_numbers_an_input_has(name: str) -> None:
     """The sum of the largest of each input, as often as it counts, is below the length: they have the axis together."""
     times, beside, size, expected = SHARES[name]
-    found = _shares(_Origin({n: set(counts) for n, counts in times.items()}, set(), beside), size, Scope())
+    found = _mixed_radix_ranges(
+        _IndexTerms({n: set(counts) for n, counts in times.items()}, set(), beside), size, Scope()
+    )
     assert found == expected
     if None not in set().union(*times.values()) and found:
         sizes = {"A": 5, "B": 4}
@@ -105,9 +107,15 @@ def test_how_many_numbers_an_input_has(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "kind"), [(1, Kind.CONDITIONAL), (3, Kind.CONDITIONAL), (4, Kind.CONDITIONAL), (5, Kind.UNDECIDED)]
+    ("count", "kind"),
+    [
+        (1, VerdictKind.CONDITIONAL),
+        (3, VerdictKind.CONDITIONAL),
+        (4, VerdictKind.CONDITIONAL),
+        (5, VerdictKind.UNDECIDED),
+    ],
 )
-def test_so_many_digits_are_told_apart(count: int, kind: Kind) -> None:
+def test_so_many_digits_are_told_apart(count: int, kind: VerdictKind) -> None:
     inputs = ", ".join(f"int64[N] i{k}" for k in range(count))
     nodes = "s0 = Identity(i0) " + " ".join(
         f"m{k} = Mul(s{k - 1}, two) s{k} = Add(m{k}, i{k})" for k in range(1, count)
@@ -116,7 +124,7 @@ def test_so_many_digits_are_told_apart(count: int, kind: Kind) -> None:
     proto = model(f"(float[{2**count}] t, {inputs}) => (y) {{ {head} {nodes} y = Gather(t, s{count - 1}) }}")
     found = verdicts(infer(proto))[-1]
     assert found.kind is kind
-    if kind is Kind.CONDITIONAL and count > 1:
+    if kind is VerdictKind.CONDITIONAL and count > 1:
         limits = {(str(c.left), c.relation): c.right for c in found.conditions}
         assert limits == {(f"i{k}", r): n for k in range(count) for r, n in ((">=", 0), ("<", 2))}
         ones = {f"i{k}": np.array([1]) for k in range(count)}
@@ -129,9 +137,9 @@ def test_ranges_that_the_caller_gives_are_not_guessed() -> None:
     one = verdicts(infer(proto, ranges=["i=0..8"]))[-1]
     assert {str(c.left) for c in one.conditions} == {"j"}
     both = verdicts(infer(proto, ranges=["i=0..8", "j=0..6"]))[-1]
-    assert both.kind is Kind.PROVED
+    assert both.kind is VerdictKind.PROVED
     wide = verdicts(infer(proto, ranges=["i=0..9", "j=0..6"]))[-1]
-    assert wide.kind is Kind.UNDECIDED
+    assert wide.kind is VerdictKind.UNDECIDED
 
 
 DIFFERENCES = {
@@ -155,7 +163,7 @@ def test_the_difference_of_columns_that_are_indices_elsewhere(name: str) -> None
     proto = model(f"(float[{left}] l, float[{right}] r, float[{rows}] t, int64[N, 2] x) => (y) {{ {head} {nodes} }}")
     found = verdicts(infer(proto))[-1]
     if size is None:
-        assert found.kind is Kind.UNDECIDED
+        assert found.kind is VerdictKind.UNDECIDED
     else:
         assert [str(c) for c in found.conditions] == ["x >= 0", f"x < {size}"] and not found.tight
     runtime = Runtime(proto)
@@ -172,7 +180,7 @@ def test_the_difference_of_columns_that_nothing_is_known_of_is_open() -> None:
     head = "zero = Constant<value_int = 0>() one = Constant<value_int = 1>()"
     nodes = "a = Gather<axis = 1>(x, zero) b = Gather<axis = 1>(x, one) d = Sub(b, a) y = Gather(t, d)"
     proto = model(f"(float[9] t, int64[N, 2] x) => (y) {{ {head} {nodes} }}")
-    assert verdicts(infer(proto))[-1].kind is Kind.UNDECIDED
+    assert verdicts(infer(proto))[-1].kind is VerdictKind.UNDECIDED
 
 
 ASSUMED = {
@@ -193,7 +201,7 @@ def test_what_is_assumed_under_the_ranges_is_a_condition_that_is_enough(name: st
     assert infer(proto).assumptions == ()
     assert [str(a).split(" (")[0] for a in infer(proto, ranges=["i=0..8"]).assumptions] == [assumed]
     found = verdicts(infer(proto))[-1]
-    assert found.kind is Kind.CONDITIONAL
+    assert found.kind is VerdictKind.CONDITIONAL
     assert {str(c): c.tight for c in found.conditions} == dict.fromkeys(
         (assumed, "i >= 0", "i < 9", "j >= 0", "j < 7"), False
     )

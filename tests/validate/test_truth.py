@@ -14,7 +14,7 @@ import pytest
 
 import gather_infer
 from gather_infer.symbolic import evaluate
-from gather_infer.validate import Elements, Kind, Verdict, verdicts
+from gather_infer.validate import Elements, Verdict, VerdictKind, verdicts
 from gather_infer.validate.condition import difference
 from tests.validate.access_models import Runner, by_node
 from tests.validate.truth_models import KINDS, SIZES, Truth, truth
@@ -27,11 +27,11 @@ UNDECIDED_OF = 100, 3
 TIGHT_OF = 100, 95
 """Of so many conditions that are needed so many have to be known to be."""
 EXPECTED = {
-    "proved": Kind.PROVED,
-    "violated": Kind.VIOLATED,
-    "sizes": Kind.CONDITIONAL,
-    "elements": Kind.CONDITIONAL,
-    "enough": Kind.CONDITIONAL,
+    "proved": VerdictKind.PROVED,
+    "violated": VerdictKind.VIOLATED,
+    "sizes": VerdictKind.CONDITIONAL,
+    "elements": VerdictKind.CONDITIONAL,
+    "enough": VerdictKind.CONDITIONAL,
 }
 
 
@@ -87,15 +87,15 @@ def judge(seed: int) -> tuple[Truth, Verdict]:
                 assert passes == (holds and kind != "violated"), (what, sizes, numbers)
             # and the verdict says nothing else
             match verdict.kind:
-                case Kind.PROVED:
+                case VerdictKind.PROVED:
                     assert passes, (what, sizes, numbers)
-                case Kind.VIOLATED:
+                case VerdictKind.VIOLATED:
                     assert not passes, (what, sizes, numbers)
-                case Kind.CONDITIONAL if says(verdict, sizes, numbers):
+                case VerdictKind.CONDITIONAL if says(verdict, sizes, numbers):
                     assert passes, (what, sizes, numbers)
-                case Kind.CONDITIONAL if verdict.tight:
+                case VerdictKind.CONDITIONAL if verdict.tight:
                     assert not passes, (what, sizes, numbers)
-    assert verdict.kind in (EXPECTED[kind], Kind.UNDECIDED), what
+    assert verdict.kind in (EXPECTED[kind], VerdictKind.UNDECIDED), what
     return made, verdict
 
 
@@ -105,11 +105,11 @@ def count(seeds: range) -> Counter[str]:
     for seed in seeds:
         made, verdict = judge(seed)
         counted[f"{made.source.kind}: {verdict.kind}"] += 1
-        counted["undecided"] += verdict.kind is Kind.UNDECIDED
-        if verdict.kind is Kind.CONDITIONAL and made.source.kind != "enough":
+        counted["undecided"] += verdict.kind is VerdictKind.UNDECIDED
+        if verdict.kind is VerdictKind.CONDITIONAL and made.source.kind != "enough":
             counted["needed"] += 1
             counted["tight"] += verdict.tight
-        if verdict.kind is Kind.UNDECIDED:
+        if verdict.kind is VerdictKind.UNDECIDED:
             counted[f"undecided: {made.made_of} {made.access}"] += 1
     return counted
 

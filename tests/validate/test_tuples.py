@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gather_infer import infer
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model
 from tests.oracle.graph_builder import REFUSALS
 from tests.oracle.soundness import Runtime
@@ -15,14 +15,22 @@ HEAD = """zero = Constant<value_int = 0>() one = Constant<value_int = 1>() e = S
     two = Constant<value_ints = [-1, 2]>() low = Constant<value_int = 20>() high = Constant<value_int = 30>()"""
 TUPLES = {
     # id: (nodes, the verdicts on both axes, whether the model runs with N = 3)
-    "positions in pairs": ("r = Range(zero, m, one) i = Reshape(r, two)", (Kind.CONDITIONAL, Kind.CONDITIONAL), True),
-    "all past the end": ("r = Clip(k, low, high) i = Reshape(r, two)", (Kind.VIOLATED, Kind.VIOLATED), False),
-    "some past the end": (
-        "r = Clip(k, low, high) z = Sub(r, r) c = Concat<axis = 0>(z, r) i = Reshape(c, two)",
-        (Kind.UNDECIDED, Kind.UNDECIDED),
+    "positions in pairs": (
+        "r = Range(zero, m, one) i = Reshape(r, two)",
+        (VerdictKind.CONDITIONAL, VerdictKind.CONDITIONAL),
+        True,
+    ),
+    "all past the end": (
+        "r = Clip(k, low, high) i = Reshape(r, two)",
+        (VerdictKind.VIOLATED, VerdictKind.VIOLATED),
         False,
     ),
-    "all within": ("r = Clip(k, zero, one) i = Reshape(r, two)", (Kind.PROVED, Kind.PROVED), True),
+    "some past the end": (
+        "r = Clip(k, low, high) z = Sub(r, r) c = Concat<axis = 0>(z, r) i = Reshape(c, two)",
+        (VerdictKind.UNDECIDED, VerdictKind.UNDECIDED),
+        False,
+    ),
+    "all within": ("r = Clip(k, zero, one) i = Reshape(r, two)", (VerdictKind.PROVED, VerdictKind.PROVED), True),
 }
 
 
@@ -34,7 +42,7 @@ def test_tuples(name: str) -> None:
     proto = model(text, opset=18)
     found = verdicts(infer(proto))
     assert tuple(v.kind for v in found) == kinds
-    assert not any(v.tight for v in found if v.kind is Kind.CONDITIONAL)
+    assert not any(v.tight for v in found if v.kind is VerdictKind.CONDITIONAL)
     runtime = Runtime(proto)
     feeds = {
         "x": np.ones(3, np.float32),

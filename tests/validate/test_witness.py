@@ -10,8 +10,8 @@ from onnx import ModelProto
 
 from gather_infer import infer
 from gather_infer.symbolic import Scope, evaluate, maximum, minimum, symbol
-from gather_infer.validate import Elements, Kind, verdicts
-from gather_infer.validate.condition import NEVER, at_least_zero, difference
+from gather_infer.validate import Elements, VerdictKind, verdicts
+from gather_infer.validate.condition import NEVER, difference, nonnegative_conditions
 from tests.inference.models import model
 from tests.validate.access_models import Runner
 
@@ -53,7 +53,7 @@ def test_the_witness_fails_and_the_condition_is_tight(name: str) -> None:
     nodes, rows, example = CONDITIONS[name]
     proto = proto_of(nodes, rows)
     verdict = verdicts(infer(proto, assume=False))[-1]
-    assert verdict.kind is Kind.CONDITIONAL
+    assert verdict.kind is VerdictKind.CONDITIONAL
     assert verdict.example == example
     runner = Runner(proto, 1)
     if verdict.witness:
@@ -69,7 +69,7 @@ def test_the_witness_fails_and_the_condition_is_tight(name: str) -> None:
 def test_an_access_to_data_of_unknown_rank_is_undecided() -> None:
     proto = model("(float[N] x, int64[K] shape, int64[M] ids) => (y) { d = Reshape(x, shape) y = Gather(d, ids) }")
     verdict = verdicts(infer(proto))[-1]
-    assert (verdict.kind, verdict.reason) == (Kind.UNDECIDED, "the rank of data is not known")
+    assert (verdict.kind, verdict.reason) == (VerdictKind.UNDECIDED, "the rank of data is not known")
 
 
 ALLOWED: dict[str, Any] = {
@@ -89,7 +89,7 @@ def test_a_witness_is_a_legal_size(name: str) -> None:
     dims, more, nodes, example = ALLOWED[name]
     proto = proto_of(f"{more} {nodes}", 9)
     verdict = verdicts(infer(proto, dims=dims, assume=False))[-1]
-    assert verdict.kind is Kind.CONDITIONAL
+    assert verdict.kind is VerdictKind.CONDITIONAL
     assert verdict.example == example
     sizes = {n: evaluate(size, {}) for n, size in verdict.witness}
     if sizes:
@@ -101,11 +101,11 @@ def test_a_witness_is_a_legal_size(name: str) -> None:
 def test_what_always_holds_is_no_condition() -> None:
     n, m = symbol("N"), symbol("M")
     scope = Scope()
-    scope.require(n - 2)
+    scope.add_fact(n - 2)
     for always in (m, n, n - 2, n - 1, n + m - 2, 0, 3, maximum(m, 5), minimum(n - 2, m)):
-        assert list(at_least_zero(always, scope)) == [], always
+        assert list(nonnegative_conditions(always, scope)) == [], always
     for never in (-1, -m - 1, 1 - n, minimum(m - 5, 1 - n)):
-        assert NEVER in at_least_zero(never, scope), never
-    assert [str(c) for c in at_least_zero(n - 3, scope)] == ["N >= 3"]
-    assert [str(c) for c in at_least_zero(minimum(2 * n - 7, 9 - m), scope)] == ["N >= 4", "M <= 9"]
-    assert next(at_least_zero(4 - 3 * maximum(n, m), scope)) == NEVER
+        assert NEVER in nonnegative_conditions(never, scope), never
+    assert [str(c) for c in nonnegative_conditions(n - 3, scope)] == ["N >= 3"]
+    assert [str(c) for c in nonnegative_conditions(minimum(2 * n - 7, 9 - m), scope)] == ["N >= 4", "M <= 9"]
+    assert next(nonnegative_conditions(4 - 3 * maximum(n, m), scope)) == NEVER

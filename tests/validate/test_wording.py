@@ -11,7 +11,7 @@ import gather_infer
 from gather_infer import parse_dim
 from gather_infer.contract import DimsLine, Relation
 from gather_infer.symbolic import Scope
-from gather_infer.validate.wording import worded
+from gather_infer.validate.canonical_clauses import canonical_clauses
 from tests.validate.contract_runs import Feeds, Runtime
 from tests.validate.test_contract import parsed
 
@@ -61,7 +61,7 @@ def relation_of(text: str) -> Relation:
 def test_clauses_say_what_the_relation_says(case: str) -> None:
     text, expected = CASES[case]
     relation = relation_of(text)
-    clauses = worded(relation, Scope())
+    clauses = canonical_clauses(relation, Scope())
     assert [" or ".join(map(str, clause)) for clause in clauses] == expected
     names = sorted(relation.symbols)
     for sizes in itertools.product(range(30 if len(names) == 1 else 11), repeat=len(names)):

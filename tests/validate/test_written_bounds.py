@@ -9,7 +9,7 @@ import pytest
 
 from gather_infer import infer
 from gather_infer.symbolic import evaluate, free_symbols, known_le, symbol
-from gather_infer.validate import Kind, verdicts
+from gather_infer.validate import VerdictKind, verdicts
 from gather_infer.validate.bounds import verdict
 from gather_infer.validate.condition import Elements, difference
 from tests.inference.models import model
@@ -36,7 +36,7 @@ def test_a_condition_on_what_dims_broadcast_to(name: str) -> None:
     proto = model(f"(float[A] x, float[B] y, float[6] table) => (z) {{ {nodes} }}", opset=18)
     inference = infer(proto)
     (found,) = verdicts(inference)
-    assert found.kind is Kind.CONDITIONAL and found.tight
+    assert found.kind is VerdictKind.CONDITIONAL and found.tight
     assert text is None or str(found.condition) == text
     conditions = [c for c in found.conditions if not isinstance(c.left, Elements)]
     assert len(conditions) == len(found.conditions)

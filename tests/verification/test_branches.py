@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from gather_infer.inference import infer
 from gather_infer.report.forms import VERIFICATION, Form, View
-from gather_infer.verification import Run, Verification, watching
+from gather_infer.verification import Verification, VerificationRun, body_coverage
 from tests.verification.models import absent_runtime, model, verified
 
 RATES = """(float[B, T] x, float[2, S, 4] state, int64 rate) => (float[B, K] y, float[2, S, 4] next) <int64 sixteen = {16000}> {
@@ -62,7 +62,7 @@ REACHED = {
 def test_each_branch_is_come_to(name: str) -> None:
     proto = model(REACHED[name], opset=21)
     found = verified(proto, proto, 8)
-    assert (found.ok, found.untaken, len(found.runs)) == (True, (), 8), (found.fault, found.why_redrawn)
+    assert (found.ok, found.uncovered, len(found.runs)) == (True, (), 8), (found.failure, found.redraw_reason)
 
 
 def test_a_branch_in_a_function() -> None:
@@ -73,7 +73,7 @@ def test_a_branch_in_a_function() -> None:
         }"""
     proto = onnx.parser.parse_model(text)
     found = verified(proto, proto, 8)
-    assert found.ok and found.untaken == ()
+    assert found.ok and found.uncovered == ()
 
 
 WRONG = {
@@ -108,16 +108,16 @@ RARE = "(float[N] x) => (float[N] y) <float a = {12345.678}> { s = ReduceSum<kee
 def test_a_branch_that_no_run_takes_is_told() -> None:
     proto = model(RARE)
     found = verified(proto, model(RARE.replace("p = Neg(x)", "p = Abs(x)")), 8)
-    assert found.ok and found.untaken == ("If#2/then_branch",)
+    assert found.ok and found.uncovered == ("If#2/then_branch",)
     assert "  no run took then_branch of If#2" in VERIFICATION.lines(Form.TEXT, found)
     assert json.loads("\n".join(VERIFICATION.lines(Form.JSON, found)))["uncovered"] == ["If#2/then_branch"]
-    assert verified(proto, proto, 2).untaken == ("If#2/then_branch",)
+    assert verified(proto, proto, 2).uncovered == ("If#2/then_branch",)
 
 
 def test_a_branch_that_cannot_be_taken_is_not_told() -> None:
     text = "(float[N] x) => (float[N] y) <bool c = {0}> { y = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"
     found = verified(model(text), model(text), 2)
-    assert found.ok and found.untaken == ()
+    assert found.ok and found.uncovered == ()
 
 
 def test_what_is_not_known_is_said() -> None:
@@ -125,12 +125,12 @@ def test_what_is_not_known_is_said() -> None:
     proto = model(text)
     found = verified(proto, proto, 2)
     note = "which branches and loop bodies the runs entered is not known: SequenceMap#0/body cannot be instrumented"
-    assert found.ok and note in found.notes and found.untaken == ()
+    assert found.ok and note in found.notes and found.uncovered == ()
 
 
 def test_many_are_counted() -> None:
     labels = ("If_0/then_branch", *(f"Loop_{k}/body" for k in range(5)))
-    found = Verification(1, (Run((), "finite"),), compared=("y",), untaken=labels)
+    found = Verification(1, (VerificationRun((), "finite"),), compared_outputs=("y",), uncovered=labels)
     lines = VERIFICATION.lines(Form.TEXT, found)
     assert "  no run took then_branch of If_0" in lines and "  no run entered body of Loop_2" in lines
     assert "  ... 2 more that no run reached: --verbose" in lines
@@ -143,20 +143,20 @@ FLOAT16 = RATES.replace("float[", "float16[")
 def test_half_precision_has_branches_too() -> None:
     proto = model(FLOAT16, opset=21)
     found = verified(proto, proto, 8)
-    assert found.ok and found.untaken == () and any("half precision" in note for note in found.notes)
+    assert found.ok and found.uncovered == () and any("half precision" in note for note in found.notes)
 
 
-def wrong_constant(self: watching._Watching, name: str, position: int | None) -> onnx.NodeProto:
+def wrong_constant(self: body_coverage._Instrumentation, name: str, position: int | None) -> onnx.NodeProto:
     """Each body enters itself as the one after it."""
-    return CONSTANT(self, name, None if position is None else (position + 1) % len(self.wanted))
+    return CONSTANT(self, name, None if position is None else (position + 1) % len(self.positions))
 
 
-def forgetful(self: watching._Watching, body: object, seen: list[str]) -> str:
+def forgetful(self: body_coverage._Instrumentation, body: object, seen: list[str]) -> str:
     """Of several vectors the last one alone counts."""
     return seen[-1]
 
 
-CONSTANT = watching._Watching.constant
+CONSTANT = body_coverage._Instrumentation.constant
 FAULTS = {"constant": wrong_constant, "either": forgetful}
 
 
@@ -166,7 +166,7 @@ def test_a_fault_in_the_bookkeeping_is_noticed(fault: str) -> None:
     from tests.verification.test_watching import CASES, test_what_a_run_enters
 
     missed = []
-    with mock.patch.object(watching._Watching, fault, FAULTS[fault]):
+    with mock.patch.object(body_coverage._Instrumentation, fault, FAULTS[fault]):
         for name in CASES:
             try:
                 test_what_a_run_enters(name)
@@ -178,9 +178,9 @@ def test_a_fault_in_the_bookkeeping_is_noticed(fault: str) -> None:
 
 def test_a_run_that_is_not_counted_is_noticed() -> None:
     proto: ModelProto = model(REACHED["a flag"])
-    with mock.patch.object(watching.Watch, "count", lambda self: None):
-        assert len(verified(proto, proto, 4).untaken) == 2
-    assert verified(proto, proto, 4).untaken == ()
+    with mock.patch.object(body_coverage.BodyCoverage, "count", lambda self: None):
+        assert len(verified(proto, proto, 4).uncovered) == 2
+    assert verified(proto, proto, 4).uncovered == ()
 
 
 def test_onnxruntime_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

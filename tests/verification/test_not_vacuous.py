@@ -10,7 +10,7 @@ import pytest
 
 from gather_infer.inference import infer
 from gather_infer.verification.noise import noise_of
-from gather_infer.verification.sizes import MAX_MACS, MAX_TOTAL
+from gather_infer.verification.size_sampling import MAX_MACS, MAX_TOTAL
 from tests.verification.models import absent_runtime, model, verified
 
 NEEDS_EQUAL = "(float[A, B, C, D] x, float[D, C, B, A] z) => (float[A, B, C, D] y) { y = Add(x, z) }"
@@ -28,7 +28,7 @@ def test_no_element_in_any_run_is_no_success() -> None:
         "(float[N] x) => (float[M] y) <int64[1] s = {100000000}, int64[1] e = {9223372036854775807}> { y = Slice(x, s, e) }"
     )
     found = verified(proto, proto, 8)
-    assert not found.ok and found.fault.startswith("every output was empty in every run")
+    assert not found.ok and found.failure.startswith("every output was empty in every run")
 
 
 def test_a_model_that_never_has_elements() -> None:
@@ -78,14 +78,14 @@ def test_sums_of_the_evaluator_may_be_apart(monkeypatch: pytest.MonkeyPatch, tmp
     after.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(weights.T), "t"))
     found = verified(before, after)
     assert found.ok and "onnxruntime is not installed" in found.notes and found.rtol is None
-    assert 0 < found.noise < 2e-5 and found.error is not None
+    assert 0 < found.summation_error < 2e-5 and found.max_error is not None
     assert not verified(before, wrong).ok
 
 
 def test_what_has_no_sums_is_compared_bit_by_bit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     absent_runtime(monkeypatch, tmp_path / "site")
     before = model("(float[N] x) => (float[N] y) <float c = {3.0}> { y = Div(x, c) }")
-    assert verified(before, before).noise == 0 and verified(before, before).error is None
+    assert verified(before, before).summation_error == 0 and verified(before, before).max_error is None
     assert not verified(before, model("(float[N] x) => (float[N] y) <float c = {0.33333334}> { y = Mul(x, c) }")).ok
 
 

@@ -36,8 +36,8 @@ def test_what_only_the_caller_knows_is_found() -> None:
     assert fed(before, after, small).ok
     found = fed(before, after, small, LARGE)
     assert [str(each) for each in found.mismatches] == ["output y at N=1: element [0, 1] is 20000.0, was 12345.5"]
-    assert [(str(each), each.numbers) for each in found.runs] == [("N=1", "as in the file")] * 2
-    assert fed(before, after, small, runs=1).wanted == 1 and len(fed(before, after, small, runs=1).runs) == 2
+    assert [(str(each), each.float_inputs) for each in found.runs] == [("N=1", "as in the file")] * 2
+    assert fed(before, after, small, runs=1).requested_runs == 1 and len(fed(before, after, small, runs=1).runs) == 2
 
 
 def test_tolerances() -> None:
@@ -64,7 +64,7 @@ def test_feeds_that_do_not_fit(feeds: dict[str, Any], reason: str) -> None:
 def test_feeds_on_which_the_model_fails() -> None:
     proto = model("(float[N] x, int64[K] i) => (float[K] y) { y = Gather(x, i) }")
     found = fed(proto, proto, {"x": np.zeros(2, np.float32), "i": np.array([7])})
-    assert not found.ok and found.fault.startswith("the original does not run on feeds 1: ")
+    assert not found.ok and found.failure.startswith("the original does not run on feeds 1: ")
 
 
 def test_feeds_of_other_types(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_feeds_of_other_types(tmp_path: Path) -> None:
     texts = '(string[N] s, float d = {2.0}) => (string[M] y) <string[1] c = {"x"}> { y = Concat<axis=0>(s, c) }'
     for name, text in (("half", "(bfloat16[N] h) => (bfloat16[N] z) { z = Identity(h) }"), ("texts", texts)):
         found = fed(model(text), model(text), read_feeds(tmp_path / f"{name}.npz"))
-        assert found.ok and len(found.compared) == 1, found
+        assert found.ok and len(found.compared_outputs) == 1, found
 
 
 NO_ARCHIVE = "no .npz, as np.savez(FILE, **feeds) writes it"

@@ -7,7 +7,7 @@ import onnx.parser
 import pytest
 
 from gather_infer.inference import infer
-from gather_infer.verification.drawn import drawn_outputs
+from gather_infer.verification.nondeterminism import nondeterministic_outputs
 from tests.verification.models import model, verified
 
 CASES = {
@@ -28,7 +28,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_random_numbers_reach(name: str) -> None:
     text, names = CASES[name]
-    assert list(drawn_outputs(infer(model(text)))) == names
+    assert list(nondeterministic_outputs(infer(model(text)))) == names
 
 
 def test_random_numbers_of_a_function() -> None:
@@ -37,14 +37,14 @@ def test_random_numbers_of_a_function() -> None:
         '<opset_import: ["": 18], domain: "f"> f (x) => (y) { a = RandomNormalLike(x) y = Add(a, x) } '
         '<opset_import: ["": 18], domain: "f"> h (x) => (y) { y = Neg(x) }'
     )
-    assert list(drawn_outputs(infer(proto))) == ["y"]
+    assert list(nondeterministic_outputs(infer(proto))) == ["y"]
 
 
 def test_a_mask_that_is_equal_by_chance() -> None:
     """Of few elements and a small ratio, runs agree more often than not."""
     text = "(float[2] x) => (float[2] y, bool[2] m) <float p = {0.01}, bool t = {1}> { i = Identity(x) y, m = Dropout(i, p, t) }"
     found = verified(model(text), model(text.replace("i = Identity(x)", "i = Neg(x)")), 8)
-    assert found.ok and not found.compared and len(found.skipped) == 2
+    assert found.ok and not found.compared_outputs and len(found.skipped) == 2
 
 
 def test_the_type_of_random_numbers_counts() -> None:

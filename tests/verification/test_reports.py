@@ -11,14 +11,14 @@ import pytest
 
 from gather_infer.report.forms import VERIFICATION, Form, View
 from gather_infer.report.verification import verified_lines
-from gather_infer.verification import Mismatch, Run, Verification
+from gather_infer.verification import Mismatch, Verification, VerificationRun
 from tests.cli.conftest import Run as Command
 from tests.cli.conftest import run
 from tests.verification.models import fake_runtime
 
 __all__ = ["run"]
 
-RUNS = tuple(Run((("batch", n), ("seq", n + 1)), "finite") for n in (2, 5))
+RUNS = tuple(VerificationRun((("batch", n), ("seq", n + 1)), "finite") for n in (2, 5))
 GOOD: dict[str, Any] = {
     "wanted": 2,
     "runs": RUNS,
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
     "a run without elements": (
-        {"runs": (RUNS[0], Run(RUNS[1].binding, "finite", has_elements=False))},
+        {"runs": (RUNS[0], VerificationRun(RUNS[1].binding, "finite", has_elements=False))},
         [
             f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  runs with non-empty outputs: 1 of 2",
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ],
     ),
     "steps": (
-        {"runs": tuple(Run(run.binding, "finite", steps=3) for run in RUNS)},
+        {"runs": tuple(VerificationRun(run.binding, "finite", steps=3) for run in RUNS)},
         [f"verified   2 bindings of 3 steps, 2 outputs, bit-identical    {BINDINGS}", BITS],
     ),
     "all random": (
@@ -74,7 +74,10 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"wanted": 4, "runs": (RUNS[0], RUNS[0])},
         ["verified   2 of 4 runs at 1 binding, 2 outputs, bit-identical    batch=2 seq=3", BITS],
     ),
-    "no symbols": ({"runs": (Run((), "finite"),) * 2}, ["verified   2 runs, 2 outputs, bit-identical", BITS]),
+    "no symbols": (
+        {"runs": (VerificationRun((), "finite"),) * 2},
+        ["verified   2 runs, 2 outputs, bit-identical", BITS],
+    ),
     "fewer than wanted": (
         {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
         [
@@ -174,7 +177,7 @@ def test_fold_writes_nothing_that_is_not_verified(
 
 def test_a_part_of_a_report_is_as_wide_as_the_rest() -> None:
     """In a pipe 120 columns, with the sizes of a run on one line."""
-    runs = tuple(Run(tuple((f"some_dimension_{k}", n) for k in range(3)), "finite") for n in (2, 5, 7))
+    runs = tuple(VerificationRun(tuple((f"some_dimension_{k}", n) for k in range(3)), "finite") for n in (2, 5, 7))
     found = Verification(**{**GOOD, "runs": runs, "wanted": 3})
     for width in (None, 90):
         lines = verified_lines(found, View(width=width))

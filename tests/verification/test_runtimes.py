@@ -65,7 +65,7 @@ def test_a_crash_of_the_original_is_redrawn(monkeypatch: pytest.MonkeyPatch, tmp
     fake_runtime(monkeypatch, tmp_path / "site", "os._exit(3) if feeds['x'].size == 0 else None; return [-feeds['x']]")
     found = verified(model(NEG), model(NEG), 3)
     assert found.ok and len(found.runs) == 3
-    assert found.redrawn > 0 and found.why_redrawn == "the process ended with exit code 3"
+    assert found.redraws > 0 and found.redraw_reason == "the process ended with exit code 3"
 
 
 def test_a_crash_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_crash_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_what_nobody_expects_ends_the_process_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_runtime(monkeypatch, tmp_path / "site", "raise KeyboardInterrupt('from inside')")
     found = verified(model(NEG), model(NEG), 1)
-    assert not found.ok and "KeyboardInterrupt: from inside" in found.fault
+    assert not found.ok and "KeyboardInterrupt: from inside" in found.failure
 
 
 def test_a_rewritten_model_that_does_not_end() -> None:
@@ -92,24 +92,24 @@ def test_an_original_that_does_not_end(monkeypatch: pytest.MonkeyPatch, tmp_path
     fake_runtime(monkeypatch, tmp_path / "site", "time.sleep(600)")
     found = verified(model(NEG), model(NEG), 3, timeout=5)
     assert (
-        found.fault
+        found.failure
         == "the original ran on none of the random inputs, pass some with --feeds: it did not end within 5 s"
     )
-    assert (found.redrawn, found.runs, found.ok) == (2, (), False)
+    assert (found.redraws, found.runs, found.ok) == (2, (), False)
 
 
 def test_an_original_that_always_fails() -> None:
     proto = model("(float[N] x) => (float[M] y) <int64 k = {1}> { n = Shape(x) m = Add(n, k) y = Reshape(x, m) }")
     found = verified(proto, proto, 2)
-    assert not found.ok and found.fault.startswith(
+    assert not found.ok and found.failure.startswith(
         "the original ran on none of the random inputs, pass some with --feeds: "
     )
-    assert found.redrawn > 10
+    assert found.redraws > 10
 
 
 def test_an_original_that_no_runtime_loads() -> None:
     found = verified(model("(float[N] x) => (float[N] y) { y = Nag(x) }"), model(NEG), 2)
-    assert not found.ok and found.fault.startswith("onnxruntime does not load the original: ")
+    assert not found.ok and found.failure.startswith("onnxruntime does not load the original: ")
 
 
 def test_random_outputs_are_named_and_not_compared() -> None:
@@ -118,7 +118,7 @@ def test_random_outputs_are_named_and_not_compared() -> None:
     assert found.ok and found.skipped == (("z", "it depends on random numbers: RandomUniformLike"),)
     alone = model("(float[N] x) => (float[N] z) { z = RandomUniformLike(x) }")
     found = verified(alone, alone, 2)
-    assert found.ok and not found.compared and [name for name, _ in found.skipped] == ["z"]
+    assert found.ok and not found.compared_outputs and [name for name, _ in found.skipped] == ["z"]
 
 
 def test_a_random_output_that_is_equal_by_chance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_input_that_cannot_be_drawn() -> None:
     graph = helper.make_graph([node], "g", [helper.make_value_info("x", kind)], [output])
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=10)
     found = verified(proto, proto, 1)
-    assert not found.ok and found.fault == "input x: no elements can be drawn for map(int64, float32[...])"
+    assert not found.ok and found.failure == "input x: no elements can be drawn for map(int64, float32[...])"
 
 
 @pytest.mark.parametrize("ir_version", [3, 10])

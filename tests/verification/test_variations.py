@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from gather_infer.inference import infer
+from gather_infer.verification.body_coverage import body_coverage_of
 from gather_infer.verification.goals import Goals
-from gather_infer.verification.sizes import Pattern, Sizes, sizes_of
+from gather_infer.verification.size_sampling import SizePattern, SizeSampler, size_sampler_of
 from gather_infer.verification.variations import Variations
-from gather_infer.verification.watching import watch_of
 from tests.verification.models import model
 
 THREE = "(float[A, B] x, float[C] z) => (float[A, B] y, float[C] w) { y = Neg(x) w = Neg(z) }"
 
 
-def sizes(text: str, own: tuple[int, ...] = (), dims: tuple[str, ...] = ()) -> Sizes:
-    return sizes_of(infer(model(text), dims=dims), (), own)
+def sizes(text: str, own: tuple[int, ...] = (), dims: tuple[str, ...] = ()) -> SizeSampler:
+    return size_sampler_of(infer(model(text), dims=dims), (), own)
 
 
 def test_sizes_that_have_to_be_the_same_are_learnt() -> None:
@@ -25,7 +25,7 @@ def test_sizes_that_have_to_be_the_same_are_learnt() -> None:
     variations, numbers = Variations(sizes(THREE)), np.random.default_rng(0)
     base, ran = {"A": 5, "B": 3, "C": 5}, []
     for _ in range(20):
-        found = variations.vary(base, Pattern.PRIMES, numbers, trusting=True)
+        found = variations.vary(base, SizePattern.PRIMES, numbers, trusting=True)
         assert found is not None
         binding, move = found
         is_good = binding["A"] == binding["C"]
@@ -38,15 +38,17 @@ def test_no_binding_comes_twice() -> None:
     variations, numbers = Variations(sizes(THREE)), np.random.default_rng(0)
     base, seen = {"A": 2, "B": 3, "C": 4}, set()
     for _ in range(30):
-        found = variations.vary(base, Pattern.MIXED, numbers, trusting=True)
+        found = variations.vary(base, SizePattern.MIXED, numbers, trusting=True)
         assert found is not None
         variations.note(found[0], found[1], None, ran=True)
         seen.add(tuple(found[0].values()))
     assert len(seen) == 30
 
 
-@pytest.mark.parametrize(("pattern", "size"), [(Pattern.ZEROS, 0), (Pattern.ONES, 1), (Pattern.OWN, 501)])
-def test_a_pattern_comes_first(pattern: Pattern, size: int) -> None:
+@pytest.mark.parametrize(
+    ("pattern", "size"), [(SizePattern.ZEROS, 0), (SizePattern.ONES, 1), (SizePattern.MODEL_NUMBERS, 501)]
+)
+def test_a_pattern_comes_first(pattern: SizePattern, size: int) -> None:
     found = Variations(sizes(THREE, (500,))).vary(
         {"A": 2, "B": 3, "C": 4}, pattern, np.random.default_rng(0), trusting=True
     )
@@ -56,12 +58,12 @@ def test_a_pattern_comes_first(pattern: Pattern, size: int) -> None:
 def test_what_is_declared_is_kept_to() -> None:
     variations, numbers = Variations(sizes(THREE, (500,), ("A=2..3", "B=3", "C=4..5"))), np.random.default_rng(0)
     for _ in range(20):
-        found = variations.vary({"A": 2, "C": 4}, Pattern.OWN, numbers, trusting=True)
+        found = variations.vary({"A": 2, "C": 4}, SizePattern.MODEL_NUMBERS, numbers, trusting=True)
         if found is None:
             break
         assert 2 <= found[0]["A"] <= 3 and 4 <= found[0]["C"] <= 5
         variations.note(found[0], found[1], None, ran=True)
-    assert len(variations.tried) == 3
+    assert len(variations.known) == 3
 
 
 def test_what_took_too_long_is_not_made_larger() -> None:
@@ -75,8 +77,8 @@ SIZED = "(float[N, M] x) => (float[N, M] y) <int64 a = {700}, int64 one = {1}> {
 
 def test_sizes_that_lead_to_a_branch() -> None:
     inference = infer(model(SIZED))
-    goals = Goals(inference, watch_of(inference), ("N", "M")).all
-    variations = Variations(sizes_of(inference, (), (700,)))
+    goals = Goals(inference, body_coverage_of(inference), ("N", "M")).all
+    variations = Variations(size_sampler_of(inference, (), (700,)))
     assert len(goals) == 2
     found = [variations.leading_to(goal, {"N": 2, "M": 3}, np.random.default_rng(0)) for goal in goals]
     assert sorted(binding is not None and binding["M"] >= 700 for binding in found) == [False, True]

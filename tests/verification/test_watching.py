@@ -17,16 +17,16 @@ from onnx.reference import ReferenceEvaluator
 from gather_infer.inference import infer
 from gather_infer.model.paths import bodies
 from gather_infer.openvino import convert
-from gather_infer.verification.compare import difference
+from gather_infer.verification.body_coverage import BodyCoverage, body_coverage_of, location_in_file
 from gather_infer.verification.goals import Goals
-from gather_infer.verification.watching import Watch, place_of, watch_of
+from gather_infer.verification.output_comparison import difference
 from tests.oracle.generated_graphs import bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS
 from tests.oracle.right_rewrites import FOLDER
 from tests.verification.models import model
 
 
-def named(proto: ModelProto, watch: Watch) -> ModelProto:
+def named(proto: ModelProto, watch: BodyCoverage) -> ModelProto:
     """The model with bodies that are called as the watch calls them."""
     copy = ModelProto()
     copy.CopyFrom(proto)
@@ -120,12 +120,12 @@ def feeds_of(proto: ModelProto, given: Mapping[str, Any]) -> dict[str, Any]:
 def test_what_a_run_enters(name: str) -> None:
     text, given, entered = CASES[name]
     proto = model(text, opset=21)
-    watch = watch_of(infer(proto))
-    assert watch.proto is not None and not watch.why and set(watch.position) == set(watch.bodies)
+    watch = body_coverage_of(infer(proto))
+    assert watch.proto is not None and not watch.unknown_reason and set(watch.positions) == set(watch.bodies)
     onnx.checker.check_model(watch.proto)
-    watch.is_on, feeds = True, feeds_of(proto, given)
+    watch.is_enabled, feeds = True, feeds_of(proto, given)
     outputs = watch.outputs(session(watch.proto).run(None, feeds))
-    assert {watch.labels[path] for path in watch.last} == entered
+    assert {watch.labels[path] for path in watch.last_entered} == entered
     for one, other in zip(session(proto).run(None, feeds), outputs, strict=True):
         np.testing.assert_array_equal(one, other)
     if name not in ("a condition that is false at first", "while not", "no step"):
@@ -134,11 +134,14 @@ def test_what_a_run_enters(name: str) -> None:
 
 def test_what_the_evaluator_tells_is_the_same() -> None:
     proto = model(BRANCHES, opset=21)
-    watch = watch_of(infer(proto))
+    watch = body_coverage_of(infer(proto))
     assert watch.proto is not None
-    watch.is_on = True
+    watch.is_enabled = True
     watch.outputs(list(ReferenceEvaluator(watch.proto).run(None, feeds_of(proto, {"k": 7, "c": True}))))
-    assert {watch.labels[path] for path in watch.last} == {"If#1/else_branch", "If#1/else_branch/If#1/then_branch"}
+    assert {watch.labels[path] for path in watch.last_entered} == {
+        "If#1/else_branch",
+        "If#1/else_branch/If#1/then_branch",
+    }
 
 
 FUNCTIONS = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
@@ -163,17 +166,17 @@ idle (v, c) => (w) {
 @pytest.mark.parametrize(("a", "b"), [(True, True), (True, False), (False, False)])
 def test_a_branch_of_a_function_is_one_for_all_calls(a: bool, b: bool) -> None:
     proto = onnx.parser.parse_model(FUNCTIONS)
-    watch = watch_of(infer(proto))
+    watch = body_coverage_of(infer(proto))
     assert watch.proto is not None and len(watch.bodies) == 2  # nobody calls `idle`
-    watch.is_on = True
+    watch.is_enabled = True
     watch.outputs(session(watch.proto).run(None, {"x": np.ones(3, np.float32), "a": np.array(a), "b": np.array(b)}))
     expected = {f"inner/If#0/{'then' if taken else 'else'}_branch" for taken in (a, b)}
-    assert {watch.labels[path] for path in watch.last} == expected
+    assert {watch.labels[path] for path in watch.last_entered} == expected
 
 
 def test_a_branch_that_is_known_not_to_be_taken() -> None:
     text = "(float[N] x) => (float[N] y) <int64 k = {1}, int64 z = {0}> { s = Shape(x) a = Squeeze(s) c = Less(a, z) y = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"
-    watch = watch_of(infer(model(text)))
+    watch = body_coverage_of(infer(model(text)))
     assert [watch.labels[path] for path in watch.bodies] == ["If#3/else_branch"]
 
 
@@ -189,9 +192,9 @@ turned (v, c) => (w) {
 
 def test_what_nothing_tells_is_not_called_untaken() -> None:
     """The branches of the function are entered from a body that cannot give what it entered."""
-    watch = watch_of(infer(onnx.parser.parse_model(MAPPED)))
-    assert watch.why.startswith("SequenceMap#0/body") and not watch.position and len(watch.bodies) == 3
-    assert not watch.never()
+    watch = body_coverage_of(infer(onnx.parser.parse_model(MAPPED)))
+    assert watch.unknown_reason.startswith("SequenceMap#0/body") and not watch.positions and len(watch.bodies) == 3
+    assert not watch.uncovered()
 
 
 def test_a_part_that_nothing_tells() -> None:
@@ -203,26 +206,26 @@ def test_a_part_that_nothing_tells() -> None:
         "local.turned(e, c) }>\n",
         "local.turned(e, c) }>\n z = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = local.turned(x, c) }>\n",
     )
-    watch = watch_of(infer(onnx.parser.parse_model(text)))
-    assert {watch.labels[path] for path in watch.position} == {"If#1/then_branch", "If#1/else_branch"}
-    assert "SequenceMap#0/body" in watch.why and "turned/If#0/then_branch" in watch.why
+    watch = body_coverage_of(infer(onnx.parser.parse_model(text)))
+    assert {watch.labels[path] for path in watch.positions} == {"If#1/then_branch", "If#1/else_branch"}
+    assert "SequenceMap#0/body" in watch.unknown_reason and "turned/If#0/then_branch" in watch.unknown_reason
 
 
 def test_names_that_are_taken() -> None:
     proto = model(BRANCHES.replace("is_two", "entered").replace("is_seven", "entered_1"), opset=21)
-    watch = watch_of(infer(proto))
+    watch = body_coverage_of(infer(proto))
     assert watch.proto is not None
-    watch.is_on = True
+    watch.is_enabled = True
     watch.outputs(session(watch.proto).run(None, feeds_of(proto, {"k": 2, "c": True})))
-    assert len(watch.last) == 2
+    assert len(watch.last_entered) == 2
 
 
 @pytest.mark.parametrize("seed", [102, 116, 135, 157, 195, 267, 345, 351])
 def test_random_graphs_compute_the_same(seed: int) -> None:
     graph = generate(seed)
-    watch = watch_of(infer(graph.runnable))
+    watch = body_coverage_of(infer(graph.runnable))
     assert watch.proto is not None
-    watch.is_on, ran = True, 0
+    watch.is_enabled, ran = True, 0
     before, after = session(graph.runnable), session(watch.proto)
     for number, sizes in enumerate(bindings_of(graph, 6)):
         feeds = graph.feeds(sizes, number)
@@ -244,5 +247,5 @@ def test_random_graphs_compute_the_same(seed: int) -> None:
 def test_what_an_operator_is_made_of_is_no_place_in_the_file() -> None:
     """The walk of an IR goes into what the lowering of a layer has written, which the file does not hold."""
     inference = convert(FOLDER / "openvino" / "detector-ssd.xml").inference
-    inner = [path for path in inference.conditions if place_of(inference.model.proto, path) is None]
-    assert inner and not Goals(inference, watch_of(inference), ()).all
+    inner = [path for path in inference.conditions if location_in_file(inference.model.proto, path) is None]
+    assert inner and not Goals(inference, body_coverage_of(inference), ()).all

@@ -142,8 +142,8 @@ def test_a_model_is_verified_against_itself(name: str) -> None:
     proto = model(WRONG[name][0])
     found = verified(proto, proto, 4)
     assert found.ok and len(found.runs) == 4, found
-    assert found.compared == tuple(o.name for o in proto.graph.output)
-    assert (found.runtime, found.skipped, found.redrawn) == ("onnxruntime", (), 0)
+    assert found.compared_outputs == tuple(o.name for o in proto.graph.output)
+    assert (found.runtime, found.skipped, found.redraws) == ("onnxruntime", (), 0)
 
 
 def test_what_a_mismatch_says() -> None:
@@ -185,7 +185,7 @@ def test_a_sequence_is_compared_member_by_member() -> None:
         "(seq(float[N]) x) => (float[M] y, seq(float[N]) z) { y = ConcatFromSequence<axis=0>(x) z = Identity(x) }"
     )
     found = verified(before, before, 4)
-    assert found.ok and found.compared == ("y", "z")
+    assert found.ok and found.compared_outputs == ("y", "z")
     after = model(
         """(seq(float[N]) x) => (float[M] y, seq(float[N]) z) <int64 k = {0}> {
             y = ConcatFromSequence<axis=0>(x) first = SequenceAt(x, k) other = Neg(first)
@@ -216,7 +216,7 @@ def test_sizes_keep_to_what_is_declared() -> None:
     )
     dims = ("total=past+seq", "seq=2..5", "B=3")
     found = verified(proto, proto, 8, dims=dims)
-    assert found.ok and found.redrawn == 0
+    assert found.ok and found.redraws == 0
     sizes = [dict(run.binding) for run in found.runs]
     assert all(binding.keys() == {"past", "seq"} and 2 <= binding["seq"] <= 5 for binding in sizes)
     assert 0 in {binding["past"] for binding in sizes}
@@ -244,7 +244,7 @@ def test_large_sizes_where_small_ones_do_not_run() -> None:
         "(float[B, 1, H, W] x, float[2, 1, 20, 20] w) => (float[B, 2, A, C] y) { y = Conv<strides=[2, 2]>(x, w) }"
     )
     found = verified(proto, proto, 6)
-    assert found.ok and len(found.runs) == 6 and found.redrawn > 0
+    assert found.ok and len(found.runs) == 6 and found.redraws > 0
     assert all(dict(run.binding)["H"] >= 20 and dict(run.binding)["W"] >= 20 for run in found.runs)
     assert 1 in {dict(run.binding)["B"] for run in found.runs}
 

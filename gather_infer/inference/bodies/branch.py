@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from onnx import NodeProto
 
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.bodies.iteration import note_branch
-from gather_infer.inference.bodies.predicates import assumed, either, require_single, scalar
-from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.bodies.iteration import record_branch
+from gather_infer.inference.bodies.predicates import assumed_value, require_single, scalar, select_by_predicate
+from gather_infer.inference.bodies.subgraph import body_location, body_of, inputs_of, interpret_body, local_symbols
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.join import fresh_dim, join
 from gather_infer.ops.onnx.sequence import DIFFERS
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 
 def branch(
-    walker: Interpreter,
+    interpreter: Interpreter,
     call: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Environment,
+    environment: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__If.html: the facts of the branch that is taken, or the join of both."""
-    context, place, outputs = walker.context, walker.context.node, len(call.output)
+    context, place, outputs = interpreter.context, interpreter.context.node, len(call.output)
     if not inputs or inputs[0] is None:
         raise SpecViolation("input cond is missing", "GI107")
     require_single(inputs[0], "cond", context)
     taken = scalar(inputs[0])
-    negative, choice = frame.sign_predicate(call.input[0]), frame.input_predicate(call.input[0])
+    negative, choice = environment.sign_predicate(call.input[0]), environment.input_predicate(call.input[0])
     scope, created = context.scope, len(context.causes)
     if negative is not None and not isinstance(taken, bool):
         taken = known_lt(negative, 0, scope)  # more may be known here than where the condition was computed
     results: dict[bool, list[Value]] = {}
     attribute_of = {True: "then_branch", False: "else_branch"}
-    at = {branch: inside(place, call, name) for branch, name in attribute_of.items()}
+    at = {branch: body_location(place, call, name) for branch, name in attribute_of.items()}
     for branch, name in attribute_of.items():
         body = body_of(attributes, name)
         if len(body.output) != outputs:
@@ -50,26 +50,26 @@ def branch(
         given = inputs_of(body)
         if given:
             raise SpecViolation(f"{name} must have no inputs, has {len(given)}", "GI110")
-        mark = walker.checkpoint()
+        mark = interpreter.checkpoint()
         with context.preserved():
             # a branch that always runs is on the unconditional path
             context.scope = scope if taken is branch else scope.child()
             if negative is not None and not isinstance(taken, bool):
-                context.scope.require(-negative - 1 if branch else negative)
-            results[branch], inner = walk_body(walker, body, (), at[branch], frame)
+                context.scope.add_fact(-negative - 1 if branch else negative)
+            results[branch], inner = interpret_body(interpreter, body, (), at[branch], environment)
         if taken is branch:
-            walker.conditions.pop(at[branch].path, None)
+            interpreter.conditions.pop(at[branch].path, None)
             for outer, output in zip(call.output, body.output, strict=True):
                 trace = inner.provenance_of(output.name)
                 if outer and trace is not None:
-                    frame.provenance[outer] = trace
+                    environment.provenance[outer] = trace
             continue
         where = scope.child()
         if negative is not None and not isinstance(taken, bool):
-            where.require(-negative - 1 if branch else negative)
-        walker.drop_conditional(mark, is_dead=isinstance(taken, bool), where=where)
-        note_branch(walker, mark)
-        walker.conditions[at[branch].path] = PathCondition(
+            where.add_fact(-negative - 1 if branch else negative)
+        interpreter.drop_conditional(mark, is_dead=isinstance(taken, bool), where=where)
+        record_branch(interpreter, mark)
+        interpreter.conditions[at[branch].path] = PathCondition(
             at[branch].path,
             place,
             name,
@@ -82,10 +82,10 @@ def branch(
     differ = "the branches of the If give it different sizes"
     pairs = list(zip(results[True], results[False], strict=True))
     if negative is not None:
-        if any(_ranks_differ(*pair) for pair in pairs) and (held := assumed(negative, context)) is not None:
+        if any(_ranks_differ(*pair) for pair in pairs) and (held := assumed_value(negative, context)) is not None:
             return results[held]
         local = local_symbols(context, created)
-        pairs = [either(negative, a, b, local, context) for a, b in pairs]
+        pairs = [select_by_predicate(negative, a, b, local, context) for a, b in pairs]
     return [join(a, b, fresh_dim(context, DIFFERS if isinstance(a, SequenceType) else differ)) for a, b in pairs]
 
 

@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.bodies.branch import branch
-from gather_infer.inference.bodies.iteration import note_branch
+from gather_infer.inference.bodies.iteration import record_branch
 from gather_infer.inference.bodies.loop import loop
 from gather_infer.inference.bodies.scan import scan
 from gather_infer.inference.bodies.sequence_map import sequence_map
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 def infer(
-    walker: Interpreter,
+    interpreter: Interpreter,
     node: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Environment,
+    environment: Environment,
 ) -> Sequence[Value | None]:
     """The facts of a control-flow node's outputs. Raises SpecViolation when its bodies do not fit it."""
-    if frame.depth >= MAX_DEPTH:
+    if environment.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
-    with walker.context.preserved():
+    with interpreter.context.preserved():
         match node.op_type:
             case "If":
-                return branch(walker, node, attributes, inputs, frame)
+                return branch(interpreter, node, attributes, inputs, environment)
             case "Loop":
-                return loop(walker, node, attributes, inputs, frame)
+                return loop(interpreter, node, attributes, inputs, environment)
             case "SequenceMap":
-                mark = walker.checkpoint()
-                found = sequence_map(walker, node, body_of(attributes, "body"), inputs, frame)
-                note_branch(walker, mark)  # the sequence may be empty
+                mark = interpreter.checkpoint()
+                found = sequence_map(interpreter, node, body_of(attributes, "body"), inputs, environment)
+                record_branch(interpreter, mark)  # the sequence may be empty
                 return found
             case _:
-                return scan(walker, node, attributes, inputs, frame)
+                return scan(interpreter, node, attributes, inputs, environment)

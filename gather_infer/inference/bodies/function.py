@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def call(
-    walker: Interpreter,
+    interpreter: Interpreter,
     body: FunctionProto,
     node: NodeProto,
     inputs: Sequence[Value | None],
     attributes: Mapping[str, Attribute],
-    frame: Environment,
+    environment: Environment,
 ) -> list[Value | None]:
     """The facts of a call: the body interpreted with the call's inputs and attributes, under its own opset imports.
 
@@ -36,9 +36,9 @@ def call(
     budget for bodies is spent.
     """
     key = (body.domain, body.name, body.overload)
-    if key in walker.calls:
+    if key in interpreter.calls:
         raise SpecViolation(f"function {body.name} calls itself", "GI108")
-    if frame.depth >= MAX_DEPTH:
+    if environment.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
     if len(inputs) > len(body.input):
         raise SpecViolation(
@@ -49,21 +49,21 @@ def call(
             f"function {body.name} has at most {len(body.output)} outputs, found {len(node.output)}", "GI107"
         )
 
-    question = memo.key_of(walker, body, node, inputs, frame)
-    if question is not None and (known := memo.recall(walker, question, node, frame)) is not None:
+    memo_key = memo.key_of(interpreter, body, node, inputs, environment)
+    if memo_key is not None and (known := memo.recall(interpreter, memo_key, node, environment)) is not None:
         return known
-    place = walker.context.node
+    place = interpreter.context.node
     path = place.graph.below(Step(place.position))
-    walker.spend(path, body.node, 0)
-    before = memo.before(walker)
+    interpreter.spend(path, body.node, 0)
+    start = memo.call_start(interpreter)
     bound: dict[str, AttributeProto] = {a.name: a for a in body.attribute_proto}
     for attribute in node.attribute:
-        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        source = environment.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if source is not None:
             bound[attribute.name] = source
     given = dict(zip(body.input, inputs, strict=False))
     inner = Environment(
-        walker.opsets(body.opset_import),
+        interpreter.opsets(body.opset_import),
         path=path,
         label=place.label,
         values={name: value for name, value in given.items() if value is not None},
@@ -71,33 +71,37 @@ def call(
         attributes=bound,
         parameters=frozenset(body.attribute) | bound.keys(),
         absent=frozenset(name for name in body.input if given.get(name) is None),
-        depth=frame.depth + 1,
+        depth=environment.depth + 1,
     )
     for name, argument in zip(body.input, node.input, strict=False):
-        trace = frame.provenance_of(argument)
+        trace = environment.provenance_of(argument)
         if trace is not None:
             inner.provenance[name] = trace
-        choice = frame.input_predicate(argument)
+        choice = environment.input_predicate(argument)
         if choice is not None:
             inner.input_predicates[name] = choice
-    walker.calls.append(key)
-    walker.enter(inner)
-    with walker.context.preserved():
-        walker.interpret_nodes(body.node, inner)
-    walker.calls.pop()
+    interpreter.calls.append(key)
+    interpreter.enter(inner)
+    with interpreter.context.preserved():
+        interpreter.interpret_nodes(body.node, inner)
+    interpreter.calls.pop()
     for outer, name in zip(node.output, body.output, strict=False):
         if name in inner.provenance:
-            frame.provenance[outer] = inner.provenance[name]
+            environment.provenance[outer] = inner.provenance[name]
     for name in body.output:
         if name not in inner.values and name not in inner.absent:
-            walker.report("GI103", f"function output {name} is not defined", Location(graph=inner.label, value=name))
+            interpreter.report(
+                "GI103", f"function output {name} is not defined", Location(graph=inner.label, value=name)
+            )
     results = [inner.values.get(name) for name in body.output]
-    if question is not None:
-        memo.remember(walker, question, before, place, results, [inner.provenance.get(name) for name in body.output])
+    if memo_key is not None:
+        memo.remember(
+            interpreter, memo_key, start, place, results, [inner.provenance.get(name) for name in body.output]
+        )
     return results
 
 
-def resolved(node: NodeProto, frame: Environment) -> NodeProto:
+def with_bound_attributes(node: NodeProto, environment: Environment) -> NodeProto:
     """The node with references to function attributes replaced by the values of the call."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
@@ -105,7 +109,7 @@ def resolved(node: NodeProto, frame: Environment) -> NodeProto:
     copy.CopyFrom(node)
     del copy.attribute[:]
     for attribute in node.attribute:
-        source = frame.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        source = environment.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if source is not None:
             copy.attribute.add().CopyFrom(source)
             copy.attribute[-1].name = attribute.name

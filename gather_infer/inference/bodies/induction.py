@@ -21,14 +21,14 @@ from gather_infer.value_ranges import explicit_range, needs_range
 MAX_TRIALS: Final = 6
 """Hypotheses tried for one loop; then the states are widened to unknown."""
 
-MAX_BESIDE: Final = 5
+MAX_CARRIED_TRIALS: Final = 5
 """Further trials for the carried facts alone; then they are dropped."""
 
 MAX_RETRIES: Final = 500
 """Trials after the first in one pass, fewer in a small model; then all states are unknown."""
 
 
-class Beside(Protocol):
+class CarriedFacts(Protocol):
     """Facts of loop states besides their types, such as provenance, with a hypothesis of their own."""
 
     def revise(self) -> bool:
@@ -42,12 +42,12 @@ class Beside(Protocol):
 
 
 def induction(
-    walker: InterpreterState,
+    interpreter: InterpreterState,
     initial: list[Value],
     iteration: Expr,
     run: Callable[[list[Value]], list[Value]],
-    part: slice,
-    beside: Beside,
+    next_states: slice,
+    carried: CarriedFacts,
 ) -> tuple[list[Value], list[Value]]:
     """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
 
@@ -55,38 +55,38 @@ def induction(
     next_states   the positions of the next states among the body's outputs
     carried       facts besides the states' types; `run` uses them too
     """
-    context = walker.context
+    context = interpreter.context
     changing: set[tuple[int, int]] = set()
-    spans = [_span_before(first, context.scope) for first in initial]
+    spans = [_range_before(first, context.scope) for first in initial]
     state = initial
     trials = waits = 0
     while trials < MAX_TRIALS:
-        if walker.retries >= min(MAX_RETRIES, walker.budget.retries):
+        if interpreter.retries >= min(MAX_RETRIES, interpreter.budget.retries):
             state = [UNKNOWN for _ in initial]
-            beside.forget()
+            carried.forget()
             return state, run(state)
-        mark = walker.checkpoint()
+        mark = interpreter.checkpoint()
         results: list[Value] = run(state)
         revised = [
             _revise(first, now, after, iteration, context, changing, k, spans[k])
-            for k, (first, now, after) in enumerate(zip(initial, state, results[part], strict=True))
+            for k, (first, now, after) in enumerate(zip(initial, state, results[next_states], strict=True))
         ]
         trials += 1
         if revised != state:
-            beside.restart()
-        elif beside.revise():
+            carried.restart()
+        elif carried.revise():
             return state, results
         else:
             trials, waits = trials - 1, waits + 1
-            if waits == MAX_BESIDE:
-                beside.forget()
-        walker.rollback(mark)
-        walker.retries += 1
+            if waits == MAX_CARRIED_TRIALS:
+                carried.forget()
+        interpreter.rollback(mark)
+        interpreter.retries += 1
         state = revised
     state = [SymbolicTensor(v.dtype) if isinstance(v, SymbolicTensor) else UNKNOWN for v in initial]
-    beside.forget()
+    carried.forget()
     results = run(state)
-    after_all = zip(state, results[part], strict=True)
+    after_all = zip(state, results[next_states], strict=True)
     if any(
         isinstance(a, SymbolicTensor) and a.dtype is not None and a.dtype != getattr(b, "dtype", None)
         for a, b in after_all
@@ -126,7 +126,7 @@ def _revise(
     step = {iteration.name: iteration + 1}
     dtype = now.dtype if now.dtype == after.dtype else None
     if now.shape is None or after.shape is None or first.shape is None or len(now.shape) != len(after.shape):
-        return SymbolicTensor(dtype, value_range=_steady_span(before, now, after, iteration, context))
+        return SymbolicTensor(dtype, value_range=_steady_range(before, now, after, iteration, context))
 
     def dim(axis: int, d: Dim, d_after: Dim) -> Dim:
         if known_eq(d_after, substitute(d, step), context.scope):
@@ -151,7 +151,7 @@ def _revise(
             flat.append(_element(base, element, element_after, iteration, context))
         if any(e is not None for e in flat) or not flat:
             values = make_values(flat, now.values.shape)
-    span = _steady_span(before, now, after, iteration, context) if needs_range(values) else None
+    span = _steady_range(before, now, after, iteration, context) if needs_range(values) else None
     return SymbolicTensor(dtype, shape, values, span)
 
 
@@ -164,7 +164,7 @@ def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: C
     if element is None:
         return None
     element = project_out(element, _made_since(iteration, context), fresh)
-    return now.element if now.length != 0 and _same_but_for_names(element, now.element, context) else element
+    return now.element if now.length != 0 and _equal_up_to_symbols(element, now.element, context) else element
 
 
 def _element(base: object, now: object, after: object, iteration: Expr, context: Context) -> object:
@@ -197,12 +197,12 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
     return made
 
 
-def _span_before(first: Value, scope: Scope) -> ValueRange | None:
+def _range_before(first: Value, scope: Scope) -> ValueRange | None:
     """The value range of a state before the loop, from facts outside: those that the body adds hold only if it runs."""
     return explicit_range(first, scope) if isinstance(first, SymbolicTensor) else None
 
 
-def _steady_span(
+def _steady_range(
     before: ValueRange | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
 ) -> ValueRange | None:
     """The loop-invariant bounds that the body preserves."""
@@ -221,7 +221,7 @@ def _steady_span(
     return None if lo is None and hi is None else ValueRange(lo, hi)
 
 
-def _same_but_for_names(a: Value, b: Value | None, context: Context) -> bool:
+def _equal_up_to_symbols(a: Value, b: Value | None, context: Context) -> bool:
     """True when two element facts differ only in the symbols of differing dims: joining them again changes nothing."""
 
     def blur(shape: Shape | None) -> object:

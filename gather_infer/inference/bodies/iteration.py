@@ -39,23 +39,29 @@ def iteration_symbol(context: Context) -> Expr:
     return iteration
 
 
-def leave(walker: InterpreterState, mark: Checkpoint, runs: bool | None, condition: PathCondition) -> None:
+def leave_body(
+    interpreter: InterpreterState, checkpoint: Checkpoint, runs: bool | None, condition: PathCondition
+) -> None:
     """Drop what holds only if the body of a loop runs, unless it always does, and record the path condition.
 
     runs   whether the body runs at all; None when unknown
     """
     if runs is True:
-        walker.conditions.pop(condition.body, None)
+        interpreter.conditions.pop(condition.body, None)
         return
-    where = walker.context.scope.child()
+    where = interpreter.context.scope.child()
     if condition.sign_predicate is not None:
-        where.require(-condition.sign_predicate - 1)
-    walker.drop_conditional(mark, is_dead=runs is False, where=where)
-    walker.conditions[condition.body] = condition
+        where.add_fact(-condition.sign_predicate - 1)
+    interpreter.drop_conditional(checkpoint, is_dead=runs is False, where=where)
+    interpreter.conditions[condition.body] = condition
 
 
-def note_iterations(
-    walker: InterpreterState, mark: Checkpoint, iteration: Expr, trips: Dim | None, most: Dim | None
+def record_iterations(
+    interpreter: InterpreterState,
+    checkpoint: Checkpoint,
+    iteration: Expr,
+    trip_count: Dim | None,
+    upper_bound: Dim | None,
 ) -> None:
     """Quantify each access since `checkpoint`, all in the body of a loop, over the iterations.
 
@@ -67,20 +73,20 @@ def note_iterations(
         evidence = access.facts_before
         assert evidence is not None, "accesses have their facts during a pass"
         # the trip count of a nested loop is the same each time only if no symbol in it was made in this loop
-        around = all(is_invariant(sweep.end, walker.context, iteration) for sweep in evidence.iterations)
-        is_all = trips is not None and evidence.is_always_reached and around
-        end = most if trips is None else trips
+        around = all(is_invariant(sweep.end, interpreter.context, iteration) for sweep in evidence.iterations)
+        is_all = trip_count is not None and evidence.is_always_reached and around
+        end = upper_bound if trip_count is None else trip_count
         found = (
             evidence.iterations if end is None else (*evidence.iterations, IterationRange(iteration.name, end, is_all))
         )
         return replace(access, facts_before=replace(evidence, iterations=found, is_always_reached=is_all))
 
-    walker.trail.revise_since(mark, Access, in_iterations)
+    interpreter.trail.revise_since(checkpoint, Access, in_iterations)
 
 
-def note_branch(walker: InterpreterState, mark: Checkpoint) -> None:
+def record_branch(interpreter: InterpreterState, checkpoint: Checkpoint) -> None:
     """Record that not every iteration of a loop reaches the accesses since `checkpoint`, which are in a branch."""
-    walker.trail.revise_since(mark, Access, _not_always)
+    interpreter.trail.revise_since(checkpoint, Access, _not_always)
 
 
 def _not_always(access: Access) -> Access:
@@ -88,7 +94,7 @@ def _not_always(access: Access) -> Access:
     return replace(access, facts_before=replace(access.facts_before, is_always_reached=False))
 
 
-def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips: Dim, scope: Scope) -> Value:
+def final_state(state: Value, first: Value, after: Value, iteration: Expr, trip_count: Dim, scope: Scope) -> Value:
     """The hypothesis of a state, completed by the result of the last iteration where it is silent: a counter, for
     example.
 
@@ -100,7 +106,7 @@ def left_behind(state: Value, first: Value, after: Value, iteration: Expr, trips
         return state
     if state.dtype is None or not state.dtype.is_integer or not isinstance(first, SymbolicTensor):
         return state
-    runs = known_le(1, trips, scope) is True
+    runs = known_le(1, trip_count, scope) is True
 
     def before(element: Dim, start: object) -> Dim | None:
         """An element after iteration `i`, as a function of i + 1; `start` at 0."""
@@ -145,10 +151,10 @@ def is_linear(dim: Dim, name: str) -> bool:
     return name not in free_symbols(substitute(dim, {name: symbol(name) + 1}) - dim)
 
 
-def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], context: Context) -> Value:
+def state_after_loop(state: Value, iteration: Expr, trip_count: Dim, local: set[str], context: Context) -> Value:
     """A state after the last iteration: its hypothesis at `i = trip_count`."""
     if isinstance(state, SymbolicTensor):
-        at = {iteration.name: trips}
+        at = {iteration.name: trip_count}
         shape = None if state.shape is None else tuple(substitute(d, at) for d in state.shape)
         values = state.values
         if values is not None:
@@ -158,13 +164,13 @@ def after_last(state: Value, iteration: Expr, trips: Dim, local: set[str], conte
             span = ValueRange(*(None if end is None else substitute(end, at) for end in (span.lo, span.hi)))
         state = SymbolicTensor(state.dtype, shape, values, span)
     elif isinstance(state, SequenceType) and state.length is not None:
-        state = SequenceType(state.element, substitute(state.length, {iteration.name: trips}))
+        state = SequenceType(state.element, substitute(state.length, {iteration.name: trip_count}))
     changes = "a loop changes it by amounts that are not known"
     return project_out(state, local, fresh_dim(context, DIFFERS if isinstance(state, SequenceType) else changes))
 
 
-def require_steady(
-    results: Sequence[Value], declared: Sequence[ValueInfoProto], iteration: Expr, trips: Dim, context: Context
+def require_stackable(
+    results: Sequence[Value], declared: Sequence[ValueInfoProto], iteration: Expr, trip_count: Dim, context: Context
 ) -> None:
     """Report scan outputs whose shape changes from the first iteration to the second: they cannot be stacked.
 
@@ -173,7 +179,7 @@ def require_steady(
 
     It is an error when the body always runs twice.
     """
-    runs_twice = known_le(2, trips, context.scope)
+    runs_twice = known_le(2, trip_count, context.scope)
     if runs_twice is False:
         return
     for value, output in zip(results, declared, strict=True):
@@ -186,7 +192,7 @@ def require_steady(
         _report(context, runs_twice, "runs twice", f"scan output {output.name} is {shapes}: they cannot be stacked")
 
 
-def require_same_state(before: Value, after: Value, name: str, trips: Dim, context: Context) -> None:
+def require_same_state(before: Value, after: Value, name: str, trip_count: Dim, context: Context) -> None:
     """Report a Scan state whose shape an iteration changes: runtimes allocate it before the Scan runs.
 
     It is an error when the body always runs, or when the sizes are numbers, which loaders compare.
@@ -197,7 +203,7 @@ def require_same_state(before: Value, after: Value, name: str, trips: Dim, conte
         return
     is_compared = len(before.shape) != len(after.shape) or differs(*_numbers_of(before.shape, after.shape), Scope())
     message = f"state {name} is {format_shape(before.shape)} before an iteration, {format_shape(after.shape)} after it"
-    _report(context, is_compared or known_le(1, trips, context.scope), "runs", message)
+    _report(context, is_compared or known_le(1, trip_count, context.scope), "runs", message)
 
 
 def differs(a: Shape, b: Shape, scope: Scope) -> bool:
@@ -219,7 +225,9 @@ def _report(context: Context, is_certain: bool | None, when: str, message: str) 
         context.report("GI212", f"fails where the body {when}: {message}", (), Severity.WARNING)
 
 
-def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local: set[str], context: Context) -> Value:
+def stacked(
+    value: Value, declared: ValueInfoProto, trip_count: Dim, axis: int, local: set[str], context: Context
+) -> Value:
     """The values of all iterations stacked on a new `axis` of length `trip_count`.
 
     Without an iteration the other dims are unspecified. A dim that the body does not declare as a number is therefore
@@ -236,7 +244,7 @@ def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local
         return SymbolicTensor(outside.dtype, value_range=outside.value_range)
     shape: Shape = outside.shape
     stated = [d.dim_value if d.HasField("dim_value") else None for d in declared.type.tensor_type.shape.dim]
-    if stated != list(shape) and not context.assume(trips, 1, "without an iteration its dims are open"):
+    if stated != list(shape) and not context.assume(trip_count, 1, "without an iteration its dims are open"):
         is_stated = [known == d for known, d in zip_longest(stated[: len(shape)], shape)]
         shape = tuple(
             d if sure else context.fresh("the body may never run") for d, sure in zip(shape, is_stated, strict=True)
@@ -245,4 +253,4 @@ def stacked(value: Value, declared: ValueInfoProto, trips: Dim, axis: int, local
     if not -rank <= axis < rank:
         raise SpecViolation(f"scan axis {axis} is outside [{-rank}, {rank - 1}]", "GI304")
     axis %= rank
-    return SymbolicTensor(outside.dtype, (*shape[:axis], trips, *shape[axis:]), value_range=outside.value_range)
+    return SymbolicTensor(outside.dtype, (*shape[:axis], trip_count, *shape[axis:]), value_range=outside.value_range)

@@ -9,21 +9,28 @@ from onnx import NodeProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.bodies.carried import Carried, note_traces
 from gather_infer.inference.bodies.induction import induction, is_invariant
 from gather_infer.inference.bodies.iteration import (
-    after_last,
+    final_state,
     iteration_symbol,
-    leave,
-    left_behind,
-    note_iterations,
-    require_steady,
+    leave_body,
+    record_iterations,
+    require_stackable,
     stacked,
+    state_after_loop,
 )
+from gather_infer.inference.bodies.loop_carried import LoopCarriedProvenance, record_provenance
 from gather_infer.inference.bodies.predicates import deciding_input, require_single, scalar
-from gather_infer.inference.bodies.subgraph import Inside, body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.bodies.subgraph import (
+    BodyLocation,
+    body_location,
+    body_of,
+    inputs_of,
+    interpret_body,
+    local_symbols,
+)
 from gather_infer.inference.environment import Environment
-from gather_infer.inference.lineage.extents import note_extent
+from gather_infer.inference.provenance.extents import shared_extent
 from gather_infer.node_ids import NodePath
 from gather_infer.rules import Attribute
 from gather_infer.symbolic import (
@@ -48,11 +55,11 @@ TRUE: Final = SymbolicTensor(DType.BOOL, (), make_values(True))
 
 
 def loop(
-    walker: Interpreter,
+    interpreter: Interpreter,
     call: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Environment,
+    environment: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Loop.html
 
@@ -60,10 +67,10 @@ def loop(
     body      (i, cond, n states) -> (cond, n states, k scan outputs)
     outputs   n final states, k scan outputs with the trip count as a new first dim
     """
-    context, outputs = walker.context, len(call.output)
+    context, outputs = interpreter.context, len(call.output)
     body = body_of(attributes, "body")
     place = context.node
-    at = inside(place, call, "body")
+    at = body_location(place, call, "body")
     states = [UNKNOWN if v is None else v for v in inputs[2:]]
     n = len(states)
     taken = len(inputs_of(body))
@@ -77,15 +84,17 @@ def loop(
     for name, value in zip(("M", "cond"), inputs, strict=False):
         require_single(value, name, context)
     limit = scalar(inputs[0]) if inputs else None
-    most = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
-    is_limit_known = most is not None or not inputs or inputs[0] is None
+    trip_limit = maximum(0, limit, scope=context.scope) if isinstance(limit, (int, Expr)) else None
+    is_limit_known = trip_limit is not None or not inputs or inputs[0] is None
     start = scalar(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else True
     if not is_limit_known:
-        most = note_extent(call.input[0], 0, context.fresh(BY_DATA, stem="trips" if start is True else "limit"), frame)
+        trip_limit = shared_extent(
+            call.input[0], 0, context.fresh(BY_DATA, stem="trips" if start is True else "limit"), environment
+        )
 
     scope, created = context.scope, len(context.causes)
     iteration = iteration_symbol(context)
-    begins = frame.sign_predicate(call.input[1])
+    begins = environment.sign_predicate(call.input[1])
     counted: Dim | None = None
     bodies: list[Environment] = []
     walks: list[list[Value]] = []
@@ -93,83 +102,92 @@ def loop(
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()  # facts found under another hypothesis may not hold under this one
-        if most is not None and (is_limit_known or start is True):
-            context.scope.require(most - 1 - iteration)
+        if trip_limit is not None and (is_limit_known or start is True):
+            context.scope.add_fact(trip_limit - 1 - iteration)
         if isinstance(limit, Expr):
-            context.scope.require(limit - 1 - iteration)  # `trip_limit` may hide it in a max(0, M)
-        span = ValueRange(0, None if most is None else most - 1)
+            context.scope.add_fact(limit - 1 - iteration)  # `trip_limit` may hide it in a max(0, M)
+        span = ValueRange(0, None if trip_limit is None else trip_limit - 1)
         counter = SymbolicTensor(DType.INT64, (), make_values(iteration), span)
-        results, inner = walk_body(walker, body, [counter, TRUE, *state], at, frame, carried.bind)
+        results, inner = interpret_body(interpreter, body, [counter, TRUE, *state], at, environment, carried.bind)
         bodies.append(inner)
         walks.append(results)
         return results
 
     for _ in range(2):  # a second time when the condition turns out to bound the trip count
-        mark = walker.checkpoint()
+        mark = interpreter.checkpoint()
         walks.clear()
-        carried = Carried.of(inputs_of(body)[2:], made, call.input[2:], states, iteration, context, frame)
+        carried = LoopCarriedProvenance.of(
+            inputs_of(body)[2:], made, call.input[2:], states, iteration, context, environment
+        )
         with context.preserved():  # the body may never run, so its facts must not bound the trip count
-            state, results = induction(walker, states, iteration, run, slice(1, 1 + n), carried)
+            state, results = induction(interpreter, states, iteration, run, slice(1, 1 + n), carried)
         goes_on = scalar(results[0])
         continues = bodies[-1].sign_predicate(body.output[0].name)
-        counted = _counted(start, begins, continues, iteration, context, most)
-        if counted is None or counted == most:
+        counted = _counted_trips(start, begins, continues, iteration, context, trip_limit)
+        if counted is None or counted == trip_limit:
             break
-        walker.rollback(mark)
-        most = counted
+        interpreter.rollback(mark)
+        trip_limit = counted
 
-    trips: Dim
+    trip_count: Dim
     is_counted = True
     if start is False:
-        trips = 0
+        trip_count = 0
     elif counted is not None:
-        trips = counted
+        trip_count = counted
     elif start is True and goes_on is False:
-        trips = 1 if most is None else minimum(1, most, scope=scope)
-    elif start is True and goes_on is True and most is not None:
-        trips = most
+        trip_count = 1 if trip_limit is None else minimum(1, trip_limit, scope=scope)
+    elif start is True and goes_on is True and trip_limit is not None:
+        trip_count = trip_limit
     else:
         is_counted = False
-        trips = context.fresh(BY_DATA, stem="trips")
-        if most is not None and is_limit_known:
-            scope.require(most - trips)
-        if start is True and (most is None or known_le(1, most, scope) is True):
-            scope.require(trips - 1)
-    leave(
-        walker,
+        trip_count = context.fresh(BY_DATA, stem="trips")
+        if trip_limit is not None and is_limit_known:
+            scope.add_fact(trip_limit - trip_count)
+        if start is True and (trip_limit is None or known_le(1, trip_limit, scope) is True):
+            scope.add_fact(trip_count - 1)
+    leave_body(
+        interpreter,
         mark,
-        known_le(1, trips, scope),
-        _condition(at, place, call, start, -trips if is_counted and is_limit_known else None, frame),
+        known_le(1, trip_count, scope),
+        _condition(at, place, call, start, -trip_count if is_counted and is_limit_known else None, environment),
     )
-    walker.trail.add(Iterations(at.path, iteration.name, trips))
-    note_iterations(walker, mark, iteration, trips if is_counted else None, most)
-    local = local_symbols(context, created) - free_symbols(trips)
+    interpreter.trail.add(Iterations(at.path, iteration.name, trip_count))
+    record_iterations(interpreter, mark, iteration, trip_count if is_counted else None, trip_limit)
+    local = local_symbols(context, created) - free_symbols(trip_count)
     left = [
-        left_behind(s, first, after, iteration, trips, scope)
+        final_state(s, first, after, iteration, trip_count, scope)
         for s, first, after in zip(state, states, results[1 : 1 + n], strict=True)
     ]
-    finals = [after_last(s, iteration, trips, local, context) for s in left]
-    require_steady(walks[:2][-1][1 + n :], body.output[1 + n :], iteration, trips, context)
-    note_traces(carried.after(trips), call.output[:n], local, frame)
+    finals = [state_after_loop(s, iteration, trip_count, local, context) for s in left]
+    require_stackable(walks[:2][-1][1 + n :], body.output[1 + n :], iteration, trip_count, context)
+    record_provenance(carried.after(trip_count), call.output[:n], local, environment)
     stacks = zip(results[1 + n :], body.output[1 + n :], strict=True)
-    scans = [stacked(v, declared, trips, 0, local, context) for v, declared in stacks]
+    scans = [stacked(v, declared, trip_count, 0, local, context) for v, declared in stacks]
     return [*finals, *scans]
 
 
 def _condition(
-    at: Inside, place: NodePath, call: NodeProto, start: object, negative: Dim | None, frame: Environment
+    at: BodyLocation,
+    place: NodePath,
+    call: NodeProto,
+    start: object,
+    sign_predicate: Dim | None,
+    environment: Environment,
 ) -> PathCondition:
     """The path condition of the body: M is not 0, and the initial condition holds."""
     limit, condition = call.input[0], call.input[1]
     if not limit and condition:
-        begins = frame.sign_predicate(condition) if negative is None else negative
-        return PathCondition(at.path, place, "body", begins, frame.input_predicate(condition))
-    name = deciding_input(limit, frame) if limit and start is True else None
-    return PathCondition(at.path, place, "body", negative, None if name is None else InputPredicate(name, ">=", 1))
+        begins = environment.sign_predicate(condition) if sign_predicate is None else sign_predicate
+        return PathCondition(at.path, place, "body", begins, environment.input_predicate(condition))
+    name = deciding_input(limit, environment) if limit and start is True else None
+    return PathCondition(
+        at.path, place, "body", sign_predicate, None if name is None else InputPredicate(name, ">=", 1)
+    )
 
 
-def _counted(
-    start: object, begins: Dim | None, continues: Dim | None, iteration: Expr, context: Context, most: Dim | None
+def _counted_trips(
+    start: object, begins: Dim | None, continues: Dim | None, iteration: Expr, context: Context, upper_bound: Dim | None
 ) -> Dim | None:
     """The trip count of a loop whose condition compares a value that grows by the same amount in each iteration.
 
@@ -194,4 +212,4 @@ def _counted(
         trips = maximum(0, ceildiv(step - base, step), scope=context.scope)
     else:
         return None
-    return trips if most is None else minimum(trips, most)
+    return trips if upper_bound is None else minimum(trips, upper_bound)

@@ -19,43 +19,47 @@ if TYPE_CHECKING:
 
 
 def lowered(
-    walker: Interpreter, body: LoweredBody, node: NodeProto, inputs: Sequence[Value | None], frame: Environment
+    interpreter: Interpreter,
+    body: LoweredBody,
+    node: NodeProto,
+    inputs: Sequence[Value | None],
+    environment: Environment,
 ) -> list[Value | None]:
     """The facts of the body's outputs. All other entries of the body are removed from the trail, except implied
     constraints on sizes of a body that preserves failures. Its accesses by index are not those of the node.
 
     No assumption is made in a body that does not preserve failures, since it would not be listed.
     """
-    if frame.depth >= MAX_DEPTH:
+    if environment.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")
-    function, context, record = body.function, walker.context, walker.trail
+    function, context, record = body.function, interpreter.context, interpreter.trail
     place = context.node
     given = dict(zip(function.input, inputs, strict=False))
     inner = Environment(
-        walker.opsets(function.opset_import),
+        interpreter.opsets(function.opset_import),
         path=place.graph.below(Step(place.position)),
         label=place.label,
         values={name: value for name, value in given.items() if value is not None},
         absent=frozenset(name for name in function.input if given.get(name) is None),
-        depth=frame.depth + 1,
+        depth=environment.depth + 1,
     )
     for name, argument in zip(function.input, node.input, strict=False):
-        trace = frame.provenance_of(argument)
+        trace = environment.provenance_of(argument)
         if trace is not None:
             inner.provenance[name] = trace
-    mark, opened = walker.checkpoint(), len(walker.visited)
+    mark, opened = interpreter.checkpoint(), len(interpreter.visited)
     with context.preserved():
         if not body.preserves_failures:
             context.scope = context.scope.child()
             context.may_assume = False
-        walker.enter(inner)
-        walker.interpret_nodes(function.node, inner)
+        interpreter.enter(inner)
+        interpreter.interpret_nodes(function.node, inner)
     record.filter_since(mark, lambda entry: body.preserves_failures and not isinstance(entry, Access))
-    for graph in walker.visited[opened:]:  # the model has no such graphs
-        walker.scopes.pop(graph.path, None)
-        walker.labels.pop(graph.path, None)
-    del walker.visited[opened:]
+    for graph in interpreter.visited[opened:]:  # the model has no such graphs
+        interpreter.scopes.pop(graph.path, None)
+        interpreter.labels.pop(graph.path, None)
+    del interpreter.visited[opened:]
     for outer, name in zip(node.output, function.output, strict=False):
         if name in inner.provenance:
-            frame.provenance[outer] = inner.provenance[name]
+            environment.provenance[outer] = inner.provenance[name]
     return [inner.values.get(name) for name in function.output]

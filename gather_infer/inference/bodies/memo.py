@@ -14,7 +14,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.interpreter_state import InterpreterState, VisitedGraph
-from gather_infer.inference.lineage.trace import Trace
+from gather_infer.inference.provenance.origin import Provenance
 from gather_infer.inference.result import Access
 from gather_infer.inference.rule_cache import Key
 from gather_infer.node_ids import GraphPath, NodePath, Step
@@ -26,7 +26,7 @@ MAX_ATTRIBUTE_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MemoizedCall:
     """Results of a call.
 
     node         the calling node
@@ -38,27 +38,31 @@ class Call:
 
     node: NodePath
     results: list[Value | None]
-    traces: tuple[Trace | None, ...]
-    opened: tuple[VisitedGraph, ...]
+    provenances: tuple[Provenance | None, ...]
+    visited: tuple[VisitedGraph, ...]
     accesses: tuple[Access, ...]
 
     @property
     def size(self) -> int:
         """The number of entries to list again for another call."""
-        return len(self.accesses) + sum(1 + len(opened.values) for opened in self.opened)
+        return len(self.accesses) + sum(1 + len(opened.values) for opened in self.visited)
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class CallStart:
     """The state of the trail when a call began."""
 
-    added: int
-    opened: int
-    mark: Checkpoint
+    total_added: int
+    visited: int
+    checkpoint: Checkpoint
 
 
 def key_of(
-    state: InterpreterState, body: FunctionProto, node: NodeProto, inputs: Sequence[Value | None], frame: Environment
+    state: InterpreterState,
+    body: FunctionProto,
+    node: NodeProto,
+    inputs: Sequence[Value | None],
+    environment: Environment,
 ) -> Key | None:
     """Everything that the facts of a call depend on; None when the call cannot have a short key."""
     name = (body.domain, body.name, body.overload)
@@ -68,7 +72,7 @@ def key_of(
     for attribute in node.attribute:
         source: AttributeProto | None = attribute
         if attribute.ref_attr_name:
-            source = frame.attributes.get(attribute.ref_attr_name)
+            source = environment.attributes.get(attribute.ref_attr_name)
         if source is None:
             continue
         if source.ByteSize() > MAX_ATTRIBUTE_BYTES or source.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
@@ -76,41 +80,41 @@ def key_of(
         given += [attribute.name, source.SerializeToString()]
     facts = [id(None if value is None else state.cache.canonical(value)) for value in inputs]
     scope = state.context.scope
-    origins = (*map(frame.provenance_of, node.input), *map(frame.input_predicate, node.input))
+    origins = (*map(environment.provenance_of, node.input), *map(environment.input_predicate, node.input))
     return (name, *facts, *origins, *given, tuple(map(bool, node.output)), scope, scope.version)
 
 
-def before(state: InterpreterState) -> Before:
+def call_start(state: InterpreterState) -> CallStart:
     """The present state of the trail."""
-    return Before(state.trail.total_added, len(state.visited), state.trail.checkpoint())
+    return CallStart(state.trail.total_added, len(state.visited), state.trail.checkpoint())
 
 
 def remember(
     state: InterpreterState,
     key: Key,
-    since: Before,
+    start: CallStart,
     node: NodePath,
     results: list[Value | None],
-    traces: Sequence[Trace | None],
+    provenances: Sequence[Provenance | None],
 ) -> None:
     """Store a call, unless it had more effects than results and accesses by index."""
-    accesses = tuple(state.trail.since(since.mark, Access))
-    if state.trail.total_added - since.added == len(accesses):
-        opened = tuple(state.visited[since.opened :])
-        state.cache.calls[key] = Call(node, results, tuple(traces), opened, accesses)
+    accesses = tuple(state.trail.since(start.checkpoint, Access))
+    if state.trail.total_added - start.total_added == len(accesses):
+        opened = tuple(state.visited[start.visited :])
+        state.cache.calls[key] = MemoizedCall(node, results, tuple(provenances), opened, accesses)
 
 
-def recall(state: InterpreterState, key: Key, node: NodeProto, frame: Environment) -> list[Value | None] | None:
+def recall(state: InterpreterState, key: Key, node: NodeProto, environment: Environment) -> list[Value | None] | None:
     """The facts of an equal earlier call. Its graphs and accesses are listed again below this node.
 
     They are left out when the budget for listing is spent; the earlier call has the same ones.
     """
-    call: Call | None = state.cache.calls.get(key)
+    call: MemoizedCall | None = state.cache.calls.get(key)
     if call is None:
         return None
     place = state.context.node
     if state.budget.may_list(call.size):
-        for opened in call.opened:
+        for opened in call.visited:
             path, label = _moved(opened.path, call.node, place), _relabelled(opened.label, call.node, place)
             state.record_graph(VisitedGraph(path, label, opened.values))
             condition = state.conditions.get(opened.path)
@@ -123,9 +127,9 @@ def recall(state: InterpreterState, key: Key, node: NodeProto, frame: Environmen
             path = _moved(inner.graph, call.node, place)
             moved = NodePath(path, inner.position, _relabelled(inner.label, call.node, place))
             state.trail.add(replace(access, node=moved))
-    for name, trace in zip(node.output, call.traces, strict=False):
+    for name, trace in zip(node.output, call.provenances, strict=False):
         if trace is not None:
-            frame.provenance[name] = trace
+            environment.provenance[name] = trace
     return call.results
 
 

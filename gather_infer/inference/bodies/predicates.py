@@ -12,7 +12,7 @@ from typing import Final
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.environment import Environment
-from gather_infer.inference.lineage.trace import one_element
+from gather_infer.inference.provenance.origin import one_element
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -60,15 +60,19 @@ def require_single(value: Value | None, name: str, context: Context) -> None:
         context.add_constraint(dim, "==", 1)
 
 
-def condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment) -> Dim | None:
+def sign_predicate_of(
+    op_type: str, names: Sequence[str], inputs: Sequence[Value | None], environment: Environment
+) -> Dim | None:
     """The sign predicate of the single bool that a node computes; None when there is none, or when it is too large."""
     try:
-        return _condition(op_type, names, inputs, frame)
+        return _sign_predicate_of(op_type, names, inputs, environment)
     except DimTooLarge:
         return None
 
 
-def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment) -> Dim | None:
+def _sign_predicate_of(
+    op_type: str, names: Sequence[str], inputs: Sequence[Value | None], environment: Environment
+) -> Dim | None:
     if op_type in COMPARISONS:
         sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
         known = [side for side in sides if side is not None]
@@ -77,27 +81,27 @@ def _condition(op_type: str, names: Sequence[str], inputs: Sequence[Value | None
     taken = 2 if op_type in ("And", "Or") else 1  # the second input of Reshape and Squeeze is a shape or axes
     for name, value in zip(names[:taken], inputs, strict=False):
         element = scalar(value)
-        part = (-1 if element else 0) if isinstance(element, bool) else frame.sign_predicate(name)
+        part = (-1 if element else 0) if isinstance(element, bool) else environment.sign_predicate(name)
         if part is None:
             return None
         parts.append(part)
     return CONNECTIVES[op_type](*parts) if len(parts) == taken else None
 
 
-def choice(
-    op_type: str, names: Sequence[str], inputs: Sequence[Value | None], frame: Environment
+def input_predicate_of(
+    op_type: str, names: Sequence[str], inputs: Sequence[Value | None], environment: Environment
 ) -> InputPredicate | None:
     """The input predicate of the single bool that a node computes; None when no single element decides it."""
     if op_type in ("And", "Or"):
         deciding = [name for name, value in zip(names, inputs, strict=False) if scalar(value) is not (op_type == "And")]
-        return frame.input_predicate(deciding[0]) if len(deciding) == 1 else None
+        return environment.input_predicate(deciding[0]) if len(deciding) == 1 else None
     if op_type in CONNECTIVES:
-        known = frame.input_predicate(names[0])
+        known = environment.input_predicate(names[0])
         return known.negated if known is not None and op_type == "Not" else known
     if len(names) != 2:
         return None
     for x, number, is_left in ((0, 1, True), (1, 0, False)):
-        name, limit = deciding_input(names[x], frame), inputs[number]
+        name, limit = deciding_input(names[x], environment), inputs[number]
         least = one_element(limit) if isinstance(limit, SymbolicTensor) else None
         if name is None or not isinstance(least, int):
             continue
@@ -114,30 +118,32 @@ def choice(
     return None
 
 
-def deciding_input(name: str, frame: Environment) -> str | None:
+def deciding_input(name: str, environment: Environment) -> str | None:
     """The graph input that a tensor is an unmodified copy of, positions included."""
-    trace = frame.provenance_of(name)
-    if trace is None or len(trace.parts) != 1:
+    trace = environment.provenance_of(name)
+    if trace is None or len(trace.origins) != 1:
         return None
-    part = trace.parts[0]
+    part = trace.origins[0]
     is_all = part.whole and part.column is None and part.direct
     return part.input if part.input and is_all and not part.is_changed else None
 
 
-def assumed(negative: Dim, context: Context) -> bool | None:
+def assumed_value(sign_predicate: Dim, context: Context) -> bool | None:
     """Whether a predicate holds when no dim in it is 0, a listed assumption. None when that does not decide it."""
     trial = context.scope.child()
-    names = sorted(free_symbols(negative))
+    names = sorted(free_symbols(sign_predicate))
     for name in names:
-        trial.require(symbol(name) - 1)
-    holds = known_lt(negative, 0, trial)
+        trial.add_fact(symbol(name) - 1)
+    holds = known_lt(sign_predicate, 0, trial)
     reason = "which branch of an If is taken depends on it"
     if holds is None or not all(context.assume(symbol(name), 1, reason) for name in names):
         return None
     return holds
 
 
-def either(negative: Dim, taken: Value, other: Value, local: set[str], context: Context) -> tuple[Value, Value]:
+def select_by_predicate(
+    sign_predicate: Dim, taken: Value, other: Value, local: set[str], context: Context
+) -> tuple[Value, Value]:
     """Both values, with a selected dim or element in place of two that differ, where an expression can select.
 
     taken, other  the values where `sign_predicate` is negative, and where it is not
@@ -152,7 +158,7 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
         if isinstance(x, bool) or isinstance(y, bool) or not local.isdisjoint(free_symbols(x) | free_symbols(y)):
             return x, y
         try:
-            found = _choice(negative, x, y, context)
+            found = _select(sign_predicate, x, y, context)
         except DimTooLarge:
             return x, y
         return (x, y) if found is None else (found, found)
@@ -173,14 +179,14 @@ def either(negative: Dim, taken: Value, other: Value, local: set[str], context: 
     return found[0], found[1]
 
 
-def _choice(negative: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
+def _select(sign_predicate: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
     """x where `sign_predicate` < 0, else y; None when one of them may be undefined in the runs of the other."""
-    if not (is_total(x) and is_total(y) and is_total(negative)):
+    if not (is_total(x) and is_total(y) and is_total(sign_predicate)):
         return None
     gain, scope = x - y, context.scope
     # y + max(0, gain): gain > 0 only where x is taken, and >= 0 there; y + min(0, gain) likewise
-    if gain + negative in (0, -1):
+    if gain + sign_predicate in (0, -1):
         return y + maximum(0, gain, scope=scope)
-    if gain - negative in (0, 1):
+    if gain - sign_predicate in (0, 1):
         return y + minimum(0, gain, scope=scope)
-    return y + minimum(1, maximum(0, -negative, scope=scope), scope=scope) * gain
+    return y + minimum(1, maximum(0, -sign_predicate, scope=scope), scope=scope) * gain

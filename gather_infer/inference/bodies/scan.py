@@ -9,18 +9,18 @@ from onnx import NodeProto, ValueInfoProto
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.bodies.carried import Carried, note_traces, sliced
 from gather_infer.inference.bodies.induction import induction
 from gather_infer.inference.bodies.iteration import (
-    after_last,
     iteration_symbol,
-    leave,
-    note_iterations,
+    leave_body,
+    record_iterations,
     require_same_state,
-    require_steady,
+    require_stackable,
     stacked,
+    state_after_loop,
 )
-from gather_infer.inference.bodies.subgraph import body_of, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.bodies.loop_carried import LoopCarriedProvenance, record_provenance, sliced_per_iteration
+from gather_infer.inference.bodies.subgraph import body_location, body_of, inputs_of, interpret_body, local_symbols
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.join import fresh_dim, project_out
 from gather_infer.rules import Attribute
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 def scan(
-    walker: Interpreter,
+    interpreter: Interpreter,
     node: NodeProto,
     attributes: Mapping[str, Attribute],
     inputs: Sequence[Value | None],
-    frame: Environment,
+    environment: Environment,
 ) -> Sequence[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Scan.html (8 has a batch dim and sequence_lens, 9 adds the axes)
 
@@ -47,11 +47,11 @@ def scan(
 
     The outputs of the body must have the same shapes in each iteration, so the first iteration determines them.
     """
-    context = walker.context
+    context = interpreter.context
     body = body_of(attributes, "body")
     place = context.node
-    at = inside(place, node, "body")
-    batched = frame.opsets.version_of("") < 9
+    at = body_location(place, node, "body")
+    batched = environment.opsets.version_of("") < 9
     given = [UNKNOWN if v is None else v for v in (inputs[1:] if batched else inputs)]
     m = attributes["num_scan_inputs"]
     assert isinstance(m, int), "the schema requires it"
@@ -69,67 +69,69 @@ def scan(
     out_axes = _ints(attributes, "scan_output_axes", k)
 
     scope, created = context.scope, len(context.causes)
-    states, slices, batch, trips = _scan_operands(given, n, [0] * m if batched else in_axes, batched, context)
-    if trips is None:
-        trips = context.fresh("the length of the scan inputs is not known", stem="trips")
+    states, slices, batch, trip_count = _scan_operands(given, n, [0] * m if batched else in_axes, batched, context)
+    if trip_count is None:
+        trip_count = context.fresh("the length of the scan inputs is not known", stem="trips")
     else:
-        context.add_runtime_constraint((1, "<=", trips))
+        context.add_runtime_constraint((1, "<=", trip_count))
 
     iteration = iteration_symbol(context)
-    mark = walker.checkpoint()
+    mark = interpreter.checkpoint()
     first: list[Value] = []  # results of the body for the initial states
-    believed: list[Assumption] = []
+    assumed: list[Assumption] = []
     walks: list[list[Value]] = []
 
     def run(state: list[Value]) -> list[Value]:
         context.scope = scope.child()
-        context.scope.require(trips - 1 - iteration)
-        results = walk_body(walker, body, [*state, *slices], at, frame, prepare)[0]
+        context.scope.add_fact(trip_count - 1 - iteration)
+        results = interpret_body(interpreter, body, [*state, *slices], at, environment, prepare)[0]
         walks.append(results)
         if state is states:
             first[:] = results
-            believed[:] = context.assumptions
+            assumed[:] = context.assumptions
         return results
 
     names, inputs_given = inputs_of(body), node.input[1:] if batched else node.input[:]
     made = [output.name for output in body.output[:n]]
-    carried = Carried.of(names[:n], made, inputs_given[:n], states, iteration, context, frame)
+    carried = LoopCarriedProvenance.of(names[:n], made, inputs_given[:n], states, iteration, context, environment)
     if batched:
         carried.forget()  # an iteration sees the states of one batch entry
 
     def prepare(inner: Environment) -> None:
         carried.bind(inner)
         for name, source in zip(names[n:], inputs_given[n:], strict=False):
-            cut = sliced(frame.provenance_of(source), iteration.name)
+            cut = sliced_per_iteration(environment.provenance_of(source), iteration.name)
             if cut is not None:
                 inner.provenance[name] = cut
 
     with context.preserved():
-        state, results = induction(walker, states, iteration, run, slice(0, n), carried)
-    leave(walker, mark, known_le(1, trips, scope), PathCondition(at.path, place, "body", -trips))
-    walker.trail.add(Iterations(at.path, iteration.name, trips))
-    note_iterations(walker, mark, iteration, trips, trips)
+        state, results = induction(interpreter, states, iteration, run, slice(0, n), carried)
+    leave_body(interpreter, mark, known_le(1, trip_count, scope), PathCondition(at.path, place, "body", -trip_count))
+    interpreter.trail.add(Iterations(at.path, iteration.name, trip_count))
+    record_iterations(interpreter, mark, iteration, trip_count, trip_count)
     for declared, value in zip(body.output, results, strict=True):
         _compare_rank(declared, value, context)
     for declared, before, after in zip(body.output, states, first, strict=False):
-        require_same_state(before, after, declared.name, trips, context)
-    require_steady(walks[:2][-1][n:], body.output[n:], iteration, trips, context)
-    local = local_symbols(context, created) - free_symbols(trips)
-    told = [_as_at_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
-    if told != results:
-        for assumption in believed:
+        require_same_state(before, after, declared.name, trip_count, context)
+    require_stackable(walks[:2][-1][n:], body.output[n:], iteration, trip_count, context)
+    local = local_symbols(context, created) - free_symbols(trip_count)
+    outside = [_with_dims_of_first(s, f, local) for s, f in zip(results, first, strict=True)] if first else results
+    if outside != results:
+        for assumption in assumed:
             context.trail.add_assumption(assumption)
-    results = told
+    results = outside
     finals: list[Value] = []
     for s, after in zip(state, results, strict=False):
-        if _is_open(s, local) and context.assume(trips, 1, "without an iteration the state is the initial one"):
+        if _has_local_dims(s, local) and context.assume(
+            trip_count, 1, "without an iteration the state is the initial one"
+        ):
             finals.append(project_out(after, local, fresh_dim(context, "a body computes it from data")))
         else:
-            finals.append(after_last(s, iteration, trips, local, context))
+            finals.append(state_after_loop(s, iteration, trip_count, local, context))
     axes = [0] * k if batched else out_axes
-    note_traces(carried.after(trips), node.output[:n], local, frame)
+    record_provenance(carried.after(trip_count), node.output[:n], local, environment)
     stacks = zip(results[n:], body.output[n:], axes, strict=True)
-    scans: list[Value] = [stacked(v, declared, trips, a, local, context) for v, declared, a in stacks]
+    scans: list[Value] = [stacked(v, declared, trip_count, a, local, context) for v, declared, a in stacks]
     outputs = [*finals, *scans]
     return [_with_batch(v, batch, context) for v in outputs] if batched else outputs
 
@@ -188,15 +190,17 @@ def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> N
         context.report("GI212", message, (), None)
 
 
-def _is_open(state: Value, local: set[str]) -> bool:
+def _has_local_dims(state: Value, local: set[str]) -> bool:
     """True for a tensor whose rank is unknown, or some dim has no meaning outside the body."""
     assert isinstance(state, SymbolicTensor), "all operands are tensors"
     return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
 
 
-def _as_at_first(value: Value, first: Value, local: set[str]) -> Value:
+def _with_dims_of_first(value: Value, first: Value, local: set[str]) -> Value:
     """An output of any iteration, with the dims of the first one where its own have no meaning outside the body."""
-    if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _is_open(value, local):
+    if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _has_local_dims(
+        value, local
+    ):
         return value
     if value.shape is None or first.shape is None or len(value.shape) != len(first.shape):
         shape = first.shape if value.shape is None else value.shape

@@ -13,8 +13,8 @@ from onnx import GraphProto, NodeProto
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.bodies.iteration import leave
-from gather_infer.inference.bodies.subgraph import Inside, inputs_of, inside, local_symbols, walk_body
+from gather_infer.inference.bodies.iteration import leave_body
+from gather_infer.inference.bodies.subgraph import BodyLocation, body_location, inputs_of, interpret_body, local_symbols
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.join import fresh_dim, project_out
 from gather_infer.inference.result import Access
@@ -27,12 +27,16 @@ from gather_infer.trail import PathCondition
 if TYPE_CHECKING:
     from gather_infer.inference.interpreter import Interpreter
 
-MAX_WALKS: Final = 8
+MAX_MEMBERS: Final = 8
 """Members that are mapped one by one."""
 
 
 def sequence_map(
-    walker: Interpreter, node: NodeProto, body: GraphProto, inputs: Sequence[Value | None], frame: Environment
+    interpreter: Interpreter,
+    node: NodeProto,
+    body: GraphProto,
+    inputs: Sequence[Value | None],
+    environment: Environment,
 ) -> Sequence[Value]:
     """https://onnx.ai/onnx/operators/onnx__SequenceMap.html
 
@@ -58,10 +62,10 @@ def sequence_map(
     if len(set(lengths)) > 1:
         raise SpecViolation(f"the sequences must have one length, have {lengths}", "GI212")
 
-    place = walker.context.node
-    at = inside(place, node, "body")
-    members = _one_by_one(walker, body, inputs, at, frame)
-    context, created = walker.context, len(walker.context.causes)
+    place = interpreter.context.node
+    at = body_location(place, node, "body")
+    members = _one_by_one(interpreter, body, inputs, at, environment)
+    context, created = interpreter.context, len(interpreter.context.causes)
     length = lengths[0] if lengths else sequences[0].length
     op, scope = OpCall("SequenceMap", inputs, context=context), context.scope
     given = [
@@ -71,18 +75,22 @@ def sequence_map(
         for value in inputs
     ]
     runs = False if length == 0 else None if length is None else known_le(1, length, scope)
-    mark = walker.checkpoint()
+    mark = interpreter.checkpoint()
     with context.preserved():
         context.scope = scope if runs is True else scope.child()
-        results, _ = walk_body(walker, body, given, at, frame)
-    leave(walker, mark, runs, PathCondition(at.path, place, "body", None if length is None else -length))
+        results, _ = interpret_body(interpreter, body, given, at, environment)
+    leave_body(interpreter, mark, runs, PathCondition(at.path, place, "body", None if length is None else -length))
     local = local_symbols(context, created)
     elements = [project_out(value, local, fresh_dim(context, DIFFERS)) for value in results]
     return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
 
 
 def _one_by_one(
-    walker: Interpreter, body: GraphProto, inputs: Sequence[Value | None], at: Inside, frame: Environment
+    interpreter: Interpreter,
+    body: GraphProto,
+    inputs: Sequence[Value | None],
+    at: BodyLocation,
+    environment: Environment,
 ) -> list[list[SymbolicTensor]] | None:
     """By output, the results of the body for each member; None when the members are unknown or too many.
 
@@ -91,9 +99,9 @@ def _one_by_one(
     lists = [value.members for value in inputs if isinstance(value, SequenceType)]
     counts = {-1 if members is None else len(members) for members in lists}
     count = counts.pop()
-    if counts or not 0 < count <= MAX_WALKS:
+    if counts or not 0 < count <= MAX_MEMBERS:
         return None
-    context, mark = walker.context, walker.checkpoint()
+    context, mark = interpreter.context, interpreter.checkpoint()
     by_output: list[list[SymbolicTensor]] = [[] for _ in body.output]
     for number in range(count):
         given: list[Value] = []
@@ -103,9 +111,9 @@ def _one_by_one(
             else:
                 given.append(value or SymbolicTensor())
         with context.preserved():
-            results, _ = walk_body(walker, body, given, at, frame)
+            results, _ = interpret_body(interpreter, body, given, at, environment)
         for column, result in zip(by_output, results, strict=True):
             if isinstance(result, SymbolicTensor):
                 column.append(result)
-    walker.trail.filter_since(mark, lambda entry: not isinstance(entry, (Diagnostic, Access)))
+    interpreter.trail.filter_since(mark, lambda entry: not isinstance(entry, (Diagnostic, Access)))
     return by_output if all(len(column) == count for column in by_output) else None

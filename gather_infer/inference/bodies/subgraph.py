@@ -32,26 +32,26 @@ def inputs_of(body: GraphProto) -> list[str]:
     return [value.name for value in body.input if value.name not in constants]
 
 
-class Inside(NamedTuple):
+class BodyLocation(NamedTuple):
     """A graph inside a node: its path and its label."""
 
     path: GraphPath
     label: str
 
 
-def inside(place: NodePath, node: NodeProto, attribute: str) -> Inside:
+def body_location(place: NodePath, node: NodeProto, attribute: str) -> BodyLocation:
     """The location of the graph in an attribute of the node at `place`."""
     position = next(at for at, found in enumerate(node.attribute) if found.name == attribute)
     step = Step(place.position, position)
-    return Inside(place.graph.below(step), below_label(place.label, node, step))
+    return BodyLocation(place.graph.below(step), below_label(place.label, node, step))
 
 
-def walk_body(
-    walker: Interpreter,
+def interpret_body(
+    interpreter: Interpreter,
     body: GraphProto,
-    given: Sequence[Value],
-    at: Inside,
-    frame: Environment,
+    arguments: Sequence[Value],
+    location: BodyLocation,
+    environment: Environment,
     prepare: Callable[[Environment], None] | None = None,
 ) -> tuple[list[Value], Environment]:
     """The facts of a subgraph's outputs for these arguments, and the environment of the subgraph.
@@ -61,21 +61,21 @@ def walk_body(
     Raises SpecViolation when the budget for bodies is spent.
     """
     names = len(body.input) + len(body.output) + len(body.initializer) + len(body.value_info)
-    walker.spend(at.path, body.node, names)
-    values = dict(zip(inputs_of(body), given, strict=True))
+    interpreter.spend(location.path, body.node, names)
+    values = dict(zip(inputs_of(body), arguments, strict=True))
     inner = Environment(
-        frame.opsets,
-        path=at.path,
-        label=at.label,
-        parent=frame,
+        environment.opsets,
+        path=location.path,
+        label=location.label,
+        parent=environment,
         values=values,
-        attributes=frame.attributes,
-        parameters=frame.parameters,
-        depth=frame.depth + 1,
+        attributes=environment.attributes,
+        parameters=environment.parameters,
+        depth=environment.depth + 1,
     )
     if prepare is not None:
         prepare(inner)
-    return walker.interpret_graph(body, inner), inner
+    return interpreter.interpret_graph(body, inner), inner
 
 
 def local_symbols(context: Context, created: int) -> set[str]:

@@ -281,7 +281,7 @@ def scope_of(specs: DimSpecs) -> Scope:
             if scope.is_contradictory:
                 raise UsageError(f"dim {name!r} is {bound}, which is outside {interval}")
     for name, bound in specs.bound.items():
-        scope.require(bound)
+        scope.add_fact(bound)
         if scope.is_contradictory:
             raise UsageError(f"dim {name!r} is {bound}, which is negative for all sizes allowed")
     for constraint in specs.constraints:
@@ -296,9 +296,9 @@ def _add_facts(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
     low, high = (value.lo, value.hi) if isinstance(value, Interval) else (value, value)
     try:
         if low is not None:
-            scope.require(dim - low)
+            scope.add_fact(dim - low)
         if high is not None:
-            scope.require(high - dim)
+            scope.add_fact(high - dim)
     except DimTooLarge:
         return  # sound: a fact is dropped
 

@@ -171,7 +171,7 @@ class _Entries:
         if self.shape is None or self.allowzero:
             return False
         scope = self.op.scope.child()
-        scope.require(-1 - entry)
+        scope.add_fact(-1 - entry)
         copied = zip(self.target, self.shape, strict=False)
         if not any(t is not None and known_eq(t, 0, scope) is known_eq(d, 0, scope) is True for t, d in copied):
             return False
@@ -182,7 +182,7 @@ class _Entries:
         """The facts of the run and the assumptions made here."""
         scope = self.op.scope.child() if self.assumed else self.op.scope
         for entry in self.assumed:
-            scope.require(entry - 1)
+            scope.add_fact(entry - 1)
         return scope
 
     def dim(self, i: int) -> Dim | None:
@@ -244,7 +244,7 @@ class _Entries:
             if copied == 0:
                 continue
             scope = self.op.scope.child()
-            scope.require(copied - 1)
+            scope.add_fact(copied - 1)
             if count != 0 or not all(t is not None and known_le(1, t, scope) is True for t in beside):
                 return False
         return True
@@ -257,7 +257,7 @@ def _sizes(dim: Expr, scope: Scope) -> list[str] | None:
     for name in names:
         while name in free_symbols(rest):
             nonzero = scope.child()
-            nonzero.require(symbol(name) - 1)
+            nonzero.add_fact(symbol(name) - 1)
             quotient = floordiv(rest, symbol(name), nonzero)
             if quotient * symbol(name) != rest:
                 return None

@@ -181,8 +181,8 @@ def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
     if all(a.symbols.isdisjoint(fact.symbols) for fact in op.scope.relevant_facts(b)):
         return False
     where = op.scope.child()
-    where.require(a - 1)
-    where.require(1 - a)
+    where.add_fact(a - 1)
+    where.add_fact(1 - a)
     return known_eq(b, 1, where) is True
 
 

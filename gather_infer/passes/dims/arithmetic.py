@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import gcd
 
 from gather_infer.symbolic import Dim, Expr, Scope, floordiv, known_le, maximum, minimum
-from gather_infer.symbolic.dim import Atom, Extremum, FloorDiv, Min, from_terms
+from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, from_terms
 
 Split = tuple[str, Dim, Dim]
 
@@ -67,7 +67,7 @@ def _quotient(dim: Expr, factor: Expr, scope: Scope) -> Dim | None:
     if len(dim.terms) % len(factor.terms) or dim.size < factor.size:
         return None
     nonzero = scope.child()
-    nonzero.require(factor - 1)
+    nonzero.add_fact(factor - 1)
     quotient = floordiv(dim, factor, nonzero)
     return quotient if quotient * factor == dim else None
 

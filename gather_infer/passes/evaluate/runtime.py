@@ -17,7 +17,7 @@ from onnx import NodeProto, helper
 
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype
 from gather_infer.passes.evaluate.numbers import is_integer, is_number
-from gather_infer.runtimes.process import Child, Failure
+from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.tensor import DType
 
@@ -51,7 +51,7 @@ class RuntimeEvaluator:
         self.tolerance = TOLERANCE
         self._stack = ExitStack()
         self._folder: Path | None = None
-        self._child: Child | None = None
+        self._child: RuntimeProcess | None = None
         self._late = 0
         self._failures: dict[bytes, Failure] = {}
 
@@ -97,16 +97,16 @@ class RuntimeEvaluator:
         (self._folder / "node.onnx").write_bytes(data)
         loaded = self._load(self._folder)
         found = loaded if isinstance(loaded, Failure) else loaded.run(self._folder / "feeds.pickle")
-        self._late += isinstance(found, Failure) and found.is_late
+        self._late += isinstance(found, Failure) and found.is_timeout
         return found
 
-    def _load(self, folder: Path) -> Child | Failure:
+    def _load(self, folder: Path) -> RuntimeProcess | Failure:
         """The runtime with the node loaded: the one in use, else the first one that is installed."""
         failure: Failure | None = None
         for name in (ONNXRUNTIME, REFERENCE) if self._child is None else (self._child.runtime,):
-            child = self._child or self._stack.enter_context(Child(name, folder, TIMEOUT))
+            child = self._child or self._stack.enter_context(RuntimeProcess(name, folder, TIMEOUT))
             failure = child.load(folder / "node.onnx")
-            if failure is not None and failure.is_absent:
+            if failure is not None and failure.is_not_installed:
                 continue
             self._child = child
             if failure is None:

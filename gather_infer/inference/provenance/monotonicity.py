@@ -1,0 +1,147 @@
+"""Monotonicity analysis: tensors that are a non-decreasing function of another one, as the T5 relative position buckets
+are:
+
+    Where(x < 16, x, Min(16 + Cast(Log(Cast(x) / 16) / 2.08 * 16), 31))
+
+The rule for Log gives no bounds, since 0 and -1 have no logarithm. Where the second branch is selected x is 16 or more,
+and every function on the way is non-decreasing. So the bounds of x there map to the bounds of the branch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer import value_ranges
+from gather_infer.inference.provenance.float_ranges import FLOAT_TYPES, number_of, positive
+from gather_infer.symbolic import Scope
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
+
+if TYPE_CHECKING:
+    from gather_infer.inference.environment import Environment
+
+OPERATORS: Final = frozenset({"Cast", "Mul", "Div", "Log", "Add", "Min", "Max", "Identity"})
+MAX_STEPS: Final = 16
+_ERROR: Final = 2.0**-16
+"""Bound on the rounding error of one step, relative and absolute: far more than float32 has."""
+_LARGEST_FLOAT: Final = 1e30
+_LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
+"""Beyond these bounds additions and casts to integers are not tracked, as they may overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonotoneStep:
+    """One non-decreasing function: the operator, the type of the result, and the constant operand if it has one."""
+
+    op_type: str
+    dtype: DType
+    number: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class MonotoneFunction:
+    """A non-decreasing function of the elements of `base`, an integer tensor, up to broadcasting with constants."""
+
+    base: str
+    steps: tuple[MonotoneStep, ...]
+
+
+def transfer_monotone(
+    node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, environment: Environment, scope: Scope
+) -> None:
+    """Record of which tensor a node's output is a non-decreasing function."""
+    for at, source in enumerate(inputs[:2]):
+        before = environment.monotonicity.get(node.input[at])
+        if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
+            continue
+        if before is None and source.dtype not in INTEGER_RANGE:
+            continue
+        step = _step(node.op_type, at, source, inputs, result, scope)
+        if step is None:
+            continue
+        found = (
+            MonotoneFunction(node.input[at], (step,))
+            if before is None
+            else MonotoneFunction(before.base, (*before.steps, step))
+        )
+        if len(found.steps) <= MAX_STEPS:
+            environment.monotonicity[node.output[0]] = found
+        return
+
+
+def _step(
+    op_type: str, at: int, source: SymbolicTensor, inputs: Sequence[Value | None], result: SymbolicTensor, scope: Scope
+) -> MonotoneStep | None:
+    """The function that a node applies to input `at`; None when it is not known to be non-decreasing."""
+    dtype = result.dtype
+    assert dtype is not None, "only tensors of a known type are tracked"
+    if dtype not in FLOAT_TYPES and dtype not in _LARGEST:
+        return None
+    if op_type == "Cast":
+        is_float = source.dtype in FLOAT_TYPES
+        is_made_float = dtype in FLOAT_TYPES and source.dtype in INTEGER_RANGE
+        return MonotoneStep(op_type, dtype) if is_float or is_made_float else None
+    if op_type in ("Log", "Identity"):
+        return MonotoneStep(op_type, dtype)
+    other = inputs[1 - at] if len(inputs) == 2 else None
+    if op_type == "Add" and dtype in FLOAT_TYPES:
+        term = number_of(other)
+        return None if term is None else MonotoneStep(op_type, dtype, term)
+    if op_type in ("Mul", "Div"):
+        factor = positive(other) if dtype in FLOAT_TYPES and not (op_type == "Div" and at == 1) else None
+        return None if factor is None else MonotoneStep(op_type, dtype, factor)
+    if op_type in ("Add", "Min", "Max") and dtype in _LARGEST and isinstance(other, SymbolicTensor):
+        span = value_ranges.range_of(other, scope)
+        if isinstance(span.lo, int) and span.lo == span.hi and abs(span.lo) < _LARGEST[dtype]:
+            return MonotoneStep(op_type, dtype, span.lo)
+    return None
+
+
+def image(function: MonotoneFunction, domain: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
+    """Integer bounds of the function where its base, a `dtype`, is in `domain`; open when they are unknown."""
+    least, most = INTEGER_RANGE[dtype]
+    lo = None if domain.lo is None else scope.bounds(domain.lo).lo
+    hi = None if domain.hi is None else scope.bounds(domain.hi).hi
+    ends: tuple[float, float] | None = (least if lo is None else lo, most if hi is None else hi)
+    for step in function.steps:
+        ends = None if ends is None else _image_of_step(step, *ends)
+    if ends is None or ends[0] > ends[1] or function.steps[-1].dtype not in _LARGEST:
+        return ValueRange()
+    return ValueRange(int(ends[0]), int(ends[1]))
+
+
+def _image_of_step(step: MonotoneStep, lo: float, hi: float) -> tuple[float, float] | None:
+    """The image of a range under one step; None when it may leave the domain or overflow the type."""
+    number, largest = step.number, _LARGEST.get(step.dtype)
+    if largest is not None:
+        match step.op_type:
+            case "Identity":
+                return lo, hi
+            case "Min":
+                return min(lo, number), min(hi, number)
+            case "Max":
+                return max(lo, number), max(hi, number)
+            case _ if max(-lo, hi) > largest:
+                return None
+            case "Cast":
+                return math.trunc(lo), math.trunc(hi)
+            case _:
+                return lo + number, hi + number
+    match step.op_type:
+        case "Mul":
+            lo, hi = lo * number, hi * number
+        case "Div":
+            lo, hi = lo / number, hi / number
+        case "Log":
+            if min(lo, hi) <= 0:
+                return None
+            lo, hi = math.log(lo), math.log(hi)
+        case "Add":
+            lo, hi = lo + number, hi + number
+    if max(-lo, hi) > _LARGEST_FLOAT:
+        return None
+    return lo - _ERROR * (1 + abs(lo)), hi + _ERROR * (1 + abs(hi))

@@ -1,0 +1,151 @@
+"""Context of a transfer function: a node, its operands, and what transfer functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from onnx import NodeProto
+
+from gather_infer import value_ranges
+from gather_infer.inference.provenance.origin import Origin, Provenance, one_element, origin_of_facts
+from gather_infer.symbolic import Dim, Scope, known_le, product
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
+
+if TYPE_CHECKING:
+    from gather_infer.inference.environment import Environment
+
+TABLE_LIMIT: Final = 65536
+"""Constants with more elements are not read."""
+
+MAX_ORIGINS: Final = 8
+"""Origins of one provenance; a tensor with more is not tracked."""
+
+MAX_COLUMNS: Final = 64
+"""Origins of a provenance with one for each index of an axis."""
+
+
+@dataclass(slots=True)
+class TransferContext:
+    """One node while the provenance of its outputs is computed."""
+
+    node: NodeProto
+    inputs: Sequence[Value | None]
+    environment: Environment
+    scope: Scope
+    result: SymbolicTensor
+    load: Callable[[str, Environment], np.ndarray[Any, Any] | None]
+
+    def tensor(self, index: int) -> SymbolicTensor:
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return value if isinstance(value, SymbolicTensor) else SymbolicTensor()
+
+    def provenance(self, index: int) -> Provenance | None:
+        """The provenance of an input; None when it is not tracked."""
+        return self.environment.provenance_of(self.node.input[index]) if index < len(self.node.input) else None
+
+    def origins(self, index: int) -> tuple[Origin, ...]:
+        """The origins of an input, or the one that its facts give."""
+        trace = self.provenance(index)
+        return trace.origins if trace is not None else (origin_of_facts(self.tensor(index), self.scope),)
+
+    def scalar(self, index: int) -> Dim | None:
+        """The only element of an integer input; None when it is unknown."""
+        return one_element(self.tensor(index))
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """The elements of a constant of up to `TABLE_LIMIT` elements."""
+        tensor = self.tensor(index)
+        size = None if tensor.shape is None else product(tensor.shape)
+        if not isinstance(size, int) or size > TABLE_LIMIT:
+            return None
+        return self.load(self.node.input[index], self.environment)
+
+    def offset_from(self, name: str, base: str) -> Dim | None:
+        """The number d where the tensor `name` is `base` + d elementwise; None when it is not."""
+        shifted = self.environment.offsets.get(name)
+        return None if shifted is None or shifted[0] != base else shifted[1]
+
+    def constant_row(self, index: int) -> list[int] | None:
+        """The elements of an integer constant whose axes except the last have length 1; None if too many."""
+        shape, values = self.tensor(index).shape, self.tensor(index).values
+        if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
+            return None
+        if not 1 < shape[-1] <= MAX_COLUMNS:
+            return None
+        numbers = values if values is not None else self.constant(index)
+        elements = [] if numbers is None else numbers.reshape(-1).tolist()
+        is_known = all(isinstance(e, int) and -value_ranges.HUGE <= e <= value_ranges.HUGE for e in elements)
+        return elements if elements and is_known else None
+
+    def attribute(self, name: str, default: int) -> int:
+        return next((int(a.i) for a in self.node.attribute if a.name == name), default)
+
+    def axis(self, rank: int | None, default: int = 0) -> int | None:
+        """The attribute axis as a nonnegative number; None when the rank is unknown and the axis is negative."""
+        axis = self.attribute("axis", default)
+        return axis if axis >= 0 else None if rank is None else axis + rank
+
+
+def refine_range(name: str, value_range: ValueRange, environment: Environment) -> None:
+    """Meet the value range of a tensor with another one, where its own bound is open or that of a larger tensor.
+
+    A bound that equals the limit of the element type carries no information.
+    """
+    value = environment.values[name]
+    assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are tracked"
+    old, limits = value.value_range or ValueRange(), value_ranges.type_range(value.dtype)
+    new = ValueRange(
+        old.lo if value_range.lo is None or value_range.lo == limits.lo else value_range.lo,
+        old.hi if value_range.hi is None or value_range.hi == limits.hi else value_range.hi,
+    )
+    if new != old and value.values is None:
+        ends = limits.lo if new.lo is None else new.lo, limits.hi if new.hi is None else new.hi
+        environment.values[name] = value.with_(value_range=ValueRange(*ends))
+
+
+def without_overflow(context: TransferContext, value_range: ValueRange) -> ValueRange:
+    """The value range of a result; where it may overflow the element type, the range of that type."""
+    if context.result.dtype is DType.INT64:
+        least, most = INTEGER_RANGE[DType.INT64]
+        fits = all(not isinstance(end, int) or least <= end <= most for end in (value_range.lo, value_range.hi))
+        return value_range if fits else value_ranges.ANY
+    limits = value_ranges.type_range(context.result.dtype)
+    ends = ((limits.lo, value_range.lo), (value_range.lo, value_range.hi), (value_range.hi, limits.hi))
+    fits = all(a is not None and b is not None and known_le(a, b, context.scope) is True for a, b in ends)
+    return value_range if fits else limits
+
+
+def is_point(origin: Origin) -> bool:
+    """Whether an origin has one known value."""
+    return origin.exact and origin.value_range.lo == origin.value_range.hi
+
+
+def relocated(provenance: Provenance) -> tuple[Origin, ...]:
+    """The origins, without the claim that elements have their input positions."""
+    return tuple(replace(p, direct=False) for p in provenance.origins)
+
+
+def by_column(context: TransferContext, index: int, axis: int | None) -> Provenance | None:
+    """The provenance of an input of the node, split into one origin for each index of `axis`.
+
+    The split needs an unmodified graph input whose last axis, of known length, is `axis`; else the provenance is
+    returned as it is.
+    """
+    trace, shape = context.provenance(index), context.tensor(index).shape
+    if trace is None or trace.axis is not None or len(trace.origins) != 1 or not shape or axis != len(shape) - 1:
+        return trace
+    (part,), width = trace.origins, shape[-1]
+    if not (part.input and part.direct and isinstance(width, int) and 0 < width <= MAX_COLUMNS):
+        return trace
+    columns = (replace(part, column=j, direct=False, exact=is_point(part)) for j in range(width))
+    return Provenance(tuple(columns), axis)
+
+
+def at_result_rank(context: TransferContext, provenance: Provenance, source: SymbolicTensor) -> Provenance:
+    """The provenance at the rank of the result; broadcasting against an operand of higher rank moves the elements."""
+    if source.rank is not None and source.rank == context.result.rank:
+        return provenance
+    return Provenance(relocated(provenance))

@@ -1,0 +1,86 @@
+"""Sample bindings: a claim that fails for one of them needs no proof attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from zlib import crc32
+
+from gather_infer.symbolic.evaluate import evaluate
+from gather_infer.symbolic.interval import Interval
+from gather_infer.symbolic.normal_form import Expr
+
+__all__ = ["SAMPLES", "SampleBinding", "candidate_counterexample"]
+
+SAMPLES: Final[tuple[tuple[int, int, int], ...]] = ((0, 1, 1), (150, 1009, 64), (3, 11, 1), (0, 3, 1))
+"""(first, count, step) of each sample: a symbol is at its lower bound plus `first`, plus one of `count` offsets chosen
+by its name, rounded up to a multiple of `step`. Multiples suit images that are cut into windows.
+"""
+
+
+class SampleBinding(dict[str, int]):
+    """A value in its interval for each symbol, chosen on first access.
+
+    number   which of `SAMPLES` chooses the values
+    """
+
+    def __init__(self, number: int, bounds: Callable[[str], Interval]) -> None:
+        super().__init__()
+        self._number = number
+        self._bounds = bounds
+        self.candidates: dict[tuple[Expr, ...], SampleBinding | None] = {}  # memo of `candidate_counterexample`
+
+    def __missing__(self, name: str) -> int:
+        first, count, step = SAMPLES[self._number]
+        interval = self._bounds(name)
+        value = (interval.lo or 0) + first + (crc32(name.encode()) % count if count > 1 else 0)
+        value += -value % step
+        self[name] = value = value if interval.hi is None else min(value, interval.hi)
+        return value
+
+    def copy(self) -> SampleBinding:
+        other = SampleBinding(self._number, self._bounds)
+        other.update(self)
+        return other
+
+    def lower_bound(self, name: str) -> int:
+        """The lower bound of a symbol."""
+        return self._bounds(name).lo or 0
+
+
+def candidate_counterexample(sample: SampleBinding, facts: Sequence[Expr]) -> SampleBinding | None:
+    """The sample, or one close to it, for which every fact is >= 0; None when none is found."""
+    key = tuple(facts)
+    if key not in sample.candidates:
+        sample.candidates[key] = _candidate_counterexample(sample, key)
+    return sample.candidates[key]
+
+
+def _candidate_counterexample(sample: SampleBinding, facts: tuple[Expr, ...]) -> SampleBinding | None:
+    """Lower the symbols with negative coefficients in a violated fact, one fact at a time."""
+    wrong = _violated_fact(sample, facts)
+    if wrong is None:
+        return sample
+    other = sample.copy()
+    for _ in facts:
+        for monomial, coefficient in wrong.terms:
+            if coefficient < 0 and len(monomial) == 1 and monomial[0].is_symbol:
+                other[monomial[0].name] = other.lower_bound(monomial[0].name)
+        repaired = _violated_fact(other, facts)
+        if repaired is None:
+            return other
+        if repaired is wrong:
+            return None
+        wrong = repaired
+    return None
+
+
+def _violated_fact(sample: SampleBinding, facts: Iterable[Expr]) -> Expr | None:
+    """The first fact that is negative or undefined for the sample."""
+    for fact in facts:
+        try:
+            if evaluate(fact, sample) < 0:
+                return fact
+        except ZeroDivisionError:
+            return fact
+    return None

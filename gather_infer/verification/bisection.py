@@ -1,0 +1,176 @@
+"""Bisection: the first layer of an IR that a converted model computes differently, and whether equal inputs reproduce
+it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+
+from gather_infer.model import ModelFile
+from gather_infer.runtimes.process import Failure, RuntimeProcess
+from gather_infer.verification.files import on_disk
+from gather_infer.verification.output_comparison import Difference, difference
+from gather_infer.verification.tolerance import Tolerance
+
+LAYERS_PER_RUN: Final = 24
+"""Layers that one run of both models compares: all their outputs are in memory."""
+
+
+class ComparedLayer(NamedTuple):
+    """A layer that both models have, with the name of its first output."""
+
+    name: str
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"layer {self.name} ({self.kind})"
+
+
+@dataclass(slots=True)
+class Bisection:
+    """The search for the first differing layer.
+
+    source      the IR, in the dialect; layers in bodies and those without a unique name are skipped
+    converted   the conversion
+    original, rewritten   their runtimes; afterwards these have other models loaded
+    feeds       inputs for which outputs differ
+    """
+
+    source: ModelFile
+    converted: ModelProto
+    original: RuntimeProcess
+    rewritten: RuntimeProcess
+    feeds: Path
+    folder: Path
+    tolerance: Tolerance
+    layers: list[ComparedLayer] = field(init=False)
+    _nodes: dict[str, NodeProto] = field(init=False)
+    _steps: Iterator[int] = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        made = {name for node in self.converted.graph.node for name in node.output}
+        nodes = [node for node in self.source.proto.graph.node if node.domain or node.op_type == "If"]
+        names = Counter(node.name for node in nodes)
+        alone = [node for node in nodes if names[node.name] == 1 and node.output and node.output[0] in made]
+        self.layers = [ComparedLayer(node.name, node.op_type, node.output[0]) for node in alone]
+        self._nodes = {node.name: node for node in alone}
+
+    def first_difference(self) -> tuple[ComparedLayer, Difference] | None:
+        """The first layer whose output differs, and how; None when it cannot be found."""
+        below, above = 0, len(self.layers)
+        found: tuple[ComparedLayer, Difference] | None = None
+        while below < above:
+            step = max(1, (above - below + LAYERS_PER_RUN - 1) // LAYERS_PER_RUN)
+            tried = range(below + step - 1, above, step)
+            apart = self._compared([self.layers[k] for k in tried])
+            if apart is None:
+                break
+            wrong = next(((k, one) for k, one in zip(tried, apart, strict=True) if one is not None), None)
+            if wrong is None:
+                below = tried[-1] + 1
+                continue
+            found = self.layers[wrong[0]], wrong[1]
+            below, above = wrong[0] - step + 1, wrong[0]
+        return found
+
+    def is_decided_by_rounding(self, layer: ComparedLayer) -> bool:
+        """Whether a differing layer is discontinuous: its own inputs differ by rounding only, and equal inputs give
+        equal outputs. An example is the order of boxes with almost equal scores.
+        """
+        node = self._nodes[layer.name]
+        read = self._read(node)
+        if not read:
+            return False
+        names = [each.value for each in read]
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, [*read, layer])
+        second = self._run_converted(self.converted, names, self.feeds)
+        if first is None or second is None:
+            return False
+        *given, wanted = first
+        if any(difference(one, other, self.tolerance) for one, other in zip(given, second, strict=True)):
+            return False
+        feeds = self.folder / f"feeds{next(self._steps)}.pickle"
+        with open(self.feeds, "rb") as file:
+            inputs = pickle.load(file)
+        feeds.write_bytes(pickle.dumps({**inputs, **dict(zip(names, given, strict=True))}))
+        again = self._run_converted(
+            _with_fed_values(self.converted, dict(zip(names, given, strict=True))), [layer.value], feeds
+        )
+        return again is not None and difference(wanted, again[0], self.tolerance) is None
+
+    def is_past_int32(self, layer: ComparedLayer) -> bool:
+        """Whether a layer differs only in 64-bit integers that OpenVINO's CPU plugin wraps to 32 bits."""
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, [layer])
+        second = self._run_converted(self.converted, [layer.value], self.feeds)
+        if first is None or second is None:
+            return False
+        wrapped, array = np.asarray(first[0]), np.asarray(second[0])
+        if array.dtype.kind not in "iu" or array.dtype.itemsize != 8 or array.shape != wrapped.shape:
+            return False
+        return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
+
+    def _read(self, node: NodeProto) -> list[ComparedLayer]:
+        """The layers that a node reads; none where it reads other computed values, or has subgraphs."""
+        layers = {layer.value: layer for layer in self.layers}
+        computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
+        names = dict.fromkeys(name for name in node.input if name in computed)
+        is_plain = not any(attribute.HasField("g") for attribute in node.attribute)
+        return [layers[name] for name in names] if is_plain and names.keys() <= layers.keys() else []
+
+    def _compared(self, layers: Sequence[ComparedLayer]) -> list[Difference | None] | None:
+        """The difference of each layer; None where one of the models does not run."""
+        second = self._run_converted(self.converted, [layer.value for layer in layers], self.feeds)
+        first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, layers)
+        if first is None or second is None:
+            return None
+        return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
+
+    def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
+        """These values of the converted model, or of a model derived from it."""
+        part = ModelProto()
+        part.CopyFrom(proto)
+        del part.graph.output[:]
+        part.graph.output.extend(ValueInfoProto(name=value) for value in values)
+        with on_disk(self.source, part, self.folder / f"part{next(self._steps)}") as path:
+            return self._run(self.rewritten, path, feeds, ())
+
+    def _run(self, child: RuntimeProcess, path: Path, feeds: Path, layers: Sequence[ComparedLayer]) -> list[Any] | None:
+        if child.load(path, [layer.name for layer in layers]) is not None:
+            return None
+        outputs = child.run(feeds)
+        return None if isinstance(outputs, Failure) else outputs
+
+
+def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
+    """The model with these values as inputs instead of computed ones."""
+    fed = ModelProto()
+    fed.CopyFrom(proto)
+    for node in fed.graph.node:
+        for at, name in enumerate(node.output):
+            if name in values:
+                node.output[at] = f"{name}_computed"
+    kept = [info for info in fed.graph.value_info if info.name not in values]
+    del fed.graph.value_info[:]
+    fed.graph.value_info.extend(kept)
+    for name, value in values.items():
+        array = np.asarray(value)
+        data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+        fed.graph.input.append(helper.make_tensor_value_info(name, data_type, [None] * array.ndim))
+    return fed
+
+
+def described(layer: ComparedLayer, found: Difference) -> str:
+    """`layer NAME (TYPE): difference`"""
+    if found.index is None:
+        return f"{layer}: {found.reason}"
+    return f"{layer}: element {list(found.index)} is {found.rewritten}, was {found.original}"

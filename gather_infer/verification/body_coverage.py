@@ -1,0 +1,325 @@
+"""Body coverage: an instrumented copy of a model that reports the bodies that a run enters (If branches, Loop and Scan
+bodies).
+
+Each node with bodies, each function with such nodes and the main graph get one more output: a vector of bools with an
+element for each body. A Loop and a Scan carry it as a state. The other outputs are unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
+
+from gather_infer.domains import plain_domain
+from gather_infer.inference import Inference
+from gather_infer.model.names import Names
+from gather_infer.model.paths import Body, graph_at, label_of, subgraphs
+from gather_infer.node_ids import MAIN, GraphPath, Root
+from gather_infer.symbolic import known_lt
+from gather_infer.tensor import SymbolicTensor
+
+MAX_BYTES: Final = 1 << 29
+"""A larger model is not instrumented."""
+
+MAX_BODIES: Final = 2048
+"""A model with more bodies is not instrumented."""
+
+
+@dataclass(slots=True)
+class BodyCoverage:
+    """The bodies that the runs of a model have entered.
+
+    proto           the instrumented copy, None where there is none; its last output is the vector
+    bodies          those that may run, by their place in the file; one of a function stands for all calls
+    labels          their labels
+    positions       of a body in the vector; bodies that are not observed have none
+    unknown_reason  why some are not observed, empty where all are
+    entered         number of compared runs that entered each body
+    is_enabled      the copy is what runs
+    last_entered    the bodies that the last run entered
+    """
+
+    proto: ModelProto | None
+    bodies: tuple[GraphPath, ...]
+    labels: Mapping[GraphPath, str]
+    positions: Mapping[GraphPath, int]
+    unknown_reason: str = ""
+    entered: dict[GraphPath, int] = field(default_factory=dict)
+    is_enabled: bool = False
+    last_entered: tuple[GraphPath, ...] = ()
+
+    def outputs(self, given: list[Any]) -> list[Any]:
+        """The outputs of the model itself, from those of the copy; the coverage vector is stored."""
+        if self.is_enabled:
+            told = np.asarray(given.pop())
+            self.last_entered = tuple(path for path, position in self.positions.items() if told[position])
+        return given
+
+    def count(self) -> None:
+        """Count the last run, which was compared."""
+        for path in self.last_entered:
+            self.entered[path] = self.entered.get(path, 0) + 1
+
+    def uncovered(self) -> list[str]:
+        """The outermost bodies that no run has entered."""
+        missed = [
+            path for path in self.bodies if self.is_enabled and path in self.positions and not self.entered.get(path)
+        ]
+        return [self.labels[path] for path in missed if not any(path != one and one.contains(path) for one in missed)]
+
+    def disable(self, reason: str) -> None:
+        """Disable coverage: the copy does not run."""
+        self.is_enabled, self.unknown_reason = False, reason
+
+
+def body_coverage_of(inference: Inference) -> BodyCoverage:
+    """The coverage of an inferred model, with its instrumented copy."""
+    proto = inference.model.proto
+    dead = frozenset(_dead_bodies(inference))
+    reached = list(_reached(proto, MAIN, dead))
+    found = tuple(path for path in reached if path.steps)
+    labels = {path: label_of(proto, path) for path in found}
+    if not found:
+        return BodyCoverage(None, (), {}, {})
+    if inference.model.foreign:
+        return BodyCoverage(None, found, labels, {}, "an IR cannot be instrumented")
+    if len(found) > MAX_BODIES or proto.ByteSize() > MAX_BYTES:
+        return BodyCoverage(None, found, labels, {}, "the model is too large to be instrumented")
+    watching = _Instrumentation(proto, found)
+    made = watching.instrument(path.position for path in reached if path.root is Root.FUNCTION and not path.steps)
+    told = watching.observed(dead)
+    untold = [labels[path] for path in found if path not in told]
+    why = f"{', '.join(untold)} cannot be instrumented" if untold else ""
+    return BodyCoverage(made if told else None, found, labels, told, why)
+
+
+def location_in_file(proto: ModelProto, path: GraphPath) -> GraphPath | None:
+    """The path in the file of a graph that was interpreted: a graph below a call is in the function.
+
+    None where the file has no such graph: the body of an operator may be interpreted too.
+    """
+    positions = _positions(proto)
+    here = GraphPath(path.root, path.position)
+    for step in path.steps:
+        if step.attribute is not None:
+            here = here.below(step)
+            continue
+        called = positions.get(_key(graph_at(proto, here).node[step.node]))
+        if called is None:
+            return None
+        here = GraphPath(Root.FUNCTION, called)
+    return here
+
+
+_Key: TypeAlias = "tuple[str, str, str]"
+
+
+def _key(node: NodeProto) -> _Key:
+    return plain_domain(node.domain), node.op_type, node.overload
+
+
+def _positions(proto: ModelProto) -> dict[_Key, int]:
+    return {(plain_domain(f.domain), f.name, f.overload): at for at, f in enumerate(proto.functions)}
+
+
+def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
+    """Bodies that no run enters by any call, as far as known."""
+    proto = inference.model.proto
+    alive: set[GraphPath] = set()
+    dead: set[GraphPath] = set()
+    for path in inference.scopes:
+        if path.steps and path.steps[-1].attribute is not None and (place := location_in_file(proto, path)) is not None:
+            (dead if is_dead(inference, path) else alive).add(place)
+    yield from dead - alive
+
+
+def is_dead(inference: Inference, path: GraphPath) -> bool:
+    """Whether no run is known to enter a body by the calls on its path."""
+    condition = inference.conditions.get(path)
+    if condition is None:
+        return False
+    if condition.sign_predicate is not None and known_lt(condition.sign_predicate, 0, inference.known) is False:
+        return True
+    around = location_in_file(inference.model.proto, path.above)
+    if around is None:
+        return False
+    holder = graph_at(inference.model.proto, around).node[path.steps[-1].node]
+    fact = inference.scopes.get(path.above, {}).get(holder.input[0]) if holder.op_type == "If" else None
+    if not isinstance(fact, SymbolicTensor) or fact.values is None or fact.values.size != 1:
+        return False
+    taken = fact.values.reshape(-1)[0]
+    return isinstance(taken, (bool, np.bool_)) and bool(taken) != (condition.name == "then_branch")
+
+
+def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
+    """A graph, the functions that it calls, and the bodies in all of them, except those that no run enters."""
+    positions = _positions(proto)
+    pending, known = [start], {start}
+    while pending:
+        path = pending.pop()
+        yield path
+        for at, node in enumerate(graph_at(proto, path).node):
+            below = [path.below(step) for step, _ in subgraphs(node, at)]
+            if _key(node) in positions:
+                below.append(GraphPath(Root.FUNCTION, positions[_key(node)]))
+            new = [one for one in below if one not in known and one not in dead]
+            known.update(new)
+            pending += new[::-1]
+
+
+class _Instrumentation:
+    """Builds the instrumented copy.
+
+    positions         the bodies, each with its position in the vector
+    reporting         those that set their element
+    silent            those that cannot: their node has no way to carry the vector
+    original_outputs  output counts of instrumented functions before the new output
+    """
+
+    def __init__(self, proto: ModelProto, found: Sequence[GraphPath]) -> None:
+        self.original = proto
+        self.proto = ModelProto()
+        self.proto.CopyFrom(proto)
+        self.names = Names(self.proto)
+        self.positions = {path: position for position, path in enumerate(found)}
+        self.reporting: set[GraphPath] = set()
+        self.silent: set[GraphPath] = set()
+        self.version = 0
+        self.original_outputs: dict[_Key, int] = {}
+
+    def instrument(self, functions: Iterable[int]) -> ModelProto:
+        """The copy, with these functions and the main graph instrumented."""
+        for position in _inner_first(self.proto, functions):
+            function = self.proto.functions[position]
+            self.version = _version(function.opset_import) or _version(self.proto.opset_import)
+            if seen := self.instrument_body(function, GraphPath(Root.FUNCTION, position)):
+                if not _version(function.opset_import):
+                    function.opset_import.append(helper.make_opsetid("", self.version))
+                key = plain_domain(function.domain), function.name, function.overload
+                self.original_outputs[key] = len(function.output)
+                function.output.append(self.any_of(function, seen))
+        self.version = _version(self.proto.opset_import)
+        if seen := self.instrument_body(self.proto.graph, MAIN):
+            self.proto.graph.output.append(self.typed(self.any_of(self.proto.graph, seen)))
+        return self.proto
+
+    def observed(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
+        """The position of each body whose every entry is observed."""
+        lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
+        return {path: at for path, at in self.positions.items() if path in self.reporting and path not in lost}
+
+    def instrument_body(self, body: Body, path: GraphPath) -> list[str]:
+        """Instrument the nodes of a graph; the new values that report the bodies below them."""
+        before = len(body.node)
+        begins = self.names.fresh("entered")
+        seen = [
+            name for at, node in enumerate(list(body.node)) if (name := self.instrument_node(node, at, path, begins))
+        ]
+        assert len(body.node) == before, "paths stay valid during the traversal"
+        if any(begins in node.input for node in body.node):
+            body.node.insert(0, self.constant(begins, None))
+        return seen
+
+    def instrument_node(self, node: NodeProto, at: int, path: GraphPath, begins: str) -> str:
+        """Instrument a node; its new output that reports the bodies below it, empty where there is none.
+
+        begins   a vector without an entry
+        """
+        called = self.original_outputs.get(_key(node))
+        if called is not None:
+            node.output.extend([""] * (called - len(node.output)))
+            return self.add_output(node, called)
+        below = {path.below(step): graph for step, graph in subgraphs(node, at)}
+        if not any(one in self.positions for one in below):
+            return ""
+        is_standard = not plain_domain(node.domain)
+        if is_standard and node.op_type == "If":
+            for one, graph in below.items():
+                self.report_entry(graph, one, [], len(graph.output))
+            return self.add_output(node, len(node.output))
+        if is_standard and node.op_type in ("Loop", "Scan"):
+            fixed = 2 if node.op_type == "Loop" else 0
+            scanned = sum(a.i for a in node.attribute if a.name == "num_scan_inputs")
+            states = max(0, len(node.input) - fixed - scanned)
+            ((one, graph),) = below.items()
+            goes_on = int(node.op_type == "Loop")  # the first output of the body of a Loop
+            is_whole = len(graph.input) == fixed + states + scanned and len(graph.output) == goes_on + len(node.output)
+            if is_whole and (node.op_type == "Loop" or self.version >= 9):
+                node.input.extend([""] * (fixed - len(node.input)))
+                node.input.insert(fixed + states, begins)
+                carried = self.names.fresh("entered")
+                graph.input.insert(fixed + states, self.typed(carried))
+                self.report_entry(graph, one, [carried], goes_on + states)
+                return self.add_output(node, states)
+        self.silent.update(below)
+        return ""
+
+    def report_entry(self, graph: GraphProto, path: GraphPath, carried: list[str], at: int) -> None:
+        """Give a body an output at a position: the bodies entered before, the body itself, and those below it."""
+        if path in self.positions:
+            self.reporting.add(path)
+        own = self.names.fresh("entered")
+        seen = [*carried, own, *self.instrument_body(graph, path)]
+        graph.node.append(self.constant(own, self.positions.get(path)))
+        graph.output.insert(at, self.typed(self.any_of(graph, seen)))
+
+    def add_output(self, node: NodeProto, at: int) -> str:
+        """Add an output to a node."""
+        name = self.names.fresh("entered")
+        node.output.insert(at, name)
+        return name
+
+    def any_of(self, body: Body, seen: Sequence[str]) -> str:
+        """The disjunction of these vectors."""
+        found = seen[0]
+        for name in seen[1:]:
+            both = self.names.fresh("entered")
+            body.node.append(helper.make_node("Or", [found, name], [both]))
+            found = both
+        return found
+
+    def constant(self, name: str, position: int | None) -> NodeProto:
+        """A vector with one entry set, or none."""
+        values = np.zeros(len(self.positions), np.bool_)
+        if position is not None:
+            values[position] = True
+        return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(values, name))
+
+    def typed(self, name: str) -> ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.BOOL, [len(self.positions)])
+
+
+def _version(imports: Iterable[OperatorSetIdProto]) -> int:
+    """The opset version of the standard operators; 0 where they are not imported."""
+    return next((one.version for one in imports if not plain_domain(one.domain)), 0)
+
+
+def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
+    """Functions in topological order, callees first."""
+    positions, found = _positions(proto), dict[int, None]()
+
+    def add(position: int) -> None:
+        root = GraphPath(Root.FUNCTION, position)
+        for path in _reached(proto, root, frozenset()):
+            if path.root is Root.FUNCTION and not path.steps and path != root and path.position not in found:
+                add(path.position)
+        found[position] = None
+
+    for position in functions:
+        if position not in found:
+            add(position)
+    assert set(found) <= set(positions.values()), "functions have positions"
+    return list(found)

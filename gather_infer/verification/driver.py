@@ -1,0 +1,250 @@
+"""Verification of two models on the same inputs: the driver behind `--verify N`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from onnx import ModelProto
+
+from gather_infer.errors import UsageError
+from gather_infer.inference import Inference, infer
+from gather_infer.model import ModelFile
+from gather_infer.model.given import GivenModel, to_model_file
+from gather_infer.progress import Progress, no_progress
+from gather_infer.runtimes.process import RuntimeProcess
+from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
+from gather_infer.verification.bisection import Bisection, described
+from gather_infer.verification.body_coverage import BodyCoverage, body_coverage_of
+from gather_infer.verification.feeds import checked_feeds
+from gather_infer.verification.files import on_disk
+from gather_infer.verification.input_draws import InputDraws, is_always_empty
+from gather_infer.verification.noise import noise_of
+from gather_infer.verification.nondeterminism import nondeterministic_outputs, unspecified_outputs
+from gather_infer.verification.output_comparison import interface_differences
+from gather_infer.verification.paired_runs import PairedRuns
+from gather_infer.verification.result import Mismatch, Verification
+from gather_infer.verification.result_builder import VerificationBuilder
+from gather_infer.verification.rounding import ROUNDED, has_halves, rounded
+from gather_infer.verification.state_io import StateIO
+from gather_infer.verification.tolerance import Tolerance
+
+DEFAULT_TIMEOUT: Final = 60.0
+"""Seconds for loading a model, and for each run of it."""
+
+UNITS: Final = 2
+"""Allowed difference in units in the last place between OpenVINO and onnxruntime, which both round to half precision at
+the end.
+"""
+
+
+def verify(
+    original: GivenModel,
+    rewritten: GivenModel,
+    runs: int,
+    *,
+    inference: Inference,
+    feeds: Sequence[Mapping[str, Any]] = (),
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    progress: Progress = no_progress,
+) -> Verification:
+    """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
+
+    original    the model before, best as the ModelFile that it was read as
+    rewritten   the model after. A ModelProto may have the elided weights and external data of the original
+    inference   of the original, with the declared dims: sizes are drawn within them
+    feeds       inputs by name, an array each, which are run before the random ones
+    seed        the same seed draws the same inputs, >= 0
+    rtol, atol  floats may differ by atol + rtol * |original|; without both every bit is compared
+    timeout     seconds for loading a model, and for each run of it; draws get less once the original ran
+    progress    receives a function that returns the current activity, from any thread
+
+    Each model runs in a process of its own, in onnxruntime without graph optimization and weight prepacking, so that
+    the same kernels give the same bits. Half precision values are rounded after each node. Where onnxruntime is not
+    installed or does not load the original, both run in onnx's reference evaluator, whose sums may differ by their
+    order. Outputs that depend on random numbers are named, and their elements not compared. An IR runs in OpenVINO, for
+    three steps if it has state; where outputs differ, bisection finds the first layer that does. Runtime failures are
+    part of the result. Only temporary files are written: next to the original when its weights are external.
+
+    Raises UsageError for numbers out of range, for feeds that are not inputs of the model, and for an IR where OpenVINO
+    or onnxruntime is not installed. Raises ModelReadError when a model or its weights cannot be read, ModelWriteError
+    when temporary files cannot be written.
+
+        >>> result = gather_infer.optimize("fixtures/bert-torchscript.onnx")
+        >>> found = gather_infer.verification.verify(result.source, result.proto, 2, inference=result.inference)
+        >>> found.ok, found.with_elements
+        (True, 2)
+    """
+    tolerance = _tolerance(rtol, atol)
+    _check(runs, len(feeds), seed, timeout)
+    checked = [checked_feeds(inference, one) for one in feeds]
+    before = to_model_file(original)
+    after = rewritten if isinstance(rewritten, ModelProto) else to_model_file(rewritten)
+    proto = after if isinstance(after, ModelProto) else after.proto
+    found = VerificationBuilder(runs, tolerance)
+    is_onnx = not before.foreign
+    faults = interface_differences(before.proto, proto, may_add=not is_onnx)
+    found.mismatches += [Mismatch("", text) for text in faults]
+    converted = None if is_onnx else infer(ModelFile.from_proto(proto, before.base_dir))
+    states = None if is_onnx else StateIO(inference, proto)
+    watch = body_coverage_of(inference)
+    draws = InputDraws(inference, proto, seed, states, converted, watch)
+    if draws.failure and runs:
+        return found.result(draws.failure)
+    found.is_empty = all(is_always_empty(inference, value.name) for value in before.proto.graph.output)
+    with tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
+        folder = Path(name)
+        paths = _written(before, after, inference if is_onnx else None, folder, stack, found)
+        runtimes = (ONNXRUNTIME, REFERENCE) if is_onnx else (OPENVINO,)
+        watched = _instrumented(before, inference, watch, folder, stack)
+        loaded = _load_original([*watched, paths[0]], folder / "original", runtimes, stack, found, timeout)
+        if loaded is None:
+            return found.result()
+        watch.is_enabled = bool(watched) and loaded.model == watched[0]
+        if watched and not watch.is_enabled:
+            watch.unknown_reason = f"{loaded.runtime} does not load the instrumented copy"
+        runtime = loaded.runtime if is_onnx else ONNXRUNTIME
+        other = stack.enter_context(RuntimeProcess(runtime, folder / "rewritten", timeout))
+        if (failure := other.load(paths[1])) is not None:
+            if failure.is_not_installed and not is_onnx:
+                raise UsageError("a conversion is run by onnxruntime, which is not installed: pip install onnxruntime")
+            found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
+            return found.result()
+        names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
+        if states is not None:  # OpenVINO returns assigned state as well
+            names[0].extend(states.assigned)
+        within = _tolerance_by_binding(tolerance, inference, runtime == REFERENCE, converted is not None)
+        halving = None
+        if not is_onnx:
+            halving = Bisection(before, proto, loaded, other, folder / "feeds.pickle", folder, tolerance or Tolerance())
+        comparing = PairedRuns(
+            draws,
+            loaded,
+            other,
+            names,
+            folder / "feeds.pickle",
+            found,
+            nondeterministic_outputs(inference if converted is None else converted),
+            unspecified_outputs(inference),
+            runtime == REFERENCE or not is_onnx,
+            within,
+            watch,
+            progress,
+            halving,
+        )
+        comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
+        if halving is not None and comparing.differing_feeds is not None and not found.first_difference:
+            comparing.feeds.write_bytes(comparing.differing_feeds)
+            first = halving.first_difference()
+            found.first_difference = "" if first is None else described(*first)
+    found.uncovered = watch.uncovered()
+    if watch.bodies and watch.unknown_reason:
+        found.note(f"which branches and loop bodies the runs entered is not known: {watch.unknown_reason}")
+    return found.result()
+
+
+def _tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value is not None and not 0 <= value < float("inf"):
+            raise UsageError(f"{name} must be >= 0 and finite, is {value}")
+    return None if rtol is None and atol is None else Tolerance(rtol or 0.0, atol or 0.0)
+
+
+def _check(runs: int, given: int, seed: int, timeout: float) -> None:
+    """Validate the numbers of the caller. Raises UsageError."""
+    if runs < (0 if given else 1):
+        raise UsageError(f"the number of runs must be >= {0 if given else 1}, is {runs}")
+    if seed < 0:
+        raise UsageError(f"the seed must be >= 0, is {seed}")
+    if not timeout > 0:
+        raise UsageError(f"the time limit must be > 0 s, is {timeout}")
+
+
+def _written(
+    before: ModelFile,
+    after: ModelFile | ModelProto,
+    inference: Inference | None,
+    folder: Path,
+    stack: ExitStack,
+    found: VerificationBuilder,
+) -> list[Path]:
+    """Both models on disk for as long as the stack lasts, with half precision rounded where there is any.
+
+    inference   of the original; None of an IR
+    """
+    source = after if isinstance(after, ModelFile) else before
+    protos = [before.proto, after.proto if isinstance(after, ModelFile) else after]
+    if inference is not None and has_halves(inference):
+        found.note(ROUNDED)
+        made = ModelFile.from_proto(protos[1], source.base_dir)
+        protos = [rounded(before, inference), rounded(made, infer(made))]
+    pairs = zip((before, source), protos, ("original", "rewritten"), strict=True)
+    return [stack.enter_context(on_disk(model, proto, folder / name)) for model, proto, name in pairs]
+
+
+def _instrumented(
+    model: ModelFile, inference: Inference, coverage: BodyCoverage, folder: Path, stack: ExitStack
+) -> list[Path]:
+    """The instrumented copy of the original on disk, which reports the bodies that a run enters; none where there is no
+    copy.
+    """
+    if coverage.proto is None:
+        return []
+    copy = ModelFile.from_proto(coverage.proto, model.base_dir)
+    proto = rounded(copy, infer(copy)) if has_halves(inference) else coverage.proto
+    return [stack.enter_context(on_disk(model, proto, folder / "watched"))]
+
+
+def _tolerance_by_binding(
+    tolerance: Tolerance | None, inference: Inference, is_noisy: bool, is_converted: bool
+) -> Callable[[Mapping[str, int]], Tolerance | None]:
+    """The allowed difference of floats, as a function of the sizes of a run."""
+
+    def found(binding: Mapping[str, int]) -> Tolerance | None:
+        noise = noise_of(inference, binding) if is_noisy else 0.0
+        if noise:
+            return replace(tolerance or Tolerance(), noise=noise)
+        return replace(tolerance, units=UNITS) if is_converted and tolerance is not None else tolerance
+
+    return found
+
+
+def _load_original(
+    paths: Sequence[Path],
+    folder: Path,
+    runtimes: Sequence[str],
+    stack: ExitStack,
+    found: VerificationBuilder,
+    timeout: float,
+) -> RuntimeProcess | None:
+    """The original in the first runtime that loads it; None, with the failure recorded, when none does.
+
+    paths   the model itself is last, after equivalent copies
+    """
+    for runtime in runtimes:
+        child = stack.enter_context(RuntimeProcess(runtime, folder, timeout))
+        failure = None
+        for path in paths:
+            failure = child.load(path)
+            if failure is None:
+                if found.failure:
+                    found.note(found.failure)
+                found.runtime, found.version, found.failure = runtime, child.version, ""
+                return child
+            if failure.is_not_installed:
+                break
+        assert failure is not None, "there is a model to load"
+        if failure.is_not_installed and runtime == OPENVINO:
+            raise UsageError("the conversion is verified by OpenVINO, which is not installed: pip install openvino")
+        if failure.is_not_installed:
+            found.note(f"{runtime} is not installed")
+        elif not found.failure:
+            found.failure = f"{runtime} does not load the original: {failure}"
+    return None

@@ -1,0 +1,76 @@
+"""Input preconditions of an IR: the input elements for which its layers define a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from onnx import NodeProto, helper
+
+from gather_infer.dialect import Dialect, DialectOp, InputPrecondition
+from gather_infer.domains import canonical_domain
+from gather_infer.inference import Inference
+from gather_infer.inference.op_resolution import Opsets
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.verification.element_sampling import ElementLimits
+
+_SAME: Final = {"Convert": 0, "Identity": 0, "Reshape": 0, "Squeeze": 0, "Unsqueeze": 0}
+"""Operators whose result has the elements of an input, the first one, in the same order."""
+
+_LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
+"""Operators that the reader inserts between an input and the limit of a Loop, with the position of the limit."""
+
+
+def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, ElementLimits]]:
+    """Element limits of inputs of an IR, by name: of those that layers of its main graph read unmodified."""
+    model = inference.model
+    graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
+    known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
+    made = {output: node for node in graph.node for output in node.output}
+    inputs = set(inference.inputs)
+    for node in graph.node:
+        if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], made, _LIMIT)) in inputs:
+            # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
+            yield limit, ElementLimits(None, 1, None)
+        entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
+        version = versions.version_of(node.domain)
+        entry = next((one for one in entries if one.since <= version), None)
+        for position, precondition in () if entry is None else entry.preconditions.items():
+            source = _source(node.input[position], made, _SAME) if position < len(node.input) else ""
+            if source in inputs:
+                yield (
+                    source,
+                    ElementLimits(
+                        None, precondition.lower, _upper_bound(precondition, node, inference), precondition.is_ascending
+                    ),
+                )
+
+
+def _by_name(dialect: Dialect) -> dict[str, list[DialectOp]]:
+    """The known operators of a dialect, the newest version first."""
+    found: dict[str, list[DialectOp]] = {}
+    for one in sorted(dialect.operators(), key=lambda one: -one.since):
+        found.setdefault(one.op_type, []).append(one)
+    return found
+
+
+def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]) -> str:
+    """The first value of a chain of nodes that forward one input each."""
+    while (node := made.get(name)) is not None and len(node.input) > through.get(node.op_type, len(node.input)):
+        name = node.input[through[node.op_type]]
+    return name
+
+
+def _upper_bound(precondition: InputPrecondition, node: NodeProto, inference: Inference) -> Dim | None:
+    """The largest element; None where it is unlimited, or the dim is not known."""
+    if precondition.size is None:
+        return None
+    position, axis = precondition.size
+    if isinstance(axis, str):
+        found = next((helper.get_attribute_value(one) for one in node.attribute if one.name == axis), None)
+        axis = found if isinstance(found, int) else 1
+    fact = inference.get(node.input[position]) if position < len(node.input) else None
+    if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
+        return None
+    return fact.shape[axis] - precondition.margin

@@ -1,0 +1,145 @@
+"""State of OpenVINO models: initial values of variables, and the inputs and outputs of a conversion that represent
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from gather_infer.domains import canonical_domain
+from gather_infer.inference import Inference
+from gather_infer.symbolic import evaluate, free_symbols
+from gather_infer.tensor import Shape, SymbolicTensor
+from gather_infer.verification.element_sampling import ElementLimits
+
+
+class StateIO:
+    """State I/O of an IR and of its conversion.
+
+    added           inputs without a default that the conversion has added
+    initial_values  of each variable with one: the name of its read value, its dims, those of the initial value
+    assigned        outputs of the conversion that represent assigned state, by name of the variable; "" where unknown
+    links           by input of the conversion that represents a variable, the output that does
+    """
+
+    def __init__(self, inference: Inference, after: ModelProto) -> None:
+        before = inference.model.proto
+        known = {value.name for value in before.graph.input}
+        constants = {tensor.name for tensor in after.graph.initializer}
+        inputs = [value for value in after.graph.input if value.name not in known]
+        self.added = [value for value in inputs if value.name not in constants]
+        self.initial_values = list(_initial_values(inference, before))
+        reads: dict[str, list[str]] = {}
+        for node in before.graph.node:
+            if _is_openvino_op(node, "ReadValue"):
+                reads.setdefault(_variable_id(node), []).append(node.output[0])
+        ids = [_variable_id(node) for node in before.graph.node if _is_openvino_op(node, "Assign")]
+        names = [name for name in dict.fromkeys((*reads, *ids)) if name in ids]
+        outputs = [value.name for value in after.graph.output[len(before.graph.output) :]]
+        found = dict(zip(names, outputs, strict=True)) if len(names) == len(outputs) else {}
+        self.assigned = [found.get(name, "") for name in sorted(names)]
+        given = {value.name for value in inputs}
+        self.links: dict[str, str] = {}
+        for name, values in reads.items():
+            past = next((one for value in values for one in (value, f"{value}_past") if one in given), "")
+            if past and found.get(name):
+                self.links[past] = found[name]
+        self.count = len(reads)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the model has state, and every variable has an input and an output in the conversion."""
+        return bool(self.count) and len(self.links) == self.count
+
+    def initial_sizes(self, binding: Mapping[str, int]) -> dict[str, int]:
+        """The initial sizes of variables, by symbols of their dims."""
+        sizes: dict[str, int] = {}
+        for name, dims, _ in self.initial_values:
+            held = self._initial_shape(name, binding)
+            pairs = () if held is None else zip(dims, held, strict=True)
+            sizes |= {str(dim): size for dim, size in pairs if not isinstance(dim, int)}
+        return sizes
+
+    def sizes_after(self, results: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes of variables after a run with these results, by symbols of their dims."""
+        sizes: dict[str, int] = {}
+        for name, dims, _ in self.initial_values:
+            present = self.links.get(name, self.links.get(f"{name}_past", ""))
+            if present:
+                pairs = zip(dims, np.shape(results[present]), strict=True)
+                sizes |= {str(dim): size for dim, size in pairs if not isinstance(dim, int)}
+        return sizes
+
+    def initial_feeds(self, binding: Mapping[str, int]) -> dict[str, npt.NDArray[Any]]:
+        """Initial feeds of the added inputs: zeros, and True for the one that resets the state."""
+        return {
+            value.name: _initial_feed(value, binding, self._initial_shape(value.name, binding)) for value in self.added
+        }
+
+    def next_feeds(self, results: Mapping[str, Any]) -> dict[str, Any]:
+        """Feeds of these inputs after a run with these results."""
+        found = {past: results[present] for past, present in self.links.items()}
+        resets = [value.name for value in self.added if value.name not in found]
+        return found | {name: np.zeros((), np.bool_) for name in resets}
+
+    def _initial_shape(self, name: str, binding: Mapping[str, int]) -> list[int] | None:
+        """The sizes of a variable's initial value, where they are known."""
+        for read, _, first in self.initial_values:
+            if read == name and all(free_symbols(dim) <= binding.keys() for dim in first):
+                return [evaluate(dim, binding) for dim in first]
+        return None
+
+
+def _initial_values(inference: Inference, proto: ModelProto) -> Iterator[tuple[str, Shape, Shape]]:
+    for node in proto.graph.node:
+        if not _is_openvino_op(node, "ReadValue") or not node.input:
+            continue
+        held, first = (inference.get(name) for name in (node.output[0], node.input[0]))
+        if isinstance(held, SymbolicTensor) and isinstance(first, SymbolicTensor):
+            dims = held.shape, first.shape
+            if dims[0] is not None and dims[1] is not None and len(dims[0]) == len(dims[1]):
+                yield node.output[0], dims[0], dims[1]
+
+
+def state_index_limits(
+    inference: Inference, states: Iterable[tuple[str, Shape, Shape]]
+) -> Iterator[tuple[str, ElementLimits]]:
+    """Limits of inputs that index an axis of a variable: a conversion assumes that they are in bounds."""
+    symbols = {name for _, dims, _ in states for dim in dims for name in free_symbols(dim)}
+    for access in inference.accesses:
+        trace = None if access.facts_before is None else access.facts_before.provenance
+        if access.addressing is None or trace is None or not free_symbols(access.addressing.size) & symbols:
+            continue
+        size = access.addressing.size
+        for part in trace.origins:
+            if part.input and part.direct:
+                yield part.input, ElementLimits(None, 0, size - 1)
+
+
+def _initial_feed(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
+    """The initial feed of an input for state.
+
+    sizes   those of the variable's initial value, where they are known
+    """
+    tensor = value.type.tensor_type
+    dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
+    is_reset = tensor.elem_type == TensorProto.BOOL and value.name.startswith("reset_state")
+    fill = np.ones if is_reset else np.zeros
+    return fill(dims if sizes is None else sizes, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+def _is_openvino_op(node: NodeProto, kind: str) -> bool:
+    return bool(node.op_type == kind and canonical_domain(node.domain) == "openvino")
+
+
+def _variable_id(node: NodeProto) -> str:
+    """The name of a variable: the reader parses `1` as a number and `1,2` as a list."""
+    held = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "variable_id"), b"")
+    if isinstance(held, bytes):
+        return held.decode("utf-8", "replace")
+    return ",".join(map(str, held)) if isinstance(held, list) else str(held)
