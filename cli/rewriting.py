@@ -145,7 +145,7 @@ def rewriting_options(
 
 def _list_passes(by: str, context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        from gather_infer.passes.run import rule_names
+        from gather_infer.passes.optimizing import rule_names
 
         for name in rule_names(by):
             click.echo(name)

@@ -36,7 +36,7 @@ GROUPS = {
     ),
     "Contracts at run time": ("Contract", "Violation"),
     "Facts": ("SymbolicTensor", "SequenceType", "OptionalType", "ValueRange", "DType", "Dim", "Expr", "parse_dim", "symbol"),
-    "Operators and rewrites of your own": ("RuleSet", "OpCall", "RewriteSet", "Rewrite", "Site"),
+    "Operators and rewrites of your own": ("RuleSet", "OpCall", "RewriteSet", "Rewrite", "Match"),
     "Files": ("ModelFile",),
     "Errors": (
         "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gather_infer.inference import Access, Inference, TensorRow, infer
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
-    from gather_infer.passes import FreezeResult, OptimizeResult, Rewrite, RewriteSet, Site, fold, freeze, optimize
+    from gather_infer.passes import FreezeResult, Match, OptimizeResult, Rewrite, RewriteSet, fold, freeze, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
@@ -56,7 +56,7 @@ _HOME = {
     "inference": ("Access", "Inference", "TensorRow", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
-    "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Site", "fold", "freeze", "optimize"),
+    "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Match", "fold", "freeze", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
@@ -83,6 +83,7 @@ __all__ = [
     "GatherInferError",
     "Inference",
     "Location",
+    "Match",
     "ModelFile",
     "ModelReadError",
     "ModelStructureError",
@@ -95,7 +96,6 @@ __all__ = [
     "RuleSet",
     "SequenceType",
     "Severity",
-    "Site",
     "SpecViolation",
     "SymbolExplanation",
     "SymbolicTensor",

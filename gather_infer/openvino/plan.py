@@ -27,8 +27,8 @@ from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.nodes import attributes_of, is_kept_apart, reads_of
 from gather_infer.openvino.splice import Splicer
 from gather_infer.openvino.state import is_state
-from gather_infer.passes.dead import find_dead
-from gather_infer.passes.subject import Subject
+from gather_infer.passes.dead_code import find_dead_code
+from gather_infer.passes.pass_input import PassInput
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import VerdictKind, combined, verdict
@@ -105,7 +105,7 @@ def plan(inference: Inference, *, gather_oob: Policy, random: Random, opset: int
 
 class _Planner:
     def __init__(self, inference: Inference, gather_oob: Policy, random: Random, opset: int) -> None:
-        self.known = Subject(inference)
+        self.known = PassInput(inference)
         self.draws = random == "onnx"
         self.gather_oob = gather_oob
         self.opset = opset
@@ -248,7 +248,7 @@ class _Planner:
 
         graphs = self.known.graphs
         names = [(path, n) for path, at in rewritten.items() for p in sorted(at) for n in graphs[path].node[p].input]
-        return find_dead(self.known, dict.fromkeys(names), is_gone).edits(_BY)
+        return find_dead_code(self.known, dict.fromkeys(names), is_gone).edits(_BY)
 
 
 def _in_place_of(node: NodeProto, only: NodeProto) -> NodeProto:

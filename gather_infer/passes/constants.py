@@ -9,8 +9,8 @@ import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
 from gather_infer.inference.proto.tensors import constant_fact
-from gather_infer.passes.draft import Draft, Graph
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.mutable_model import Graph, MutableModel
 from gather_infer.passes.rewrite import Unavailable
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -21,22 +21,22 @@ SMALL: Final = 64
 class Constants:
     """The constants of all graphs: loads their elements on demand, and names new constants."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self, model: MutableModel) -> None:
+        self.model = model
         self._loaded: dict[int, tuple[object, Constant | None]] = {}
         self._pools: dict[Graph, dict[tuple[object, ...], list[str]]] = {}
 
     def load(self, graph: Graph, name: str) -> Constant | None:
         """The elements of a constant; None if `name` is not a constant."""
-        held = graph.held(name)
-        if held is None or isinstance(held, Constant):
-            return held
-        found = self._loaded.get(id(held))
+        payload = graph.constant_payload(name)
+        if payload is None or isinstance(payload, Constant):
+            return payload
+        found = self._loaded.get(id(payload))
         if found is None:
-            found = self._loaded[id(held)] = held, self.draft.subject.read(held)
+            found = self._loaded[id(payload)] = payload, self.model.pass_input.read(payload)
         return found[1]
 
-    def shared(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+    def get_or_add(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
         """The name of a constant of the graph with the same bits, or of a new one, which is added to `made`.
 
         Raises Unavailable if the graph cannot hold a new constant of its type.
@@ -49,22 +49,22 @@ class Constants:
             for name, other in made.items():
                 if key_of(other) == key:
                     return name
-        return self.own(graph, constant, base, made)
+        return self.add_new(graph, constant, base, made)
 
-    def own(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
+    def add_new(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
         """The name of a new constant, which is added to `made`. Raises Unavailable as `get_or_add`."""
-        if not self.draft.may_add_constant(graph, constant):
+        if not self.model.may_add_constant(graph, constant):
             raise Unavailable
-        name = self.draft.subject.index.fresh(f"{base}_constant")
+        name = self.model.pass_input.index.fresh(f"{base}_constant")
         made[name] = constant
         return name
 
-    def share(self, graph: Graph, name: str) -> Hashable:
+    def register(self, graph: Graph, name: str) -> Hashable:
         """Add an initializer to the pool. Returns its key, None if it is too large to be shared."""
-        held = graph.constants.get(name)
-        if not isinstance(held, Constant) or name in graph.producers:
+        payload = graph.constants.get(name)
+        if not isinstance(payload, Constant) or name in graph.producers:
             return None
-        key = key_of(held)
+        key = key_of(payload)
         if key is not None:
             self._pool(graph).setdefault(key, []).append(name)
         return key
@@ -74,8 +74,8 @@ class Constants:
         pool = self._pools.get(graph)
         if pool is None:
             pool = self._pools[graph] = {}
-            for name, held in graph.initializers.items():
-                if _elements(held) <= SMALL:
+            for name, payload in graph.initializers.items():
+                if _elements(payload) <= SMALL:
                     found = self.load(graph, name)  # None for one that a caller may override
                     key = None if found is None else key_of(found)
                     if key is not None:
@@ -93,11 +93,11 @@ def fact_of(constant: Constant) -> SymbolicTensor:
     return constant_fact(DType(constant.data_type), constant.shape, read)
 
 
-def _elements(held: object) -> int:
-    if not isinstance(held, TensorProto):
+def _elements(payload: object) -> int:
+    if not isinstance(payload, TensorProto):
         return SMALL + 1
     count = 1
-    for dim in held.dims:
+    for dim in payload.dims:
         count *= dim
     return count
 

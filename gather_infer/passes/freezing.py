@@ -96,7 +96,7 @@ def freeze(
         proto.CopyFrom(source.proto)
     return FreezeResult(
         model=as_given(model, proto),
-        diagnostics=_told(inference, unloadable),
+        diagnostics=_all_diagnostics(inference, unloadable),
         journal=Journal(),
         source=source,
         proto=proto,
@@ -120,10 +120,10 @@ def _contradictions(
     errors = tuple(finding for finding in inference.errors if _key(finding) not in before)
     new = [finding for finding in spared if _key(finding) not in before]
     refused = rejectable_nodes(inference, new)
-    return errors, tuple(_named(finding, inference) for finding in new if finding in refused)
+    return errors, tuple(_with_branches(finding, inference) for finding in new if finding in refused)
 
 
-def _named(finding: Diagnostic, inference: Inference) -> Diagnostic:
+def _with_branches(finding: Diagnostic, inference: Inference) -> Diagnostic:
     """A failure for which a loader may refuse the file, with the branches that it is in."""
     if finding.conditional_bodies or finding.location.node is None:
         return finding
@@ -138,7 +138,7 @@ def _as_error(finding: Diagnostic) -> Diagnostic:
     return replace(finding, severity=Severity.ERROR, conditional_bodies=())
 
 
-def _told(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _all_diagnostics(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """All diagnostics; accesses that are always out of bounds, and reasons for a loader to refuse, are errors."""
     places = set(map(_key, unloadable))
     found = tuple(finding for finding in inference.diagnostics if _key(finding) not in places)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import UNKNOWN
 
 MAX_MOVED: Final = 1 << 20
@@ -21,15 +21,15 @@ class Inlining:
     names   value of the body -> its name outside; a new one if another graph defines a value of that name
     """
 
-    def __init__(self, draft: Draft, node: Node, body: Graph, bound: Mapping[str, str]) -> None:
-        self.draft = draft
+    def __init__(self, model: MutableModel, node: Node, body: Graph, bound: Mapping[str, str]) -> None:
+        self.model = model
         self.node = node
         self.body = body
-        own = [*body.producers, *body.added, *(name for name in body.initializers if name not in body.dropped)]
-        others = [graph for graph in draft.graphs.values() if graph is not body]
+        own_names = [*body.producers, *body.added, *(name for name in body.initializers if name not in body.dropped)]
+        others = [graph for graph in model.graphs.values() if graph is not body]
         self.names: dict[str, str] = {
-            name: draft.subject.index.fresh(name) if any(graph.defines(name) for graph in others) else name
-            for name in own
+            name: model.pass_input.index.fresh(name) if any(graph.defines(name) for graph in others) else name
+            for name in own_names
             if name not in body.inputs
         }
         self.names.update(bound)
@@ -38,13 +38,13 @@ class Inlining:
         """The name in the enclosing graph of a value that is visible in the body."""
         return self.names.get(inner, inner)
 
-    def is_possible(self, load: Callable[[Graph, str], Constant | None], room: int) -> bool:
+    def is_possible(self, load: Callable[[Graph, str], Constant | None], max_bytes: int) -> bool:
         """Whether the nodes of the body can move: names keep their meaning and constants can be read.
 
         load       returns the elements of a constant
         max_bytes  the size up to which an initializer of the body is read
         """
-        body, graph, draft = self.body, self.node.graph, self.draft
+        body, graph, model = self.body, self.node.graph, self.model
         if body.sparse or any(self.name(name) != name for name in body.fixed):
             return False
         for name in body.inputs:
@@ -53,7 +53,7 @@ class Inlining:
         for name in body.initializers:
             if name not in body.dropped:
                 constant = load(body, name)
-                if constant is None or constant.nbytes > room or not draft.may_add_constant(graph, constant):
+                if constant is None or constant.nbytes > max_bytes or not model.may_add_constant(graph, constant):
                     return False
         for inner, name in self.names.items():
             for reader in body.readers.get(inner, ()):
@@ -67,15 +67,15 @@ class Inlining:
 
     def move(self, load: Callable[[Graph, str], Constant | None], why: str) -> list[Node]:
         """Move the nodes and constants of the body right before the node, which loses them. Returns the nodes."""
-        body, graph, draft = self.body, self.node.graph, self.draft
-        moved = draft.sequence(body)
+        body, graph, model = self.body, self.node.graph, self.model
+        moved = model.toposort(body)
         for name in [*body.initializers, *body.added]:
             if name not in body.dropped and name not in body.inputs:
                 constant = load(body, name)
                 assert constant is not None, "is_possible has checked that it can be read"
-                draft.add_constant(graph, self.name(name), constant, body.facts.get(name, UNKNOWN), why)
+                model.add_constant(graph, self.name(name), constant, body.facts.get(name, UNKNOWN), why)
         for node in moved:
-            draft.move(node, graph, self.node, why)
+            model.move(node, graph, self.node, why)
             for at, name in enumerate(node.outputs):
                 if name:
                     node.outputs[at] = new = self.name(name)
@@ -83,13 +83,13 @@ class Inlining:
                     graph.facts[new] = body.facts.get(name, UNKNOWN)
                     if name in body.constants:
                         graph.constants[new] = body.constants[name]
-                        draft.new_constants.append((graph, new))
+                        model.new_constants.append((graph, new))
         graph.fixed |= body.fixed
         reads: dict[Node, set[str]] = {}
         for name, readers in body.readers.items():
             if not readers:
                 continue  # the value may be removed
-            home = graph.home(self.name(name))
+            home = graph.defining_graph(self.name(name))
             assert home is not None, "a value that is read is defined"
             for reader in readers:
                 reads.setdefault(reader, set()).add(name)
@@ -100,7 +100,7 @@ class Inlining:
                 reader.inputs, reader.why = inputs, reader.why or why
         body.nodes.clear()
         body.readers.clear()
-        for inner in draft.graphs.values():
+        for inner in model.graphs.values():
             if inner.outer is body:
                 inner.outer = graph
         return moved

@@ -13,14 +13,14 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
-    from gather_infer.passes.draft import Graph, Node
+    from gather_infer.passes.mutable_model import Graph, Node
 
 
 class Unavailable(Exception):
     """The opset version of the model lacks an operator, or a Constant of a type: the rewrite is not applied."""
 
 
-class Cost(NamedTuple):
+class RewriteCost(NamedTuple):
     """The nodes and bytes that a rewrite adds to a model; negative for those that it removes.
 
     nodes           Constants not counted
@@ -57,13 +57,13 @@ class Rewrite:
     constants: Mapping[str, Constant] = field(default_factory=dict)
 
     @property
-    def made(self) -> set[str]:
+    def new_values(self) -> set[str]:
         """The names of the new values."""
         return {name for proto in self.nodes for name in proto.output if name} | self.constants.keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrangement:
+class GraphRewrite:
     """A graph-level rewrite: changes to the inputs of many nodes that are only profitable together.
 
     law        as for a `Rewrite`
@@ -77,7 +77,7 @@ class Arrangement:
 
     law: str
     name: str
-    cost: Cost
+    cost: RewriteCost
     nodes: tuple[tuple[NodeProto, Node, tuple[Value, ...]], ...]
     constants: Mapping[str, Constant]
     inputs: tuple[tuple[Node, int, str], ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable
 
-from gather_infer.passes.draft import Node
+from gather_infer.passes.mutable_model import Node
 
 
 class Worklist:
@@ -17,44 +17,44 @@ class Worklist:
 
     def __init__(self) -> None:
         self._nodes: deque[Node] = deque()
-        self._waiting: set[Node] = set()
-        self._marked: set[Node] = set()
-        self._watched: dict[Hashable, dict[Node, None]] = {}
+        self._queued: set[Node] = set()
+        self._to_infer: set[Node] = set()
+        self._dependents: dict[Hashable, dict[Node, None]] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def add(self, node: Node) -> None:
         """Enqueue a node, unless it is in the queue already or has been removed."""
-        if node not in self._waiting and not node.is_gone:
-            self._waiting.add(node)
+        if node not in self._queued and not node.is_removed:
+            self._queued.add(node)
             self._nodes.append(node)
 
-    def take(self) -> Node:
+    def pop(self) -> Node:
         """The next node, which may have been removed by now. Raises IndexError when the queue is empty."""
         node = self._nodes.popleft()
-        self._waiting.discard(node)
+        self._queued.discard(node)
         return node
 
-    def mark(self, node: Node) -> None:
+    def mark_for_inference(self, node: Node) -> None:
         """Mark a node for inference: the facts about its inputs may have changed."""
-        self._marked.add(node)
+        self._to_infer.add(node)
 
-    def unmark(self, node: Node) -> bool:
+    def unmark_for_inference(self, node: Node) -> bool:
         """Remove the mark of a node. Returns whether it was marked."""
-        is_marked = node in self._marked
-        self._marked.discard(node)
+        is_marked = node in self._to_infer
+        self._to_infer.discard(node)
         return is_marked
 
-    def watch(self, node: Node, seen: Iterable[Hashable]) -> None:
+    def record_dependencies(self, node: Node, dependencies: Iterable[Hashable]) -> None:
         """Record the dependencies of a node that no rule matched."""
-        for each in seen:
-            self._watched.setdefault(each, {})[node] = None
+        for each in dependencies:
+            self._dependents.setdefault(each, {})[node] = None
 
-    def wake(self, changed: Hashable) -> None:
+    def enqueue_dependents(self, changed: Hashable) -> None:
         """Enqueue a changed node, and all nodes that depend on it or on a value of this name."""
         if isinstance(changed, Node):
             self.add(changed)
         # The entry is dropped: a node records its dependencies again when no rule matches it.
-        for node in self._watched.pop(changed, ()):
+        for node in self._dependents.pop(changed, ()):
             self.add(node)

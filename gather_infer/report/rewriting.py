@@ -110,17 +110,17 @@ def _verified(report: RewriteReport, view: View) -> list[str]:
 
 def _done(result: OptimizeResult, view: View) -> list[str]:
     """The number of rewrites by rule, and the size of the largest new constant."""
-    by_rule = Counter(done.rule for done in result.done)
+    by_rule = Counter(done.rule for done in result.applied)
     if not by_rule:
         dead = result.before.nodes - result.after.nodes
         return [f"  {count(dead, 'node')} removed as dead code" if dead else "  nothing to do"]
     listed = ", ".join(f"{rule}{GLUE}{number}" for rule, number in by_rule.most_common())
-    lines = _wrapped(listed, f"  {count(len(result.done), 'rewrite')}: ", view.width)
-    largest = max(done.nbytes for done in result.done)
+    lines = _wrapped(listed, f"  {count(len(result.applied), 'rewrite')}: ", view.width)
+    largest = max(done.nbytes for done in result.applied)
     if largest:
         lines.append(f"  largest new constant: {size(largest)}")
     if view.verbose:
-        lines += [f"    {printable(f'{done.node}: {done.law}')}" for done in result.done]
+        lines += [f"    {printable(f'{done.node}: {done.law}')}" for done in result.applied]
     return lines
 
 
@@ -166,7 +166,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
                 "law": d.law,
                 "bytes": d.nbytes,
             }
-            for d in result.done
+            for d in result.applied
         ],
         "floats": None if result.floats is None else _floats_json(result.floats),
         "verification": None if report.verification is None else verification_members(report.verification),

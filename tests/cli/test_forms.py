@@ -126,7 +126,7 @@ def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
         '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { a = Neg (x) y = Relu (x) }'
     )
     result = optimize(model)
-    assert result.done == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
+    assert result.applied == () and [node.op_type for node in result.proto.graph.node] == ["Relu"]
     shown = rewriting_text(RewriteReport(result))
     assert "  1 node removed as dead code" in shown and "  nothing to do" not in shown
 

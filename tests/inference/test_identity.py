@@ -145,7 +145,7 @@ def test_a_finding_about_nodes_of_one_name_is_given_once_each() -> None:
     result = gather_infer.fold(made)
     found = [(d.code, d.location.node.position) for d in result.diagnostics if d.location.node]
     assert found == [("GI301", 0), ("GI401", 0)]  # the second says that the node is left alone
-    assert [f.name for f in result.done] == ["y1"]
+    assert [f.name for f in result.applied] == ["y1"]
 
 
 def test_labels_tell_every_node_of_a_graph_from_the_others() -> None:

@@ -14,9 +14,9 @@ import onnxruntime as ort
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from gather_infer.passes import DEFAULT_MAX_GROWTH, OptimizeResult, optimize
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from tests.oracle.fuzz import Found
 from tests.oracle.generated_graphs import Graph, bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
@@ -34,35 +34,35 @@ nobody reads. All hold bit for bit."""
 
 
 @REWRITES.rewrites("Identity")
-def identity(site: Site) -> Rewrite | None:
-    return site.keeps("Identity(x) = x", site.input(0))
+def identity(site: Match) -> Rewrite | None:
+    return site.replace_with("Identity(x) = x", site.input(0))
 
 
 @REWRITES.rewrites("Neg", "Not", name="twice")
-def twice(site: Site) -> Rewrite | None:
+def twice(site: Match) -> Rewrite | None:
     before = site.producer(0, site.op_type)
-    return None if before is None else site.keeps("f(f(x)) = x", before.input(0))
+    return None if before is None else site.replace_with("f(f(x)) = x", before.input(0))
 
 
 @REWRITES.rewrites("Reshape", "Expand", "Slice", "Tile", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Concat")
-def scalars(site: Site) -> Rewrite | None:
+def scalars(site: Match) -> Rewrite | None:
     """Of one element only: moved about it stays what it is."""
     if site.shape(0) != (1,) or site.result().shape != (1,) or (site.op_type == "Concat" and len(site.inputs) > 1):
         return None
-    return site.keeps("one element of rank 1", site.input(0))
+    return site.replace_with("one element of rank 1", site.input(0))
 
 
 @REWRITES.rewrites("Less", "LessOrEqual")
-def turned(site: Site) -> Rewrite | None:
+def turned(site: Match) -> Rewrite | None:
     other = {"Less": "Greater", "LessOrEqual": "GreaterOrEqual"}[site.op_type]
-    return site.keeps("a < b = b > a", site.new(other, [site.input(1), site.input(0)]))
+    return site.replace_with("a < b = b > a", site.new(other, [site.input(1), site.input(0)]))
 
 
 @REWRITES.rewrites("Split", since=13)
-def part(site: Site) -> Rewrite | None:
+def part(site: Match) -> Rewrite | None:
     needed = [at for at in range(len(site.outputs)) if site.is_needed(at)]
     sizes = [(site.result(at).shape or ())[site.integer("axis", 0) :][:1] for at in range(len(site.outputs))]
-    if site.has_reference or len(needed) != 1 or site.integer("axis", 0) < 0:
+    if site.has_attribute_reference or len(needed) != 1 or site.integer("axis", 0) < 0:
         return None
     if not all(len(size) == 1 and isinstance(size[0], int) for size in sizes):
         return None
@@ -70,32 +70,32 @@ def part(site: Site) -> Rewrite | None:
     start = sum(numbers[: needed[0]])
     values = [""] * len(site.outputs)
     values[needed[0]] = site.slice(site.input(0), [start], [start + numbers[needed[0]]], [site.integer("axis", 0)])
-    return site.keeps("one part is a Slice", *values)
+    return site.replace_with("one part is a Slice", *values)
 
 
 @REWRITES.rewrites(name="same-as-another")
-def same_as_another(site: Site) -> Rewrite | None:
+def same_as_another(site: Match) -> Rewrite | None:
     """Equal nodes of one graph or of graphs around it."""
     if not site.inputs or site.op_type.startswith("Random") or site.op_type in ("Dropout", "Bernoulli"):
         return None
     if any(a.HasField("g") for a in site.node.proto.attribute):
         return None
-    draft = site.engine.draft
+    draft = site.context.model
     for node in draft.readers(site.graph, site.input(0)):
-        other = Site(site.engine, node)
+        other = Match(site.context, node)
         if (
             node is not site.node
             and (node.domain, node.op_type) == (site.domain, site.op_type)
             and node.graph.path.contains(site.graph.path)
-            and all(site.graph.home(name) is node.graph for name in node.outputs if name)
+            and all(site.graph.defining_graph(name) is node.graph for name in node.outputs if name)
             and node.inputs == site.node.inputs
-            and all(site.graph.home(name) is node.graph.home(name) for name in node.inputs)
+            and all(site.graph.defining_graph(name) is node.graph.defining_graph(name) for name in node.inputs)
             and len(node.outputs) == len(site.outputs)
             and all(theirs or not mine for theirs, mine in zip(node.outputs, site.outputs, strict=True))
             and site.same_attributes(other)
         ):
             values = [theirs if mine else "" for theirs, mine in zip(node.outputs, site.outputs, strict=True)]
-            return site.keeps("equal nodes are one", *values)
+            return site.replace_with("equal nodes are one", *values)
     return None
 
 
@@ -225,13 +225,13 @@ def examine(seed: int, runs: int, shrink: bool) -> Found:
         return Counter({"graphs that do not load": 1}), Counter(), []
     counts["graphs"] += 1
     result = optimize(model, rewrites=sets, max_growth=max_growth, **options)
-    counts["rewrites"] += len(result.done)
-    for done in result.done:
+    counts["rewrites"] += len(result.applied)
+    for done in result.applied:
         counts[f"by {done.rule}"] += 1
     wrong = _grown(result, max_growth)
     again = optimize(result.proto, rewrites=sets, max_growth=max_growth, **options)
-    if again.done or again.proto.graph != result.proto.graph:
-        wrong = f"a second run does {again.done}"
+    if again.applied or again.proto.graph != result.proto.graph:
+        wrong = f"a second run does {again.applied}"
     if [v.name for v in result.proto.graph.output] != [v.name for v in model.graph.output]:
         wrong = "outputs differ"
     if not any(finding.is_failure for finding in result.inference.diagnostics):  # else no run is legal
@@ -257,7 +257,7 @@ def _grown(result: OptimizeResult, max_growth: int) -> str:
     before, after = (size.nodes - size.operators["Constant"] for size in (result.before, result.after))
     if after > before:
         return f"{before} nodes became {after}"
-    worst = max((done.cost.constant_bytes for done in result.done), default=0)
+    worst = max((done.cost.constant_bytes for done in result.applied), default=0)
     return f"a rewrite added {worst} bytes of constants" if worst > max_growth else ""
 
 

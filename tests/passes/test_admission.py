@@ -17,10 +17,10 @@ from onnx import ModelProto, TensorProto
 
 from gather_infer.passes import optimize
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.keeping import Keeping
+from gather_infer.passes.loadability import ProtectedValues
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Asked:
 
     text: str
     op_type: str
-    make: Callable[[Site], str]
+    make: Callable[[Match], str]
     max_growth: int = 1 << 20
 
     def is_made(self) -> bool:
@@ -37,35 +37,37 @@ class Asked:
         rules = RewriteSet(self.op_type.rpartition(".")[0])
 
         @rules.rewrites(self.op_type.rpartition(".")[2], name="asked")
-        def asked(site: Site) -> Rewrite | None:
+        def asked(site: Match) -> Rewrite | None:
             if site.output() != "b" or site.node.origin is None:
                 return None  # what it has made is called b as well
-            return site.keeps("law", self.make(site), *[""] * (len(site.outputs) - 1))
+            return site.replace_with("law", self.make(site), *[""] * (len(site.outputs) - 1))
 
-        with mock.patch.object(Keeping, "learns_from", return_value=False):  # not every law here is true of the dims
+        with mock.patch.object(
+            ProtectedValues, "extend_for", return_value=False
+        ):  # not every law here is true of the dims
             result = optimize(parsed(self.text), rewrites=[rules], passes=["asked"], max_growth=self.max_growth)
-        return bool(result.done)
+        return bool(result.applied)
 
 
 def parsed(text: str) -> ModelProto:
     return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21, "own": 1]> {text}')
 
 
-def two_nodes(value: str) -> Callable[[Site], str]:
+def two_nodes(value: str) -> Callable[[Match], str]:
     """Two nodes, the first of which reads a value."""
     return lambda site: site.new("Neg", [site.new("Neg", [value])])
 
 
-def one_node(op_type: str, *inputs: str) -> Callable[[Site], str]:
+def one_node(op_type: str, *inputs: str) -> Callable[[Match], str]:
     return lambda site: site.new(op_type, inputs)
 
 
-def zeros(count: int) -> Callable[[Site], str]:
+def zeros(count: int) -> Callable[[Match], str]:
     """A constant of float32."""
     return lambda site: site.add_constant(Constant(TensorProto.FLOAT, np.zeros(count, "<u4")))
 
 
-def in_a_sequence(site: Site) -> str:
+def in_a_sequence(site: Match) -> str:
     return site.new("SequenceAt", [site.new("SequenceConstruct", ["x", "x"]), "i"])
 
 

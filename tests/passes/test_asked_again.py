@@ -52,8 +52,8 @@ def test_in_one_run(what: str) -> None:
     text, nodes = ASKED[what]
     made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
     result = optimize(made)
-    assert result.done
-    assert not optimize(result.proto).done
+    assert result.applied
+    assert not optimize(result.proto).applied
     assert nodes is None or ops(result.proto.graph) == nodes
     shape = [dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim]
     assert_same_outputs(made, result.proto, {"x": np.random.default_rng(0).standard_normal(shape).astype("f4")})
@@ -142,7 +142,7 @@ def test_what_comes_late(what: str) -> None:
     result = optimize(made, max_growth=growth)
     assert _operators(result.proto.graph) == nodes, onnx.printer.to_text(result.proto)
     assert not any(len(later.journal) for later in result.rounds[1:]), "another inference finds nothing"
-    assert not optimize(result.proto, max_growth=growth).done
+    assert not optimize(result.proto, max_growth=growth).applied
     random = np.random.default_rng(0)
     sizes = {"N": 5, "B": 2, "P": 3}
     types = {1: "f4", 7: "i8", 9: "?"}
@@ -176,7 +176,7 @@ def test_an_if_that_nobody_reads_goes_with_what_has_kept_it() -> None:
     )
     after = optimize(made).proto
     assert ops(after.graph) == ["Neg"]
-    assert not optimize(after).done
+    assert not optimize(after).applied
 
 
 INFERRED_AGAIN = {
@@ -211,7 +211,7 @@ def test_inferred_again(what: str) -> None:
     onnx.checker.check_model(made)
     result = optimize(made)
     assert [f"{node.domain}.{node.op_type}".lstrip(".") for node in result.proto.graph.node] == nodes
-    assert not optimize(result.proto).done
+    assert not optimize(result.proto).applied
     known = {"x": np.ones(3, "f4"), "b": np.array(False), "n": np.array(2)}
     assert_same_outputs(made, result.proto, {value.name: known[value.name] for value in made.graph.input})
 

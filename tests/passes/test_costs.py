@@ -81,7 +81,7 @@ def test_nodes_and_constants(name: str) -> None:
     case = CASES[name]
     before = model(case.before, case.opset)
     result = optimize(before, passes=[case.rule])
-    after, costs = result.proto, [done.cost for done in result.done]
+    after, costs = result.proto, [done.cost for done in result.applied]
     assert _nodes(after) - _nodes(before) <= sum(cost.nodes for cost in costs)
     if not _has_bodies(before):
         assert _constant_bytes(after) - _constant_bytes(before) <= sum(cost.constant_bytes for cost in costs)
@@ -104,7 +104,7 @@ def test_bytes_of_a_run(name: str) -> None:
         for value in before.graph.input
         for dim, size in zip(value.type.tensor_type.shape.dim, feeds[value.name].shape, strict=True)
     }
-    said = [done.cost.run_bytes for done in result.done]
+    said = [done.cost.run_bytes for done in result.applied]
     if all(dim is not None and free_symbols(dim) <= sizes.keys() for dim in said):
         told = sum(evaluate(dim, sizes) for dim in said if dim is not None)
         assert _run_bytes(result.proto, feeds) - _run_bytes(before, feeds) <= told
@@ -125,4 +125,4 @@ TEXTS = {
 def test_nothing_is_left_for_a_second_run(name: str) -> None:
     text, opset = TEXTS[name]
     again = optimize(optimize(model(text, opset)).proto)
-    assert not again.done, again.done
+    assert not again.applied, again.applied

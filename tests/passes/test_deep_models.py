@@ -34,7 +34,7 @@ def nested() -> ModelProto:
 def test_fold(nested: ModelProto) -> None:
     result = gather_infer.fold(nested)
     assert {d.code for d in result.diagnostics} == {"GI108"}
-    assert len(result.done) > 0
+    assert len(result.applied) > 0
 
 
 def test_convert(nested: ModelProto) -> None:

@@ -13,12 +13,12 @@ from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.passes import optimize
-from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Arrangement, Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
-from gather_infer.passes.view import Surroundings
+from gather_infer.passes.match import Match
+from gather_infer.passes.mutable_model import Graph
+from gather_infer.passes.node_view import RewriteContext
+from gather_infer.passes.rewrite import GraphRewrite, Rewrite
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import Shape
 from tests.passes.folding_models import assert_same_outputs, model, ops
 
@@ -27,8 +27,8 @@ IDENTITIES = RewriteSet()
 
 
 @IDENTITIES.rewrites("Identity")
-def identity(site: Site) -> Rewrite | None:
-    return site.keeps("Identity(x) = x", site.input(0))
+def identity(site: Match) -> Rewrite | None:
+    return site.replace_with("Identity(x) = x", site.input(0))
 
 
 def parsed(text: str) -> ModelProto:
@@ -57,7 +57,7 @@ def test_bodies_of_a_node_that_changes_change_too(flag: bool) -> None:
     assert ops(result.proto.graph) == ["If"]
     assert [ops(a.g) for a in result.proto.graph.node[0].attribute] in ([["Neg"], ["If"]], [["If"], ["Neg"]])
     assert "Identity" not in onnx.printer.to_text(result.proto)
-    assert not optimize(result.proto, rewrites=[IDENTITIES]).done
+    assert not optimize(result.proto, rewrites=[IDENTITIES]).applied
     assert_same_outputs(made, result.proto, {**X, "c": np.array(flag)})
 
 
@@ -71,46 +71,46 @@ def test_bodies_of_a_node_that_moves_change_too() -> None:
     assert_same_outputs(made, result.proto, {**X, "c": np.array(True)})
 
 
-def unknown_value(site: Site) -> Rewrite | None:
-    return site.keeps("law", "nosuch")
+def unknown_value(site: Match) -> Rewrite | None:
+    return site.replace_with("law", "nosuch")
 
 
-def reads_unknown(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Relu", ["nosuch"]))
+def reads_unknown(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Relu", ["nosuch"]))
 
 
-def reads_itself(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Abs", [site.output()]))
+def reads_itself(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Abs", [site.output()]))
 
 
-def other_type(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Cast", [site.input(0)], to=TensorProto.INT64))
+def other_type(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Cast", [site.input(0)], to=TensorProto.INT64))
 
 
-def endless(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Neg", [site.input(0)]))
+def endless(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Neg", [site.input(0)]))
 
 
-def too_many(site: Site) -> Rewrite | None:
-    return site.keeps("law", "x", "x")
+def too_many(site: Match) -> Rewrite | None:
+    return site.replace_with("law", "x", "x")
 
 
-def other_output(site: Site) -> Rewrite | None:
+def other_output(site: Match) -> Rewrite | None:
     return Rewrite(law="law", values={"x": "r"})
 
 
-def known_name(site: Site) -> Rewrite | None:
+def known_name(site: Match) -> Rewrite | None:
     return Rewrite(law="law", values={"y": "r"}, nodes=(helper.make_node("Relu", ["x"], ["r"]),))
 
 
-def out_of_order(site: Site) -> Rewrite | None:
+def out_of_order(site: Match) -> Rewrite | None:
     nodes = (helper.make_node("Relu", ["p"], ["q"]), helper.make_node("Relu", ["x"], ["p"]))
     return Rewrite(law="law", values={"y": "q"}, nodes=nodes)
 
 
-def with_a_subgraph(site: Site) -> Rewrite | None:
+def with_a_subgraph(site: Match) -> Rewrite | None:
     body = onnx.parser.parse_graph("b () => (float[2,3] o) { o = Relu(r) }")
-    return site.keeps("law", site.new("If", ["x"], then_branch=body, else_branch=body))
+    return site.replace_with("law", site.new("If", ["x"], then_branch=body, else_branch=body))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def with_a_subgraph(site: Site) -> Rewrite | None:
         (with_a_subgraph, "adds If, which has a subgraph"),
     ],
 )
-def test_what_a_rule_may_not_do(rule: Callable[[Site], Rewrite | None], message: str) -> None:
+def test_what_a_rule_may_not_do(rule: Callable[[Match], Rewrite | None], message: str) -> None:
     rules = RewriteSet()
     rules.rewrites("Neg")(rule)
     made = parsed("g (float[2,3] x) => (float[2,3] y) { r = Relu(x) a = Abs(r) y = Neg(a) }")
@@ -136,51 +136,51 @@ def test_what_a_rule_may_not_do(rule: Callable[[Site], Rewrite | None], message:
         optimize(made, rewrites=[rules])
 
 
-def no_such_operator(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Foo", [site.input(0)]))
+def no_such_operator(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Foo", [site.input(0)]))
 
 
-def domain_without_import(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Gelu", [site.input(0)], domain="com.microsoft"))
+def domain_without_import(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Gelu", [site.input(0)], domain="com.microsoft"))
 
 
-def nothing(site: Site) -> Rewrite | None:
-    return site.keeps("law", "")
+def nothing(site: Match) -> Rewrite | None:
+    return site.replace_with("law", "")
 
 
-def itself(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.output())
+def itself(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.output())
 
 
 @pytest.mark.parametrize("rule", [no_such_operator, domain_without_import, nothing, itself])
-def test_what_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
+def test_what_is_not_done(rule: Callable[[Match], Rewrite | None]) -> None:
     rules = RewriteSet()
     rules.rewrites("Neg")(rule)
     made = parsed("g (float[2,3] x) => (float[2,3] y) { r = Relu(x) y = Neg(r) }")
     assert optimize(made, rewrites=[rules]).proto == made
 
 
-def one_more_node(site: Site) -> Rewrite | None:
-    return site.keeps("law", site.new("Neg", [site.new("Identity", [site.input(0)])]))
+def one_more_node(site: Match) -> Rewrite | None:
+    return site.replace_with("law", site.new("Neg", [site.new("Identity", [site.input(0)])]))
 
 
-def more_bytes(site: Site) -> Rewrite | None:
+def more_bytes(site: Match) -> Rewrite | None:
     """One node for one, which reads the larger tensor as well."""
-    return site.keeps("law", site.new("Where", ["big", site.input(0), "r"]))
+    return site.replace_with("law", site.new("Where", ["big", site.input(0), "r"]))
 
 
-def bytes_of_some_sizes(site: Site) -> Rewrite | None:
+def bytes_of_some_sizes(site: Match) -> Rewrite | None:
     """No more bytes where N is 2."""
-    return site.keeps("law", site.new("Expand", ["x", "shape"]))
+    return site.replace_with("law", site.new("Expand", ["x", "shape"]))
 
 
-def large_constant(site: Site) -> Rewrite | None:
+def large_constant(site: Match) -> Rewrite | None:
     zeros = site.add_constant(Constant(TensorProto.FLOAT, np.zeros((600, 600), "f4").view("<u4")))
-    return site.keeps("law", zeros)
+    return site.replace_with("law", zeros)
 
 
 @pytest.mark.parametrize("rule", [one_more_node, more_bytes, bytes_of_some_sizes, large_constant])
-def test_what_costs_more_is_not_done(rule: Callable[[Site], Rewrite | None]) -> None:
+def test_what_costs_more_is_not_done(rule: Callable[[Match], Rewrite | None]) -> None:
     rules = RewriteSet()
     rules.rewrites("Neg")(rule)
     made = parsed(
@@ -219,7 +219,7 @@ def test_of_some_outputs_only() -> None:
     rules = RewriteSet()
 
     @rules.rewrites("Split")
-    def first(site: Site) -> Rewrite | None:
+    def first(site: Match) -> Rewrite | None:
         return Rewrite(law="law", values={"s": site.input(0)}) if site.shape(0) == (1, 3) else None
 
     text = "g (float[1,3] x) => (float[1,3] y, float[a,b] z) { s, t = Split<num_outputs=2>(x) y = Neg(s) z = Neg(t) }"
@@ -242,9 +242,9 @@ KEPT_FOR_ANOTHER = """g (bool c, float[N, K] x, float[1] v) => (int64[A] n, floa
 def test_a_node_whose_output_another_one_takes_over_stays_for_its_other_output(flag: bool) -> None:
     made = parsed(KEPT_FOR_ANOTHER)
     result = optimize(made)
-    assert "canonical-dims" in [done.rule for done in result.done]
+    assert "canonical-dims" in [done.rule for done in result.applied]
     assert sorted(ops(result.proto.graph)) == ["Expand", "If", "Shape"]
-    assert not optimize(result.proto).done
+    assert not optimize(result.proto).applied
     assert_same_outputs(made, result.proto, {**X, "c": np.array(flag), "v": np.ones(1, np.float32)})
 
 
@@ -253,13 +253,13 @@ def test_a_rule_may_take_over_one_of_two_outputs_of_a_graph(flag: bool) -> None:
     sets = RewriteSet()
 
     @sets.rewrites("If")
-    def size(site: Site) -> Rewrite | None:
+    def size(site: Match) -> Rewrite | None:
         return Rewrite(law="law", values={"n": "m"}) if site.outputs[0] == "n" else None
 
     text = KEPT_FOR_ANOTHER.replace("u = Unsqueeze(d, axis)", "m = Shape<end = 1>(x)").replace("(v, u)", "(v, m)")
     made = parsed(text.replace("r = Abs(x) s = Shape(r) d = Gather(s, zero)", ""))
     result = optimize(made, rewrites=[sets], passes=["size"])
-    assert [done.rule for done in result.done] == ["size"]
+    assert [done.rule for done in result.applied] == ["size"]
     assert_same_outputs(made, result.proto, {**X, "c": np.array(flag), "v": np.ones(1, np.float32)})
 
 
@@ -267,17 +267,17 @@ def test_what_a_rule_builds_and_does_not_use_is_not_there_for_the_next_one() -> 
     rules = RewriteSet()
 
     @rules.rewrites("Neg")
-    def builds(site: Site) -> Rewrite | None:
+    def builds(site: Match) -> Rewrite | None:
         site.new("Exp", [site.vector([1, 2, 3])])
         return None
 
     @rules.rewrites("Neg")
-    def positive(site: Site) -> Rewrite | None:
-        return site.keeps("law", site.new("Abs", [site.input(0)]))
+    def positive(site: Match) -> Rewrite | None:
+        return site.replace_with("law", site.new("Abs", [site.input(0)]))
 
     made = parsed("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
     result = optimize(made, rewrites=[rules])
-    assert [done.rule for done in result.done] == ["positive"]
+    assert [done.rule for done in result.applied] == ["positive"]
     assert ops(result.proto.graph) == ["Abs"] and not result.proto.graph.initializer
 
 
@@ -287,11 +287,11 @@ def test_what_is_known_of_a_value_is_known_of_the_one_in_its_place(old: str, new
     rules, others = RewriteSet(), RewriteSet(old)
 
     @others.rewrites("Neg")
-    def elsewhere(site: Site) -> Rewrite | None:
-        return site.keeps("law", site.new("Neg", [site.input(0)], domain=new))
+    def elsewhere(site: Match) -> Rewrite | None:
+        return site.replace_with("law", site.new("Neg", [site.input(0)], domain=new))
 
     @rules.rewrites("Abs")
-    def behind(site: Site) -> Rewrite | None:
+    def behind(site: Match) -> Rewrite | None:
         writer = site.producer(0)
         if writer is not None and writer.domain == new:
             seen.append(site.shape(0))
@@ -302,7 +302,7 @@ def test_what_is_known_of_a_value_is_known_of_the_one_in_its_place(old: str, new
         f"""<ir_version: 10, opset_import: ["": 21, "own": 1]>
         g (float[2,3] x) => (float[2,3] y) {{ a = {old + "." if old else ""}Neg(x) y = Abs(a) }}"""
     )
-    assert optimize(made, rewrites=[rules, others]).done
+    assert optimize(made, rewrites=[rules, others]).applied
     assert seen[0] == (2, 3)
 
 
@@ -310,7 +310,7 @@ def test_a_constant_that_others_may_give_is_not_merged() -> None:
     rules = RewriteSet()
 
     @rules.rewrites("Add")
-    def other(site: Site) -> Rewrite | None:
+    def other(site: Match) -> Rewrite | None:
         return Rewrite(law="law", merged={site.input(1): "v"})
 
     made = parsed(
@@ -364,7 +364,7 @@ def _wide(width: int) -> ModelProto:
 @pytest.mark.parametrize("made", [_fan(5000), _wide(5000)], ids=["fan", "wide"])
 def test_many_readers_take_linear_time(made: ModelProto) -> None:
     start = time.process_time()
-    assert len(optimize(made, rewrites=[IDENTITIES], passes=["identity"]).done) == 5000
+    assert len(optimize(made, rewrites=[IDENTITIES], passes=["identity"]).applied) == 5000
     assert time.process_time() - start < 20  # minutes, before
 
 
@@ -384,7 +384,7 @@ def test_what_a_callers_rule_raises_is_the_cause_of_a_usage_error() -> None:
     mine = RewriteSet()
 
     @mine.rewrites("Neg")
-    def broken(site: Site) -> Rewrite | None:
+    def broken(site: Match) -> Rewrite | None:
         raise KeyError(site.op_type)
 
     made = parsed("g (float[2,3] x) => (float[2,3] y) { [turn] y = Neg(x) }")
@@ -396,8 +396,8 @@ def test_what_a_callers_rule_raises_is_the_cause_of_a_usage_error() -> None:
 def test_what_a_callers_step_raises_is_the_cause_of_a_usage_error() -> None:
     mine = RewriteSet()
 
-    @mine.arranges
-    def broken(engine: Surroundings, graph: Graph) -> Arrangement | None:
+    @mine.graph_pass
+    def broken(engine: RewriteContext, graph: Graph) -> GraphRewrite | None:
         raise SystemExit(0)
 
     made = parsed("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
@@ -409,7 +409,7 @@ def test_a_model_that_cannot_be_read_is_no_fault_of_a_rule() -> None:
     mine = RewriteSet()
 
     @mine.rewrites("Add")
-    def reads(site: Site) -> Rewrite | None:
+    def reads(site: Match) -> Rewrite | None:
         raise ModelReadError("gone")
 
     made = parsed("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")

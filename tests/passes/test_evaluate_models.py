@@ -18,10 +18,10 @@ from onnxruntime import __version__ as ort
 
 from gather_infer.errors import SpecViolation
 from gather_infer.model import ModelFile
-from gather_infer.passes.evaluate import Evaluation, arithmetic, cast, evaluator_of, making, reduction
+from gather_infer.passes.evaluate import Evaluation, arithmetic, cast, evaluator_of, generation, reduction
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_tensor, strings
+from gather_infer.passes.evaluate.operation_count import operations
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
-from gather_infer.passes.evaluate.work import operations
 from gather_infer.runtimes.process import Failure
 from gather_infer.tensor import DType
 from tests.conformance.backend import cases
@@ -29,7 +29,7 @@ from tests.passes.runtimes import NEWEST, OPSETS, SUB_BYTE, by_onnxruntime, mode
 from tests.verification.models import absent_runtime, fake_runtime
 
 EMPTY = ModelFile.from_proto(helper.make_model(helper.make_graph([], "empty", [], [])))
-TABLES = (arithmetic.evaluators, cast.evaluators, making.evaluators, reduction.evaluators)
+TABLES = (arithmetic.evaluators, cast.evaluators, generation.evaluators, reduction.evaluators)
 OPERATORS = sorted({op for table in TABLES for op in table._evaluators})
 LEAST_EQUAL = 150
 

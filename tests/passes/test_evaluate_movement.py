@@ -19,7 +19,16 @@ from onnx.reference import ReferenceEvaluator
 import gather_infer
 from gather_infer.errors import SpecViolation
 from gather_infer.model import ModelFile
-from gather_infer.passes.evaluate import TABLES, Evaluation, arithmetic, cast, evaluator_of, guards, making, reduction
+from gather_infer.passes.evaluate import (
+    TABLES,
+    Evaluation,
+    arithmetic,
+    cast,
+    evaluator_of,
+    generation,
+    input_checks,
+    reduction,
+)
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_tensor
 from gather_infer.tensor import SymbolicTensor
 from tests.conformance.backend import cases as backend_cases
@@ -291,7 +300,7 @@ def test_where_runtimes_differ_the_result_is_not_known(name: str) -> None:
 
 
 def test_node_models_of_onnx() -> None:
-    others = (arithmetic.evaluators, cast.evaluators, making.evaluators, reduction.evaluators)
+    others = (arithmetic.evaluators, cast.evaluators, generation.evaluators, reduction.evaluators)
     mine = {(t.domain, op) for t in TABLES if t not in others for op in t.operators}
     counts: Counter[str] = Counter()
     unknown: list[str] = []
@@ -421,7 +430,7 @@ def test_mapped_data_is_moved_like_data_in_memory(tmp_path: Path, data_type: int
 @pytest.mark.parametrize("seed", range(8))
 def test_evaluators_refuse_or_do_not_know_but_never_break(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random constants for every evaluator."""
-    monkeypatch.setattr(guards, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(input_checks, "MAX_BYTES", 1 << 20)
     rng = np.random.default_rng(seed)
     operators = sorted({(t.domain, op) for t in TABLES if t.domain != "ai.onnx.ml" for op in t.operators})
     for (domain, op), _ in itertools.product(operators, range(60)):

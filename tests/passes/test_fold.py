@@ -33,7 +33,7 @@ def test_constant_inputs() -> None:
     result = fold(made)
     assert ops(result.proto.graph) == ["Add"]
     assert names(result.proto) == ["row"]
-    assert [(str(f.node), f.name, f.law) for f in result.done] == [("make_row", "row", "all inputs are constant")]
+    assert [(str(f.node), f.name, f.law) for f in result.applied] == [("make_row", "row", "all inputs are constant")]
     assert_same_outputs(made, result.proto, {"x": np.ones(3, np.float32)})
 
 
@@ -59,16 +59,16 @@ def test_a_dim_that_is_static() -> None:
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (F, ["N", 7])}, {"one": i64(1)})
     result = fold(made)
     assert ops(result.proto.graph) == ["Expand"]
-    assert [f.law for f in result.done] == ["evaluates to int64[1] = [7]"]
+    assert [f.law for f in result.applied] == ["evaluates to int64[1] = [7]"]
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 7), np.float32)})
 
 
 def test_rules_are_chosen_by_name() -> None:
     nodes = [gather("table", "index", "row"), helper.make_node("Shape", ["x"], ["n"])]
     made = model(nodes, {"x": (F, [3])}, {"row": (F, [3]), "n": (I64, [1])}, {"table": TABLE, "index": i64(2)[0]})
-    assert [f.rule for f in fold(made).done] == ["fold-constants", "fold-known"]
-    assert [f.rule for f in fold(made, passes=["fold-known"]).done] == ["fold-known"]
-    assert [f.rule for f in fold(made, skip=["fold-known"]).done] == ["fold-constants"]
+    assert [f.rule for f in fold(made).applied] == ["fold-constants", "fold-known"]
+    assert [f.rule for f in fold(made, passes=["fold-known"]).applied] == ["fold-known"]
+    assert [f.rule for f in fold(made, skip=["fold-known"]).applied] == ["fold-constants"]
     with pytest.raises(UsageError, match="no rewrite 'gather-of-all'"):
         fold(made, passes=["gather-of-all"])
 
@@ -77,7 +77,7 @@ def test_a_symbolic_dim_stays() -> None:
     nodes = [helper.make_node("Shape", ["x"], ["shape"]), gather("shape", "zero", "y")]
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (I64, [1])}, {"zero": i64(0)})
     result = fold(made)
-    assert not result.done
+    assert not result.applied
     assert result.proto == made
 
 
@@ -86,11 +86,11 @@ def test_a_symbolic_dim_that_is_declared_folds() -> None:
     made = model(nodes, {"x": (F, ["N", "M"])}, {"n": (I64, [])}, {"one": np.array(1)})
     for given in ({"dims": ["M=3"]}, {"dims": {"M": (3, 3)}}, {"inputs": ["x=[N, 3]"]}):
         result = fold(made, **given)
-        assert [f.law for f in result.done] == ["evaluates to int64[] = 3"]
+        assert [f.law for f in result.applied] == ["evaluates to int64[] = 3"]
         dims = result.proto.graph.input[0].type.tensor_type.shape.dim
         assert [d.dim_value or d.dim_param for d in dims] == ["N", 3]
         assert_same_outputs(made, result.proto, {"x": np.zeros((2, 3), np.float32)})
-    assert not fold(made, dims=["M=3..4"]).done
+    assert not fold(made, dims=["M=3..4"]).applied
 
 
 def test_an_assumed_answer_is_not_folded_under() -> None:
@@ -105,7 +105,7 @@ def test_an_assumed_answer_is_not_folded_under() -> None:
     ]
     held = {"zero": i64(0), "seven": i64(7)}
     made = model(nodes, {"x": (F, ["N", 7]), "v": (F, ["M", 7])}, {"y": (I64, [1])}, held)
-    assert not fold(made).done
+    assert not fold(made).applied
 
 
 def test_a_chain_leaves_only_its_end() -> None:
@@ -113,7 +113,7 @@ def test_a_chain_leaves_only_its_end() -> None:
     made = model(nodes, {}, {"y": (F, None)}, {"table": TABLE, "index": i64(3, 1), "second": i64(-1)})
     result = fold(made)
     assert names(result.proto) == ["b"]
-    assert len(result.done) == 2
+    assert len(result.applied) == 2
     assert_same_outputs(made, result.proto, {})
 
 
@@ -134,7 +134,7 @@ def test_an_output_keeps_its_name() -> None:
 def test_an_initializer_that_is_an_input_is_no_constant() -> None:
     held = {"table": TABLE, "index": i64(2)}
     made = model([gather("table", "index", "y")], {"index": (I64, [1])}, {"y": (F, None)}, held)
-    assert not fold(made).done
+    assert not fold(made).applied
     assert run(made, {"index": i64(1)})[0].tolist() == [TABLE[1].tolist()]
 
 
@@ -168,7 +168,7 @@ def test_past_the_budget_a_node_is_left_alone() -> None:
     result = fold(made, max_growth=7)  # the index goes: 24 bytes more and 16 less
     assert [d.code for d in result.diagnostics] == ["GI401"]
     assert "is past the budget of 7 bytes" in result.diagnostics[0].message
-    assert len(fold(made, max_growth=8).done) == 1
+    assert len(fold(made, max_growth=8).applied) == 1
 
 
 def test_what_is_constant_in_every_call_of_a_function() -> None:
@@ -182,7 +182,7 @@ def test_what_is_constant_in_every_call_of_a_function() -> None:
                  domains={"local": 1})  # fmt: skip
     made.functions.append(helper.make_function("local", "F", ["a"], ["out"], inner, [helper.make_opsetid("", 17)]))
     result = fold(made)
-    assert [str(f.node) for f in result.done] == ["F/inside"]
+    assert [str(f.node) for f in result.applied] == ["F/inside"]
     assert [node.op_type for node in result.proto.functions[0].node] == ["Constant", "Add"]
     assert_same_outputs(made, result.proto, {"x": np.ones(3, np.float32)})
 
@@ -199,7 +199,7 @@ def test_an_attribute_of_the_call_is_no_constant() -> None:
     opsets = [helper.make_opsetid("", 17)]
     made.functions.append(helper.make_function("local", "F", [], ["out"], inner, opsets, attributes=["which"]))
     result = fold(made)
-    assert not result.done
+    assert not result.applied
     assert_same_outputs(made, result.proto, {})
 
 
@@ -214,7 +214,7 @@ def test_in_the_branches_of_an_if(flag: bool) -> None:
     node = helper.make_node("If", ["flag"], ["y"], "branch", then_branch=then, else_branch=other)
     made = model([node], {"flag": (BOOL, [])}, {"y": (F, [1, 3])}, {"table": TABLE, "index": i64(2)})
     result = fold(made)
-    assert {str(f.node) for f in result.done} == {"branch/then_branch/make_a", "branch/else_branch/make_b"}
+    assert {str(f.node) for f in result.applied} == {"branch/then_branch/make_a", "branch/else_branch/make_b"}
     branches = [a.g for a in result.proto.graph.node[0].attribute]
     assert sorted((ops(g), [t.name for t in g.initializer]) for g in branches) == [([], ["a"]), (["Exp"], ["b"])]
     assert names(result.proto) == []
@@ -236,7 +236,7 @@ def test_in_the_body_of_a_loop() -> None:
     node = helper.make_node("Loop", ["trips", "", "x"], ["y"], "loop", body=inner)
     made = model([node], {"trips": (I64, []), "x": (F, [3])}, {"y": (F, [3])}, {"table": TABLE})
     result = fold(made)
-    assert [str(f.node) for f in result.done] == ["loop/body/make_row", "loop/body/Identity#2"]
+    assert [str(f.node) for f in result.applied] == ["loop/body/make_row", "loop/body/Identity#2"]
     assert_same_outputs(made, result.proto, {"trips": np.array(3), "x": np.ones(3, np.float32)})
 
 
@@ -262,7 +262,7 @@ def test_an_inner_name_hides_an_outer_constant() -> None:
     node = helper.make_node("If", ["flag"], ["y"], "branch", then_branch=then, else_branch=other)
     types: Any = {"flag": (BOOL, []), "dynamic": (I64, [1])}
     made = model([node], types, {"y": (F, None)}, {"table": TABLE, "outer": i64(2)})
-    assert [str(f.node) for f in fold(made).done] == ["branch/else_branch/make_b"]
+    assert [str(f.node) for f in fold(made).applied] == ["branch/else_branch/make_b"]
 
 
 def test_two_subgraphs_of_one_path_share_no_facts() -> None:
@@ -279,7 +279,7 @@ def test_two_subgraphs_of_one_path_share_no_facts() -> None:
     made = model([node("open", "a"), node("five", "b")], types, {"a": (I64, [1]), "b": (I64, [1])}, {"zero": i64(0)})
     result = fold(made)
     feeds = {"flag": np.array(True), "five": np.ones(5, np.float32), "open": np.ones(2, np.float32)}
-    assert [str(f.node) for f in result.done] == ["same#1"]  # both of its branches give 5
+    assert [str(f.node) for f in result.applied] == ["same#1"]  # both of its branches give 5
     made.graph.node[1].name = "other"  # onnxruntime refuses what the format allows
     assert_same_outputs(made, result.proto, feeds)
 
@@ -350,7 +350,7 @@ def test_what_training_writes_is_no_constant() -> None:
     info.algorithm.CopyFrom(body([helper.make_node("Neg", ["table"], ["step"])], {}, {"step": (F, None)}))
     info.update_binding.add(key="table", value="step")
     result = fold(made)
-    assert not result.done
+    assert not result.applied
     assert result.proto == made
 
 
@@ -359,7 +359,7 @@ def test_integers_that_training_writes_are_no_constant() -> None:
     info = made.training_info.add()
     info.algorithm.CopyFrom(body([helper.make_node("Neg", ["steps"], ["next"])], {}, {"next": (I64, None)}))
     info.update_binding.add(key="steps", value="next")
-    assert not fold(made).done
+    assert not fold(made).applied
 
 
 def test_nothing_to_fold_copies_the_file(tmp_path: Path) -> None:

@@ -58,10 +58,10 @@ def test_the_outputs_are_those_of_onnxruntime(case: str) -> None:
     assert ops(result.proto.graph) == ["Add"]
     assert result.floats is not None and result.floats.runtime.startswith("onnxruntime 1.")
     assert result.floats.tolerance == 1e-5
-    assert {str(n) for n in result.floats.nodes} == {str(d.node) for d in result.done if d.rule == "fold-floats"}
+    assert {str(n) for n in result.floats.nodes} == {str(d.node) for d in result.applied if d.rule == "fold-floats"}
     onnx.checker.check_model(result.proto, full_check=True)
     assert_same_outputs(made, result.proto, feeds)  # the same runtime, so even the bits are the same
-    assert not fold(result.proto, fold_floats=True).done
+    assert not fold(result.proto, fold_floats=True).applied
     assert ops(optimize(made, fold_floats=True).proto.graph) == ["Add"]
 
 
@@ -147,14 +147,14 @@ def test_kept(case: str) -> None:
     result = fold(made, fold_floats=True)
     assert result.floats is None
     kept = [op for op in ops(made.graph) if op in ops(result.proto.graph)]
-    assert not any(d.rule == "fold-floats" for d in result.done) and kept
+    assert not any(d.rule == "fold-floats" for d in result.applied) and kept
     said = [d.message for d in result.diagnostics if d.code == "GI401"]
     assert len(said) == bool(reason) and all(f"not folded: {reason}" in text for text in said)
 
 
 def test_what_a_caller_may_override_is_no_constant() -> None:
     made = parsed("g (float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { e = Exp(w) y = Add(x, e) }")
-    assert not fold(made, fold_floats=True).done
+    assert not fold(made, fold_floats=True).applied
 
 
 def test_the_budgets() -> None:
@@ -163,23 +163,23 @@ def test_the_budgets() -> None:
     types = {"x": (TensorProto.FLOAT, [1])}, {"y": (TensorProto.FLOAT, None)}
     made = model(nodes, *types, {"a": square})
     result = fold(made, fold_floats=True, max_growth=1 << 30)
-    assert not result.done
+    assert not result.applied
     assert [d.message for d in result.diagnostics] == [
         f"not folded: it takes {2 * 700**2 + 700**3} operations, the budget is 268435456"
     ]
     made = model(nodes, *types, {"a": square[:300, :300]})
     grown = fold(made, fold_floats=True, max_growth=1000)
-    assert not grown.done
+    assert not grown.applied
     assert [d.message for d in grown.diagnostics] == [
         "not folded: its result float32[300, 300] is past the budget of 1000 bytes"
     ]
-    assert len(fold(made, fold_floats=True).done) == 1
+    assert len(fold(made, fold_floats=True).applied) == 1
 
 
 def test_names_of_the_rule() -> None:
     made = of("c = Exp(m)")
-    assert not fold(made, fold_floats=True, skip=["fold-floats"]).done
-    assert len(fold(made, fold_floats=True, passes=["fold-floats"]).done) == 1
+    assert not fold(made, fold_floats=True, skip=["fold-floats"]).applied
+    assert len(fold(made, fold_floats=True, passes=["fold-floats"]).applied) == 1
     with pytest.raises(UsageError, match="it needs --fold-floats as well"):
         fold(made, passes=["fold-floats"])
 
@@ -202,7 +202,7 @@ def test_without_onnxruntime_the_reference_evaluator_does_it(monkeypatch: pytest
 def test_a_runtime_that_is_wrong(results: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_runtime(monkeypatch, tmp_path / "site", f"return {results}")
     result = fold(of("c = Exp(m)"), fold_floats=True)
-    assert not result.done
+    assert not result.applied
     assert [d.message for d in result.diagnostics] == [f"not folded: {said}"]
 
 

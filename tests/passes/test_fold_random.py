@@ -58,6 +58,6 @@ def test_random_programs(first: int) -> None:
         made = random_model(seed)
         result = fold(made)
         assert not result.diagnostics
-        folded += len(result.done)
+        folded += len(result.applied)
         assert_same_outputs(made, result.proto, FEEDS)
     assert folded > 20

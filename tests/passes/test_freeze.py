@@ -548,7 +548,7 @@ def test_a_range_is_recorded_only_where_something_rests_on_it() -> None:
     made = model(nodes, {"x": (F, ["N", 7])}, {"y": (I64, [1])}, held)
     assert fold(made, dims=["N=1..9"]).proto == made
     result = fold(made, dims=["N=4..9"])
-    assert "y" in [f.name for f in result.done]
+    assert "y" in [f.name for f in result.applied]
     assert recorded(result.proto) == [(KEY, "N=4..9")]
     assert_same_outputs(made, result.proto, {"x": np.zeros((5, 7), np.float32)})
     annotated = infer(made, dims=["N=4..9"]).annotated()

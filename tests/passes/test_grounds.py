@@ -15,7 +15,7 @@ from gather_infer import infer
 from gather_infer.inference.incremental import add_equalities
 from gather_infer.node_ids import MAIN
 from gather_infer.passes import optimize
-from gather_infer.passes.grounds import Grounds
+from gather_infer.passes.fact_support import FactSupport
 from gather_infer.symbolic import known_le, symbol
 from tests.passes.folding_models import ops
 from tests.rewrites.table import run
@@ -80,13 +80,13 @@ def test_two_nodes_do_not_justify_each_other() -> None:
     )
     inference = infer(made)
     (fact,) = (fact for fact in inference.implied_facts if str(fact) == "A - 1")
-    grounds = Grounds(inference, add_equalities, lambda _: False)
-    assert grounds.lost_with([(MAIN, 0)]) == grounds.lost_with([(MAIN, 1)]) == set()
-    assert grounds.lost_with([(MAIN, 0), (MAIN, 1)]) == {fact}
+    grounds = FactSupport(inference, add_equalities, lambda _: False)
+    assert grounds.unsupported_after([(MAIN, 0)]) == grounds.unsupported_after([(MAIN, 1)]) == set()
+    assert grounds.unsupported_after([(MAIN, 0), (MAIN, 1)]) == {fact}
     grounds.remove([(MAIN, 0)])
-    assert grounds.lost == set() and grounds.lost_with([(MAIN, 1)]) == {fact}
-    assert known_le(1, symbol("A"), grounds.without(frozenset())) and not known_le(
-        1, symbol("A"), grounds.without(frozenset({fact}))
+    assert grounds.unsupported == set() and grounds.unsupported_after([(MAIN, 1)]) == {fact}
+    assert known_le(1, symbol("A"), grounds.scope_without(frozenset())) and not known_le(
+        1, symbol("A"), grounds.scope_without(frozenset({fact}))
     )
 
 
@@ -105,7 +105,7 @@ def test_an_index_of_rows_that_may_be_empty_implies_nothing(what: str) -> None:
     made = parsed(PASSED_OVER[what])
     after = optimize(made).proto
     _agree(made, after)
-    assert not optimize(after).done
+    assert not optimize(after).applied
 
 
 def test_a_view_demands_as_many_elements_in_every_runtime() -> None:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from gather_infer.passes import engine, fold, optimize, subject
+from gather_infer.passes import fold, greedy_driver, optimize, pass_input
 
 SIDE, COUNT = 1024, 6
 NBYTES = SIDE * SIDE * 4
@@ -47,7 +47,7 @@ def test_weights_of_a_heavy_model_are_left_on_disk(
 ) -> None:
     assert callable(rewrite)
     assert transposes(rewrite(layered).proto) == 0  # as far as they can be held
-    monkeypatch.setattr(subject, "MAX_HELD", COUNT * NBYTES - 1)
+    monkeypatch.setattr(pass_input, "MAX_CONSTANT_BYTES", COUNT * NBYTES - 1)
     tracemalloc.start()
     try:
         result = rewrite(layered)
@@ -63,7 +63,7 @@ def test_weights_of_a_heavy_model_are_left_on_disk(
 
 def test_no_more_is_made_than_a_message_holds(layered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A constant over the limit stays a node, and the file is written with the new ones."""
-    monkeypatch.setattr(engine, "MAX_MESSAGE_BYTES", (16 << 20) + 2 * NBYTES + (1 << 16))
+    monkeypatch.setattr(greedy_driver, "MAX_MESSAGE_BYTES", (16 << 20) + 2 * NBYTES + (1 << 16))
     result = optimize(layered)
     assert transposes(result.proto) == COUNT - 2
     assert f"not folded: a model file cannot hold {NBYTES} more bytes of constants" in {
@@ -75,5 +75,5 @@ def test_no_more_is_made_than_a_message_holds(layered: Path, monkeypatch: pytest
 
 
 def test_what_is_asked_for_is_made_of_a_heavy_model_too(layered: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "MAX_HELD", 1)
+    monkeypatch.setattr(pass_input, "MAX_CONSTANT_BYTES", 1)
     assert transposes(optimize(layered, max_growth=NBYTES).proto) == 0

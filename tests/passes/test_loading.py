@@ -17,7 +17,7 @@ import gather_infer
 from gather_infer.inference import load_refusals
 from gather_infer.model.given import to_onnx_file
 from gather_infer.passes import fold, optimize
-from gather_infer.passes.keeping import Keeping
+from gather_infer.passes.loadability import ProtectedValues
 from tests.oracle.loaders import LOADERS, refused_now
 from tests.oracle.optimized_graphs import ordered
 from tests.rewrites.table import run
@@ -136,7 +136,7 @@ def test_what_loaded_loads(what: str, how: str) -> None:
 @pytest.mark.parametrize("what", MODELS)
 def test_a_second_run_finds_nothing(what: str) -> None:
     result = optimize(parsed(MODELS[what]))
-    assert not optimize(result.proto).done
+    assert not optimize(result.proto).applied
 
 
 @pytest.mark.parametrize("what", MODELS)
@@ -223,13 +223,13 @@ def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("how", ["fold", "optimize"])
 def test_a_planted_fault_is_seen(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is left alone, models are written that no longer load."""
-    monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
+    monkeypatch.setattr(ProtectedValues, "extend_for", lambda *_: False)
     refusals = [refused_now(parsed(text), WRITERS[how](parsed(text))) for text in MODELS.values()]
     assert any("onnxruntime refuses" in refusal or "onnx.checker" in refusal for refusal in refusals)
 
 
 @pytest.mark.parametrize("what", ["one size of a loop", "a dim of an LpPool", "a target that onnxruntime's optimiser"])
 def test_what_only_the_runtime_gets_wrong_is_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Keeping, "learns_from", lambda *_: False)
+    monkeypatch.setattr(ProtectedValues, "extend_for", lambda *_: False)
     before = parsed(next(text for name, text in MODELS.items() if name.startswith(what)))
     assert refused_now(before, optimize(before).proto)

@@ -38,7 +38,7 @@ def test_a_view_back_to_the_shape_of_a_slice(dims: str, start: int, end: str) ->
     )
     found = optimize(made)
     assert "Reshape" not in ops(found.proto.graph)
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     for n, m in product((2, 3, 5), (1, 2)):
         sizes = [{"N": n, "M": m, "4": 4}[dim.strip()] for dim in dims.split(",")]
         feeds = {"x": np.arange(np.prod(sizes), dtype="f4").reshape(sizes), "p": np.zeros(n, "f4")}
@@ -55,7 +55,7 @@ def test_what_a_loop_gives_that_runs_once() -> None:
     )
     found = optimize(made)
     assert "Loop" not in ops(found.proto.graph)
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     for n in (0, 1, 3):
         feeds = {"x": np.zeros((4, n), "f4"), "z": np.zeros((n, n), "f4"), "go": np.array(True)}
         assert_same_outputs(made, found.proto, feeds)
@@ -77,7 +77,7 @@ def test_a_branch_that_was_rewritten_is_inferred_again() -> None:
     )
     found = optimize(made)
     assert len(found.rounds) == 2
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     for c, n in product((False, True), (0, 3)):
         assert_same_outputs(made, found.proto, {"c": np.array(c), "x": np.arange(n, dtype="f4")})
 
@@ -90,7 +90,7 @@ def test_two_outputs_that_are_the_same_size() -> None:
             e = Expand(x, t) v = Concat<axis = 0>(s, ones, m) unused = Reshape(e, v) }"""
     )
     found = optimize(made)
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     for n in (1, 3):
         assert_same_outputs(made, found.proto, {"ids": np.zeros(n, "i8"), "x": np.zeros((3, 2), "f4")})
 
@@ -104,7 +104,7 @@ def test_elements_that_turn_out_to_be_simpler() -> None:
             u = Shape(w) k = Gather(u, o) y = Concat<axis = 0>(n, k, o) }"""
     )
     found = optimize(made, max_growth=0)
-    assert not optimize(found.proto, max_growth=0).done
+    assert not optimize(found.proto, max_growth=0).applied
     for m, n in product((1, 2, 5), repeat=2):
         assert_same_outputs(made, found.proto, {"p": np.zeros((n, m), "f4"), "x": np.zeros((n + m, 3, n), "f4")})
 
@@ -116,7 +116,7 @@ def test_a_dim_of_unknown_sizes_in_fewer_words() -> None:
             d = Shape(v) i = Gather(d, n) v = Slice(h, b, e, a, t) w = Reshape(v, y) j = Gather(d, o) y = Concat<axis = 0>(p) p = Mul(i, j) h = HardSwish(x) }"""
     )
     found = optimize(made, max_growth=64)
-    assert not optimize(found.proto, max_growth=64).done
+    assert not optimize(found.proto, max_growth=64).applied
     for n in (3, 5, 7):
         assert_same_outputs(ordered(made), found.proto, {"x": np.arange(n * n, dtype="f4").reshape(n, n)})
 
@@ -128,7 +128,7 @@ def test_floats_that_are_known_once_a_node_is_folded() -> None:
             e = Pad<mode = "edge">(c, p) u, i, v, k = Unique(e) y = Slice(k, o, m, m) }"""
     )
     found = optimize(made)
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     assert_same_outputs(made, found.proto, {"x": np.zeros(1, "f4")})
 
 
@@ -140,7 +140,7 @@ def test_floats_that_are_known_once_integers_are() -> None:
     )
     found = optimize(made, max_growth=0)
     assert ops(found.proto.graph) == ["Unsqueeze"]
-    assert not optimize(found.proto, max_growth=0).done
+    assert not optimize(found.proto, max_growth=0).applied
     assert_same_outputs(made, found.proto, {"i": np.array(0)})
 
 
@@ -153,7 +153,7 @@ def test_a_view_that_implies_what_a_node_implied_that_is_gone() -> None:
     )
     found = optimize(made)
     assert ops(found.proto.graph) == ["Identity", "SequenceConstruct"]
-    assert not optimize(found.proto).done
+    assert not optimize(found.proto).applied
     feeds = {"x": np.arange(52, dtype="f4").reshape(26, 2), "p": np.zeros(20, "f4"), "q": np.zeros(6, "i8")}
     for before, after in zip(run(made, feeds), run(found.proto, feeds), strict=True):
         np.testing.assert_array_equal(before, after)

@@ -37,7 +37,7 @@ def test_bits_interface_and_idempotence(name: str) -> None:
     assert list(result.proto.graph.input) == list(before.graph.input)
     assert list(result.proto.graph.output) == list(before.graph.output)
     assert result.after.nodes <= result.before.nodes
-    assert not optimize(result.proto).done
+    assert not optimize(result.proto).applied
     for seed, sizes in enumerate(bindings(name)[:4]):
         feeds = make_feeds(name, sizes, seed)
         assert_same_outputs(before, result.proto, odd(feeds, seed) if seed % 2 else feeds)

@@ -37,7 +37,7 @@ def test_what_is_known_in_a_branch_is_not_known_around_it(what: str) -> None:
             z = Shape<start = 1>(nz) w = Neg(z) }}"""
     )
     after = optimize(made)
-    assert after.done
+    assert after.applied
     for trues in range(5):
         assert_same_outputs(made, after.proto, {"m": np.arange(5) < trues})
 
@@ -51,7 +51,7 @@ def test_what_is_known_of_a_node_in_a_branch_is_not_known_of_its_twin_around_it(
             a = Add(z, x) b = Slice(a, zero, k) w = Exp(b) }"""
     )
     after = optimize(made)
-    assert "op(x) == op(x), both read the same" in [done.law for done in after.done]
+    assert "op(x) == op(x), both read the same" in [done.law for done in after.applied]
     for one, other in ((0, 0), (0, 1), (1, 0), (1, 1), (1, 5), (3, 1), (3, 3)):
         assert_same_outputs(made, after.proto, {"z": np.arange(one, dtype="f4"), "x": np.arange(other, dtype="f4")})
 
@@ -95,7 +95,7 @@ def test_an_attribute_that_the_call_gives_is_not_its_default() -> None:
             g = Gather<axis: int = @axis>(c, i) z = Shape(g) }"""
     )
     after = optimize(made)
-    assert after.done
+    assert after.applied
     (found,) = ReferenceEvaluator(after.proto).run(None, {"x": np.ones(3, "f4")})
     np.testing.assert_array_equal(found, [4, 1])
 

@@ -87,7 +87,7 @@ def rewritten(made: ModelProto, *rules: str) -> ModelProto:
     """The model after these rules alone, which run twice: the second time changes nothing."""
     after = optimize(made, passes=rules)
     again = optimize(after.proto, passes=rules)
-    assert not again.done, f"a second run does {again.done}"
+    assert not again.applied, f"a second run does {again.applied}"
     onnx.checker.check_model(after.proto)
     assert not refused_now(made, after.proto)
     return after.proto
@@ -217,5 +217,5 @@ def judge(case: Case) -> None:
     assert shape_of(after.graph) == shape_of(model(case.after, case.opset).graph), onnx.printer.to_text(after)
     for missing, text in case.near.items():
         made = model(text, case.opset)
-        assert not optimize(made, passes=[case.rule]).done, f"near miss ({missing}) was rewritten"
+        assert not optimize(made, passes=[case.rule]).applied, f"near miss ({missing}) was rewritten"
     assert_same_runs(before, after, case, -(-RUNS // len(others)))

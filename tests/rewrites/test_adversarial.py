@@ -133,7 +133,7 @@ def test_what_stays(what: str, change: Callable[[ModelProto], OptimizeResult]) -
         7,
     ]
     assert list(after.metadata_props) == list(before.metadata_props)
-    assert not change(after).done
+    assert not change(after).applied
     if what in FAILS:
         return
     case = Case("", "", "", ranges={"m": (0, 3)}, fails=True, sizes={"K": (1, 2, 3)})

@@ -256,4 +256,4 @@ def test_constants_that_folding_has_made_are_compared_in_the_same_run() -> None:
     )
     result = optimize(made)
     assert len(result.proto.graph.initializer) == 1
-    assert not optimize(result.proto).done
+    assert not optimize(result.proto).applied

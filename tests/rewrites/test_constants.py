@@ -9,9 +9,9 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer.passes import fold, optimize
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from tests.rewrites.table import Case, judge, model, run
 
 TEXT = "g (int64[N] x) => (int64[N] y) { c = Constant<value_int = 3>() y = Add(x, c) }"
@@ -93,10 +93,10 @@ AXES = RewriteSet()
 
 
 @AXES.rewrites("Neg")
-def there_and_back(site: Site) -> Rewrite | None:
+def there_and_back(site: Match) -> Rewrite | None:
     """Neg(Neg(x)) as an axis more and less again, each by a constant."""
     inner = site.producer(0, "Neg")
-    return None if inner is None else site.keeps("law", site.squeeze(site.unsqueeze(inner.input(0), [0]), [0]))
+    return None if inner is None else site.replace_with("law", site.squeeze(site.unsqueeze(inner.input(0), [0]), [0]))
 
 
 HAD = {

@@ -8,10 +8,10 @@ import onnx
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
-from gather_infer.passes import engine, optimize
+from gather_infer.passes import greedy_driver, optimize
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten, run
 
 _ELSE = "else_branch = e () => (float[N] b) { b = Neg(x) }"
@@ -352,7 +352,7 @@ def test_a_branch_that_has_to_stay_one(made: ModelProto) -> None:
 def test_constants_of_a_branch_are_read_up_to_a_limit_or_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     made = model(BRANCH)
     assert [node.op_type for node in optimize(made, max_growth=0).proto.graph.node] == ["Add"]
-    monkeypatch.setattr(engine, "MAX_MOVED", 7)
+    monkeypatch.setattr(greedy_driver, "MAX_MOVED", 7)
     assert optimize(made, max_growth=7).proto == made
     assert [node.op_type for node in optimize(made, max_growth=8).proto.graph.node] == ["Add"]
 
@@ -373,11 +373,11 @@ def test_an_input_of_a_body_that_is_read_needs_a_value() -> None:
     rules = RewriteSet()
 
     @rules.rewrites("Loop")
-    def unbound(site: Site) -> Rewrite | None:
+    def unbound(site: Match) -> Rewrite | None:
         body = site.body("body")
         assert body is not None
-        return site.inlined("law", body, body.outputs[1:], {body.inputs[2]: site.input(2)})
+        return site.replace_with_body("law", body, body.outputs[1:], {body.inputs[2]: site.input(2)})
 
     text = """g (float[N] x) => (float[N] y) <int64 m = {1}> {
         y = Loop (m, "", x) <body = b (int64 i, bool d, float[N] p) => (bool e, float[N] q) { e = Identity(d) q = Neg(p) }> }"""
-    assert not optimize(model(text), rewrites=[rules], passes=["unbound"]).done
+    assert not optimize(model(text), rewrites=[rules], passes=["unbound"]).applied

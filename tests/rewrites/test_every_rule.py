@@ -22,10 +22,10 @@ from onnx import ModelProto
 import gather_infer.passes.rewrites
 from gather_infer.passes import RewriteSet, optimize
 from gather_infer.passes.rewrites import ALL
-from gather_infer.passes.table import Listed
+from gather_infer.passes.rule_table import RuleEntry
 from tests.rewrites.table import assert_same_runs, cases_of, model, shape_of, tables
 
-LISTED = {listed.name: listed for each in ALL for listed in each.listed()}
+LISTED = {listed.name: listed for each in ALL for listed in each.entries()}
 PAGE = "see CONTRIBUTING.md, A new rewrite"
 OPSETS = (7, 9, 10, 11, 13, 14, 15, 18, onnx.defs.onnx_opset_version())
 RUNS_UP_TO = 23
@@ -66,7 +66,7 @@ def test_a_rule_has_a_case_and_a_near_miss(name: str) -> None:
     assert any(case.near for case in cases), f"no case of {name} has a near miss: one for each side condition, {PAGE}"
 
 
-@pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if isinstance(listed, Listed)])
+@pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if isinstance(listed, RuleEntry)])
 def test_each_way_out_of_a_rule_has_a_near_miss(name: str) -> None:
     """A `return None` of a rule is a side condition; a case or a near miss comes to each."""
     rule = LISTED[name].rule
@@ -92,7 +92,7 @@ def test_a_rule_at_every_opset(name: str) -> None:
     for case, opset in product(cases_of(name), OPSETS):
         before = valid(case.before, opset)
         result = None if before is None else optimize(before, passes=[name])
-        if before is None or result is None or not result.done:
+        if before is None or result is None or not result.applied:
             continue
         onnx.checker.check_model(result.proto, full_check=True)
         rewritten += 1
@@ -139,7 +139,7 @@ def test_what_is_not_reached_is_there() -> None:
     found = {
         (name, condition)
         for name, listed in LISTED.items()
-        if isinstance(listed, Listed)
+        if isinstance(listed, RuleEntry)
         for condition in ways_out(listed.rule).values()
     }
     assert UNREACHED.keys() <= found
@@ -172,7 +172,7 @@ def test_a_set_is_listed() -> None:
 @pytest.mark.parametrize("name", LISTED)
 def test_a_rule_states_its_law(name: str) -> None:
     listed = LISTED[name]
-    rule = listed.rule if isinstance(listed, Listed) else listed.arranging
+    rule = listed.rule if isinstance(listed, RuleEntry) else listed.function
     assert rule.__doc__, f"begin the docstring of {name} with the equation and its side conditions"
 
 

@@ -120,13 +120,13 @@ def test_interface(what: str, opset: int) -> None:
         )
     before = model(text, opset)
     result = optimize(before)
-    assert result.done or result.proto != before
+    assert result.applied or result.proto != before
     assert result.proto.graph.input == before.graph.input
     assert result.proto.graph.output == before.graph.output
     assert (result.proto.ir_version, result.proto.opset_import) == (before.ir_version, before.opset_import)
     onnx.checker.check_model(result.proto, full_check="out of range" not in what)
     again = optimize(result.proto)
-    assert not again.done and again.proto == result.proto
+    assert not again.applied and again.proto == result.proto
     if "out of range" not in what:
         case = Case("", "", "", ranges={"m": (0, 4)}, sizes={"N": (1, 2, 5)} if what == "a scan" else {})
         assert_same_runs(before, result.proto, case, 12)

@@ -8,7 +8,7 @@ from gather_infer.passes.evaluate import (
     arithmetic,
     cast,
     gather,
-    making,
+    generation,
     movement,
     pad,
     reduction,
@@ -17,7 +17,7 @@ from gather_infer.passes.evaluate import (
     shape,
     slice,
 )
-from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 
 TABLES: tuple[EvaluatorSet, ...] = (
     gather.evaluators,
@@ -27,7 +27,7 @@ TABLES: tuple[EvaluatorSet, ...] = (
     movement.microsoft,
     arithmetic.evaluators,
     cast.evaluators,
-    making.evaluators,
+    generation.evaluators,
     pad.evaluators,
     reduction.evaluators,
     reshape.evaluators,

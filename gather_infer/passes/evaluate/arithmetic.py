@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,
     broadcast_shape,
@@ -27,7 +28,6 @@ from gather_infer.passes.evaluate.numbers import (
     result,
     to_numbers,
 )
-from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.tensor import DType
 
 evaluators = EvaluatorSet("")

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, strings
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,
     from_numbers,
@@ -21,7 +22,6 @@ from gather_infer.passes.evaluate.numbers import (
     is_integer,
     to_numbers,
 )
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
 from gather_infer.tensor import DType
 
 evaluators = EvaluatorSet("")
@@ -35,7 +35,7 @@ _FNUZ: Final = (DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2FNUZ)
 """These have one NaN and one zero."""
 _SATURATE: Final = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)
 """These have a NaN of either sign; the attribute `saturate` applies to them, as to the ones above."""
-_NOT_KEPT: Final = (DType.FLOAT8E5M2, DType.FLOAT8E8M0)
+_NOT_PRESERVED: Final = (DType.FLOAT8E5M2, DType.FLOAT8E8M0)
 """Cast to themselves, some of their elements change in some runtimes: infinity saturates, 2**-127 is lost."""
 
 _WHOLE: Final = re.compile(rb"[+-]?[0-9]{1,20}")
@@ -70,7 +70,7 @@ def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
     Returns None if the result is undefined or runtimes differ, and for types of which constants are not supported.
     """
     if data.data_type == to:
-        return None if to in _NOT_KEPT else data
+        return None if to in _NOT_PRESERVED else data
     if to not in set(DType) or bits_dtype(to) is None:
         return None
     if data.data_type == DType.STRING:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Bits, Constant
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 
 evaluators = EvaluatorSet("")
 ml = EvaluatorSet("ai.onnx.ml")
@@ -16,23 +16,23 @@ microsoft = EvaluatorSet("com.microsoft")
 
 @evaluators.evaluates("Gather")
 def _gather(call: Evaluation) -> list[Constant]:
-    return [gather(*call.two(), axis=call.integer("axis", 0))]
+    return [gather(*call.data_and_indices(), axis=call.integer("axis", 0))]
 
 
 @evaluators.evaluates("GatherElements")
 def _gather_elements(call: Evaluation) -> list[Constant]:
-    return [gather_elements(*call.two(), axis=call.integer("axis", 0))]
+    return [gather_elements(*call.data_and_indices(), axis=call.integer("axis", 0))]
 
 
 @evaluators.evaluates("GatherND")
 @microsoft.evaluates("GatherND")
 def _gather_nd(call: Evaluation) -> list[Constant]:
-    return [gather_nd(*call.two(), batch_dims=call.integer("batch_dims", 0))]
+    return [gather_nd(*call.data_and_indices(), batch_dims=call.integer("batch_dims", 0))]
 
 
 @ml.evaluates("ArrayFeatureExtractor")
 def _array_feature_extractor(call: Evaluation) -> list[Constant]:
-    return [array_feature_extractor(*call.two())]
+    return [array_feature_extractor(*call.data_and_indices())]
 
 
 def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:

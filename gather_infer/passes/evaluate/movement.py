@@ -11,8 +11,8 @@ from onnx import TensorProto
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.passes.evaluate.constant import Bits, Constant
-from gather_infer.passes.evaluate.guards import flags, is_holdable, require_same_type, sizes
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import fits_initializer, flags, require_same_type, sizes
 
 evaluators = EvaluatorSet("")
 microsoft = EvaluatorSet("com.microsoft")
@@ -50,7 +50,7 @@ def _expand(call: Evaluation) -> list[Constant] | None:
     if wanted is None:
         return None
     shape = broadcast(data.shape, wanted)
-    if not is_holdable(data.data_type, shape):
+    if not fits_initializer(data.data_type, shape):
         return None
     return [Constant(data.data_type, np.broadcast_to(data.bits, shape))]
 
@@ -80,7 +80,7 @@ def _tile(call: Evaluation) -> list[Constant] | None:
     if len(repeats) != data.bits.ndim:
         raise SpecViolation(f"repeats must have {data.bits.ndim} elements, one per axis of data, has {len(repeats)}")
     shape = [n * count for n, count in zip(data.shape, repeats, strict=True)]
-    if not is_holdable(data.data_type, shape):
+    if not fits_initializer(data.data_type, shape):
         return None
     if not prod(shape):
         return [Constant(data.data_type, np.empty(shape, data.plain.dtype))]
@@ -148,7 +148,7 @@ def space_to_depth(data: Constant, block: int, *, mode: str) -> list[Constant] |
 def _rearranged(
     data: Constant, shape: Sequence[int], order: Sequence[int], result: Sequence[int]
 ) -> list[Constant] | None:
-    if not is_holdable(data.data_type, shape) or not is_holdable(data.data_type, result):
+    if not fits_initializer(data.data_type, shape) or not fits_initializer(data.data_type, result):
         return None
     return [Constant(data.data_type, data.plain.reshape(tuple(shape)).transpose(order).reshape(tuple(result)))]
 
@@ -273,7 +273,7 @@ def _where(call: Evaluation) -> list[Constant] | None:
     chosen = flags(condition, "condition")
     require_same_type("X and Y", x, y)
     shape = broadcast(condition.shape, x.shape, y.shape)
-    if chosen is None or not is_holdable(x.data_type, shape):
+    if chosen is None or not fits_initializer(x.data_type, shape):
         return None
     bits: Bits = np.empty(shape, x.plain.dtype)
     bits[...] = y.plain

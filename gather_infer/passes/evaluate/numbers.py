@@ -17,7 +17,7 @@ from onnx import helper
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Bits, Constant, bits_dtype
-from gather_infer.passes.evaluate.table import Evaluation
+from gather_infer.passes.evaluate.evaluators import Evaluation
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 Numbers = npt.NDArray[Any]
@@ -57,7 +57,7 @@ def _integer_bits(data_type: int) -> int:
     return (high - low).bit_length()
 
 
-def _holder(data_type: int) -> str:
+def _numpy_type(data_type: int) -> str:
     """The numpy type for the numbers of an integer type."""
     signed = "i" if integer_range(data_type)[0] < 0 else "u"
     return f"<{signed}{max(_integer_bits(data_type), 8) // 8}"
@@ -84,7 +84,7 @@ def to_numbers(constant: Constant) -> Numbers | None:
 def _to_integers(data_type: int, bits: Bits) -> Numbers:
     width = _integer_bits(data_type)
     if width >= 8:
-        return bits.view(_holder(data_type))
+        return bits.view(_numpy_type(data_type))
     low = bits.view("u1") & np.uint8((1 << width) - 1)
     if integer_range(data_type)[0] == 0:
         return np.asarray(low)
@@ -103,7 +103,7 @@ def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
     numbers = np.asarray(numbers)
     with np.errstate(all="ignore"):
         if is_integer(data_type):
-            low = numbers.astype(_holder(data_type)).view(held)
+            low = numbers.astype(_numpy_type(data_type)).view(held)
             width = _integer_bits(data_type)
             bits = low if width >= 8 else low & np.uint8((1 << width) - 1)
         elif data_type == DType.BOOL:

@@ -11,8 +11,8 @@ from onnx import TensorProto
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.passes.evaluate.constant import Bits, Constant
-from gather_infer.passes.evaluate.guards import INDEX_TYPES, is_holdable, numbers, require_same_type, zero
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import INDEX_TYPES, fits_initializer, numbers, require_same_type, zero
 
 evaluators = EvaluatorSet("")
 
@@ -104,7 +104,7 @@ def pad(
         shape[axis] += before + after
         if shape[axis] < 0:
             raise SpecViolation(f"pads {before} and {after} cut more than the dim {data.shape[axis]} of axis {axis}")
-    if len(set(places)) < len(places) or not is_holdable(data.data_type, shape):
+    if len(set(places)) < len(places) or not fits_initializer(data.data_type, shape):
         return None
     cut, grown = [slice(None)] * data.bits.ndim, [(0, 0)] * data.bits.ndim
     for i, axis in enumerate(places):

@@ -6,6 +6,7 @@ import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,
     axis_of,
@@ -17,7 +18,6 @@ from gather_infer.passes.evaluate.numbers import (
     result,
     to_numbers,
 )
-from gather_infer.passes.evaluate.table import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.tensor import DType
 
 evaluators = EvaluatorSet("")

@@ -9,8 +9,8 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.ops.vocabulary.operands import unique_axes
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.evaluate.guards import numbers, reshaped
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import numbers, reshaped
 
 evaluators = EvaluatorSet("")
 

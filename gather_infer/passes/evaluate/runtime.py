@@ -30,7 +30,7 @@ COARSE_TOLERANCE: Final = 1e-2
 TIMEOUT: Final = 60.0
 """Seconds for a node: the limit of operations ends before; this is for a runtime that hangs."""
 
-MAX_LATE: Final = 2
+MAX_TIMEOUTS: Final = 2
 """Nodes that may exceed the time limit; then no other node is evaluated."""
 
 _COARSE: Final = frozenset(d for d in DType if d.is_float and d not in (DType.FLOAT32, DType.FLOAT64))
@@ -52,7 +52,7 @@ class RuntimeEvaluator:
         self._stack = ExitStack()
         self._folder: Path | None = None
         self._child: RuntimeProcess | None = None
-        self._late = 0
+        self._timeouts = 0
         self._failures: dict[bytes, Failure] = {}
 
     def __enter__(self) -> RuntimeEvaluator:
@@ -88,8 +88,8 @@ class RuntimeEvaluator:
         return found
 
     def _run(self, data: bytes) -> list[Any] | Failure:
-        if self._late >= MAX_LATE:
-            return Failure(f"{self._late} nodes before it took longer than {TIMEOUT:g} s")
+        if self._timeouts >= MAX_TIMEOUTS:
+            return Failure(f"{self._timeouts} nodes before it took longer than {TIMEOUT:g} s")
         if self._folder is None:
             temporary = tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True)
             self._folder = Path(self._stack.enter_context(temporary))
@@ -97,7 +97,7 @@ class RuntimeEvaluator:
         (self._folder / "node.onnx").write_bytes(data)
         loaded = self._load(self._folder)
         found = loaded if isinstance(loaded, Failure) else loaded.run(self._folder / "feeds.pickle")
-        self._late += isinstance(found, Failure) and found.is_timeout
+        self._timeouts += isinstance(found, Failure) and found.is_timeout
         return found
 
     def _load(self, folder: Path) -> RuntimeProcess | Failure:

@@ -9,9 +9,9 @@ from onnx import TensorProto
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.passes.evaluate.constant import Bits, Constant
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.gather import in_range, indices_of
-from gather_infer.passes.evaluate.guards import require_same_type
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import require_same_type
 
 evaluators = EvaluatorSet("")
 

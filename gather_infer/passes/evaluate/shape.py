@@ -7,8 +7,8 @@ from onnx import TensorProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_inline
-from gather_infer.passes.evaluate.guards import is_holdable, sizes
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import fits_initializer, sizes
 
 evaluators = EvaluatorSet("")
 
@@ -57,7 +57,7 @@ def _constant_of_shape(call: Evaluation) -> list[Constant] | None:
         return None
     if fill.bits.size != 1:
         raise SpecViolation(f"value must have one element, has shape {list(fill.shape)}")
-    if not is_holdable(fill.data_type, shape):
+    if not fits_initializer(fill.data_type, shape):
         return None
     return [Constant(fill.data_type, np.broadcast_to(fill.bits.reshape(()), shape))]
 
@@ -76,7 +76,7 @@ def _eye_like(call: Evaluation) -> list[Constant] | None:
     if data.bits.ndim != 2:
         raise SpecViolation(f"the input must have rank 2, has rank {data.bits.ndim}: {list(data.shape)}", "GI305")
     one, dtype = _ONE.get(data_type), bits_dtype(data_type)
-    if one is None or dtype is None or not is_holdable(data_type, data.shape):
+    if one is None or dtype is None or not fits_initializer(data_type, data.shape):
         return None
     rows, columns = data.shape
     k = min(max(call.integer("k", 0), -rows), columns)

@@ -9,8 +9,8 @@ import numpy as np
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.vocabulary.guards import normalize_axis
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.evaluate.guards import INDEX_TYPES, is_holdable, numbers, require_same_type, sizes
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
+from gather_infer.passes.evaluate.input_checks import INDEX_TYPES, fits_initializer, numbers, require_same_type, sizes
 
 evaluators = EvaluatorSet("")
 
@@ -210,6 +210,6 @@ def concat(inputs: Sequence[Constant], *, axis: int) -> list[Constant] | None:
     if len(inputs) == 1:
         return [first]
     shape = (*first.shape[:at], sum(tensor.shape[at] for tensor in inputs), *first.shape[at + 1 :])
-    if not is_holdable(first.data_type, shape):
+    if not fits_initializer(first.data_type, shape):
         return None
     return [Constant(first.data_type, np.concatenate([tensor.plain for tensor in inputs], at))]

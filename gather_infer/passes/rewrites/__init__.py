@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from gather_infer.passes.rewrites import (
-    chains,
-    common,
+    common_subexpressions,
     control,
     folding,
     gather,
     gather_chains,
     gather_elementwise,
     gather_family,
-    gather_grids,
-    noops,
-    pairs,
+    gather_iota,
+    identity_elimination,
+    pair_fusion,
     recurrent,
-    regions,
+    sandwiched_inverses,
+    shape_computations,
 )
 
 FOLDING = (folding.rewrites,)
 """The rules of `fold`."""
 
 GATHER = (
-    gather_grids.rewrites,
+    gather_iota.rewrites,
     gather_chains.rewrites,
     gather_family.rewrites,
     gather_elementwise.rewrites,
@@ -33,13 +33,13 @@ GATHER = (
 REWRITING = (
     folding.initializers,
     control.rewrites,
-    noops.rewrites,
-    pairs.rewrites,
+    identity_elimination.rewrites,
+    pair_fusion.rewrites,
     recurrent.rewrites,
-    regions.rewrites,
+    sandwiched_inverses.rewrites,
     *GATHER,
-    common.rewrites,
-    chains.rewrites,
+    common_subexpressions.rewrites,
+    shape_computations.rewrites,
 )
 """The rules that `optimize` adds."""
 

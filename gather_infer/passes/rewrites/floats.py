@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.operation_count import operations
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
-from gather_infer.passes.evaluate.work import operations
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.folding import MAX_OPERATIONS
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.runtimes.process import Failure
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -21,7 +21,7 @@ NAME: Final = "fold-floats"
 MAX_BYTES: Final = 1 << 28
 """Bytes that a node may read and write to be evaluated: they are copied into a file."""
 
-_KEPT: Final = frozenset(
+_NOT_EVALUATED: Final = frozenset(
     {
         "Cast", "CastLike",  # the cases that exact evaluation leaves out are undefined, not inexact
         "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
@@ -30,12 +30,12 @@ _KEPT: Final = frozenset(
 """Operators that are not evaluated: runtimes look for the patterns of quantization."""
 
 
-def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
+def float_folding(runtime: RuntimeEvaluator | None) -> RewriteSet:
     """The rule that evaluates nodes in a runtime; it never matches without one."""
     rewrites = RewriteSet()
 
     @rewrites.rewrites(name=NAME)
-    def evaluated(site: Site) -> Rewrite | None:
+    def evaluated(site: Match) -> Rewrite | None:
         """A node of ai.onnx with constant inputs, floats among them, equals the result of a runtime, up to rounding."""
         if runtime is None or not _is_inexact(site) or not _is_affordable(site):
             return None
@@ -43,18 +43,20 @@ def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
             site.constant(at) if name else None for at, name in enumerate(site.node.inputs)
         ]
         if any(name and constant is None for name, constant in zip(site.node.inputs, inputs, strict=True)):
-            site.leave("not all elements of an input are known")
+            site.report_not_folded("not all elements of an input are known")
             return None
         found = runtime.evaluate(site.node.proto, inputs, {"": site.version})
         if isinstance(found, Failure):
-            site.leave(f"no runtime evaluates it: {found}")
+            site.report_not_folded(f"no runtime evaluates it: {found}")
             return None
         named = iter(found)
         results = [next(named) if name else _NOTHING for name in site.node.outputs]
         if not all(_is_as_inferred(site.result(at), result) for at, result in enumerate(results) if site.output(at)):
-            site.leave(f"{runtime.runtime} returns {', '.join(map(_shown, found))}, not the inferred types")
+            site.report_not_folded(
+                f"{runtime.runtime} returns {', '.join(map(_type_text, found))}, not the inferred types"
+            )
             return None
-        return site.folded(f"all inputs are constant, by {runtime.runtime}", results, needed_only=True)
+        return site.replace_with_constants(f"all inputs are constant, by {runtime.runtime}", results, needed_only=True)
 
     return rewrites
 
@@ -62,38 +64,41 @@ def folding_by(runtime: RuntimeEvaluator | None) -> RewriteSet:
 _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 
-def _is_inexact(site: Site) -> bool:
+def _is_inexact(match: Match) -> bool:
     """Whether a deterministic node computes with floats, from constants only."""
-    node, traits = site.node, site.traits
-    if site.domain or node.bodies or node.is_constant or site.op_type in _KEPT or not any(node.inputs):
+    node, traits = match.node, match.traits
+    if match.domain or node.bodies or node.is_constant or match.op_type in _NOT_EVALUATED or not any(node.inputs):
         return False
     if traits is None or not traits.deterministic:
         return False
-    if not all(site.is_constant(at) for at, name in enumerate(node.inputs) if name):
+    if not all(match.is_constant(at) for at, name in enumerate(node.inputs) if name):
         return False
-    facts = [*(site.fact(at) for at in range(len(node.inputs))), *(site.result(at) for at in range(len(node.outputs)))]
+    facts = [
+        *(match.fact(at) for at in range(len(node.inputs))),
+        *(match.result(at) for at in range(len(node.outputs))),
+    ]
     return any(fact.dtype is not None and fact.dtype.is_float for fact in facts)
 
 
-def _is_affordable(site: Site) -> bool:
+def _is_affordable(match: Match) -> bool:
     """Whether all sizes are known and within the limits of operations and bytes."""
-    read = [site.fact(at) if name else None for at, name in enumerate(site.node.inputs)]
-    written = [site.result(at) if name else None for at, name in enumerate(site.node.outputs)]
+    read = [match.fact(at) if name else None for at, name in enumerate(match.node.inputs)]
+    written = [match.result(at) if name else None for at, name in enumerate(match.node.outputs)]
     for fact in written:
-        size = 0 if fact is None else site.nbytes(fact)
+        size = 0 if fact is None else match.nbytes(fact)
         if size is None:
-            site.leave("the size of its result is not known before it is evaluated")
+            match.report_not_folded("the size of its result is not known before it is evaluated")
             return False
-        if size > site.growth_limit:
-            site.leave(f"its result {fact} is past the budget of {site.max_growth} bytes")
+        if size > match.growth_limit:
+            match.report_not_folded(f"its result {fact} is past the budget of {match.max_growth} bytes")
             return False
-    nbytes = sum(site.nbytes(fact) or 0 for fact in (*read, *written) if fact is not None)
-    work = operations(site.node.proto, [_sizes(fact) for fact in read], [_sizes(fact) for fact in written])
+    nbytes = sum(match.nbytes(fact) or 0 for fact in (*read, *written) if fact is not None)
+    work = operations(match.node.proto, [_sizes(fact) for fact in read], [_sizes(fact) for fact in written])
     if nbytes > MAX_BYTES:
-        site.leave(f"it reads and writes {nbytes} bytes, the budget is {MAX_BYTES}")
+        match.report_not_folded(f"it reads and writes {nbytes} bytes, the budget is {MAX_BYTES}")
         return False
     if work > MAX_OPERATIONS:
-        site.leave(f"it takes {work} operations, the budget is {MAX_OPERATIONS}")
+        match.report_not_folded(f"it takes {work} operations, the budget is {MAX_OPERATIONS}")
         return False
     return True
 
@@ -108,5 +113,5 @@ def _is_as_inferred(fact: SymbolicTensor, result: Constant) -> bool:
     return fact.dtype == result.data_type and fact.shape == result.shape
 
 
-def _shown(result: Constant) -> str:
+def _type_text(result: Constant) -> str:
     return str(SymbolicTensor(DType(result.data_type), result.shape))

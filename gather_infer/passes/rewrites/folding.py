@@ -10,9 +10,9 @@ import numpy.typing as npt
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate import Evaluation
 from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 
 rewrites = RewriteSet()
@@ -22,46 +22,46 @@ MAX_OPERATIONS: Final = 1 << 28
 
 
 @rewrites.rewrites(name="fold-constants")
-def evaluated(site: Site) -> Rewrite | None:
+def fold_constants(match: Match) -> Rewrite | None:
     """A node with constant inputs equals the constants that it computes."""
-    node = site.node
-    if node.is_constant or not node.inputs or site.is_faulty or site.has_reference:
+    node = match.node
+    if node.is_constant or not node.inputs or match.is_faulty or match.has_attribute_reference:
         return None
     for name in node.inputs:  # usually the first input decides
-        if name and node.graph.held(name) is None:
+        if name and node.graph.constant_payload(name) is None:
             return None
-    evaluator = site.evaluator()
-    if evaluator is None or not _is_affordable(site):
+    evaluator = match.evaluator()
+    if evaluator is None or not _is_affordable(match):
         return None
     inputs: list[Constant | None] = []
     for at, name in enumerate(node.inputs):
-        constant = site.constant(at) if name else None
+        constant = match.constant(at) if name else None
         if name and constant is None:
-            site.leave(f"not all elements of {name} are known")
+            match.report_not_folded(f"not all elements of {name} are known")
             return None
         inputs.append(constant)
     try:
         results = evaluator(Evaluation(node.proto, inputs, node.version))
     except SpecViolation as violation:
-        site.report(violation)
+        match.report(violation)
         return None
     if results is None:
         return None
-    return site.folded("all inputs are constant", results)
+    return match.replace_with_constants("all inputs are constant", results)
 
 
 @rewrites.rewrites(name="fold-known")
-def known(site: Site) -> Rewrite | None:
+def fold_known(match: Match) -> Rewrite | None:
     """A node whose results are known as numbers equals these constants, whatever it reads."""
-    node = site.node
-    if node.is_constant or not [True for name in node.outputs if _elements(site.known(name)) is not None]:
+    node = match.node
+    if node.is_constant or not [True for name in node.outputs if _elements(match.fact_of(name)) is not None]:
         return None
-    if site.is_faulty or site.rests_on_training:
+    if match.is_faulty or match.is_trained:
         return None
     results: list[Constant] = []
     for at, name in enumerate(node.outputs):
-        fact = site.result(at) if name else None
-        if fact is not None and not site.is_needed(at):
+        fact = match.result(at) if name else None
+        if fact is not None and not match.is_needed(at):
             fact = None
         constant = None if fact is None else _integers(fact)
         if fact is not None and constant is None:
@@ -69,21 +69,21 @@ def known(site: Site) -> Rewrite | None:
         results.append(_NOTHING if constant is None else constant)
     if not any(result is not _NOTHING for result in results):
         return None
-    return site.folded(f"evaluates to {site.result(0)}", results, needed_only=True)
+    return match.replace_with_constants(f"evaluates to {match.result(0)}", results, needed_only=True)
 
 
 initializers = RewriteSet()
 
 
 @initializers.rewrites("Constant")
-def constant_to_initializer(site: Site) -> Rewrite | None:
+def constant_to_initializer(match: Match) -> Rewrite | None:
     """Constant(value) is an initializer, where graphs may have initializers that are no inputs."""
-    if site.rests_on_training or not site.has_free_initializers or len(site.node.proto.attribute) != 1:
+    if match.is_trained or not match.has_free_initializers or len(match.node.proto.attribute) != 1:
         return None
-    constant = site.constant_of(site.output())
-    if constant is None or constant.nbytes > site.max_growth:
+    constant = match.constant_of(match.output())
+    if constant is None or constant.nbytes > match.max_growth:
         return None
-    return site.folded("a Constant is an initializer", [constant])
+    return match.replace_with_constants("a Constant is an initializer", [constant])
 
 
 _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
@@ -110,20 +110,22 @@ def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
     return make_values([], sizes) if len(sizes) == len(fact.shape) else None
 
 
-def _is_affordable(site: Site) -> bool:
+def _is_affordable(match: Match) -> bool:
     """Whether the results keep to the limits of bytes and work, as far as both are known in advance."""
-    work = sum(site.count(site.fact(at)) or 0 for at in range(len(site.node.inputs)))
-    for at, name in enumerate(site.node.outputs):
-        fact = site.result(at)
-        count = site.count(fact) if name else 0
+    work = sum(match.count(match.fact(at)) or 0 for at in range(len(match.node.inputs)))
+    for at, name in enumerate(match.node.outputs):
+        fact = match.result(at)
+        count = match.count(fact) if name else 0
         if count is None:
             continue
         work += count
-        size = site.nbytes(fact)
-        if size is not None and size > site.growth_limit:
-            site.leave(f"its result {fact.with_(values=None)} is past the budget of {site.max_growth} bytes")
+        size = match.nbytes(fact)
+        if size is not None and size > match.growth_limit:
+            match.report_not_folded(
+                f"its result {fact.with_(values=None)} is past the budget of {match.max_growth} bytes"
+            )
             return False
     if work > MAX_OPERATIONS:
-        site.leave(f"it takes {work} steps, the budget is {MAX_OPERATIONS}")
+        match.report_not_folded(f"it takes {work} steps, the budget is {MAX_OPERATIONS}")
         return False
     return True

@@ -8,10 +8,10 @@ from math import prod
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, ValueRange
 
@@ -19,45 +19,47 @@ rewrites = RewriteSet()
 
 
 @rewrites.rewrites("Gather")
-def gather_of_all(site: Site) -> Rewrite | None:
+def gather_of_all(match: Match) -> Rewrite | None:
     """Gather(x, [0, ..., n-1], axis) == x.
 
     The axis has n positions, n a number, and the indices are all of them in order. If the axis has one position, any
     legal index refers to it: indices of shape [1] need not be known.
     """
-    pick = pick_of(site)
+    pick = pick_of(match)
     if pick is None or len(pick.shape) != 1:
         return None
-    if site.equal(pick.length, 1) and site.equal(pick.shape[0], 1):
-        return site.keeps("Gather of the only position of an axis is its data", site.input(0))
+    if match.equal(pick.length, 1) and match.equal(pick.shape[0], 1):
+        return match.replace_with("Gather of the only position of an axis is its data", match.input(0))
     if not isinstance(pick.length, int) or pick.positions != tuple(range(pick.length)):
         return None
-    return site.keeps("Gather of all positions in order is its data", site.input(0))
+    return match.replace_with("Gather of all positions in order is its data", match.input(0))
 
 
 @rewrites.rewrites("Gather")
-def gather_of_one(site: Site) -> Rewrite | None:
+def gather_of_one(match: Match) -> Rewrite | None:
     """Gather(x, i, axis) == Squeeze(x, axis), x[axis] == 1 and i a scalar: 0 and -1 are its only legal values."""
-    pick = pick_of(site)
-    if pick is None or pick.shape != () or not site.equal(pick.length, 1):
+    pick = pick_of(match)
+    if pick is None or pick.shape != () or not match.equal(pick.length, 1):
         return None
-    return site.keeps("Gather of the only position of an axis squeezes it", site.squeeze(site.input(0), [pick.axis]))
+    return match.replace_with(
+        "Gather of the only position of an axis squeezes it", match.squeeze(match.input(0), [pick.axis])
+    )
 
 
 @rewrites.rewrites("Gather")
-def gather_of_range(site: Site) -> Rewrite | None:
+def gather_of_range(match: Match) -> Rewrite | None:
     """Gather(Range(0, n), i) == i and Gather(Range(s, n), i) == i + s, when every i >= 0.
 
     A negative index counts from the end. Range and indices have the same integer type. A constant whose elements grow
     by one is a Range.
     """
-    pick = pick_of(site)
-    if pick is None or len(pick.data) != 1 or not site.is_from(1, 0):
+    pick = pick_of(match)
+    if pick is None or len(pick.data) != 1 or not match.is_at_least(1, 0):
         return None
-    dtype = site.fact(0).dtype
-    if dtype not in (DType.INT32, DType.INT64) or dtype != site.fact(1).dtype:
+    dtype = match.fact(0).dtype
+    if dtype not in (DType.INT32, DType.INT64) or dtype != match.fact(1).dtype:
         return None
-    data = site.producer(0, "Range")
+    data = match.producer(0, "Range")
     start: Dim | None
     if data is not None:
         first, delta = data.elements(0), data.elements(2)
@@ -65,51 +67,51 @@ def gather_of_range(site: Site) -> Rewrite | None:
             return None
         start, name = (None if first is None else first[0]), data.input(0)
     else:
-        numbers = site.integers_of(0)
+        numbers = match.integers_of(0)
         if not numbers or numbers != tuple(range(numbers[0], numbers[0] + len(numbers))):
             return None
         start, name = numbers[0], ""
     if start == 0:
-        return site.keeps("the element of 0, 1, 2, ... at an index is the index", site.input(1))
+        return match.replace_with("the element of 0, 1, 2, ... at an index is the index", match.input(1))
     if not name:
         assert isinstance(start, int), "the first element of a constant"
-        name = site.scalar(start, dtype)
-    return site.keeps(
-        "the element of s, s + 1, s + 2, ... at an index is the index plus s", site.new("Add", [site.input(1), name])
+        name = match.scalar(start, dtype)
+    return match.replace_with(
+        "the element of s, s + 1, s + 2, ... at an index is the index plus s", match.new("Add", [match.input(1), name])
     )
 
 
 @rewrites.rewrites("Gather")
-def gather_of_fill(site: Site) -> Rewrite | None:
+def gather_of_fill(match: Match) -> Rewrite | None:
     """Gather(ConstantOfShape(s), i, axis) is a constant, of the same value, when its shape is known and small."""
-    result, data = site.result(), site.producer(0, "ConstantOfShape")
-    if data is None or not result.is_static or site.is_faulty:
+    result, data = match.result(), match.producer(0, "ConstantOfShape")
+    if data is None or not result.is_static or match.is_faulty:
         return None
-    filled = _filled(site, data)
+    filled = _filled(match, data)
     if filled is None:
         return None
-    return site.keeps("all elements of ConstantOfShape are equal", site.add_constant(filled))
+    return match.replace_with("all elements of ConstantOfShape are equal", match.add_constant(filled))
 
 
-def _filled(site: Site, data: Site) -> Constant | None:
+def _filled(match: Match, data: Match) -> Constant | None:
     """A constant of the shape of the result with the value of a ConstantOfShape; None if it is large or unknown."""
-    shape = tuple(d for d in site.result().shape or () if isinstance(d, int))
+    shape = tuple(d for d in match.result().shape or () if isinstance(d, int))
     if prod(shape) > 64:
         return None
     given = data.attribute("value")
-    value = Constant(1, np.zeros(1, "<u4")) if given is None else site.engine.draft.subject.read(given.t)
+    value = Constant(1, np.zeros(1, "<u4")) if given is None else match.context.model.pass_input.read(given.t)
     if value is None or value.bits.size != 1:
         return None
     return Constant(value.data_type, np.full(shape, value.bits.reshape(-1)[0], value.bits.dtype))
 
 
 @rewrites.rewrites("Gather", since=15)
-def gather_of_shape(site: Site) -> Rewrite | None:
+def gather_of_shape(match: Match) -> Rewrite | None:
     """Gather(Shape(x), [k, k+1, ..., l-1]) == Shape<start=k, end=l>(x).
 
     The rank of x is known, or the indices are not negative. A scalar index is left alone: its result has no axis.
     """
-    pick, data = pick_of(site), site.producer(0, "Shape")
+    pick, data = pick_of(match), match.producer(0, "Shape")
     if pick is None or data is None or len(pick.shape) != 1 or not pick.positions:
         return None
     first, last = pick.positions[0], pick.positions[-1]
@@ -118,19 +120,19 @@ def gather_of_shape(site: Site) -> Rewrite | None:
         return None
     start = data.integer("start", 0)
     first += max(start + rank, 0) if start < 0 else min(start, rank)
-    made = site.new("Shape", [data.input(0)], start=first, end=first + len(pick.positions))
-    return site.keeps("neighbouring elements of Shape are a Shape with start and end", made)
+    made = match.new("Shape", [data.input(0)], start=first, end=first + len(pick.positions))
+    return match.replace_with("neighbouring elements of Shape are a Shape with start and end", made)
 
 
 @rewrites.rewrites("Gather")
-def gather_to_slice(site: Site) -> Rewrite | None:
+def gather_to_slice(match: Match) -> Rewrite | None:
     """Gather(x, [k, k+d, k+2d, ...], axis) == Slice(x, k, k+n*d, axis, d), indices constant, not empty, d != 0.
 
     All count from the start, or all from the end, unless the length of the axis is a number. d other than 1 needs
     version 10. A Gather of a Shape stays, because the rewrites of shape computations look for it.
     """
-    pick = pick_of(site)
-    if pick is None or len(pick.shape) != 1 or not pick.indices or site.producer(0, "Shape") is not None:
+    pick = pick_of(match)
+    if pick is None or len(pick.shape) != 1 or not pick.indices or match.producer(0, "Shape") is not None:
         return None
     at = pick.positions or pick.indices
     if pick.positions is None and max(at) >= 0:
@@ -143,81 +145,81 @@ def gather_to_slice(site: Site) -> Rewrite | None:
         end = END
     if at[-1] == 0 and step < 0:
         end = START
-    made = site.slice(site.input(0), [at[0]], [end], [pick.axis], [step])
-    return site.keeps("Gather of evenly spaced positions is a Slice", made)
+    made = match.slice(match.input(0), [at[0]], [end], [pick.axis], [step])
+    return match.replace_with("Gather of evenly spaced positions is a Slice", made)
 
 
 @rewrites.rewrites("Gather")
-def shrink_table(site: Site) -> Rewrite | None:
+def shrink_table(match: Match) -> Rewrite | None:
     """Gather(x, i, axis) == Gather(x[:m], i, axis), x constant and every i in [0, m-1].
 
     The Gather is the only use of x. Only rows at the end are removed: a lower bound would need a node that shifts i.
     """
-    pick = pick_of(site)
-    if pick is None or pick.indices is not None or not isinstance(pick.length, int) or not site.is_only_reader(0):
+    pick = pick_of(match)
+    if pick is None or pick.indices is not None or not isinstance(pick.length, int) or not match.is_only_reader(0):
         return None
-    span = site.fact(1).value_range
+    span = match.fact(1).value_range
     if span is None or not isinstance(span.hi, int) or not 0 <= span.hi < pick.length - 1:
         return None
-    if span.lo is None or not site.at_most(0, span.lo):
+    if span.lo is None or not match.at_most(0, span.lo):
         return None
-    table = site.constant(0)
-    if table is None or site.rests_on_training:
+    table = match.constant(0)
+    if table is None or match.is_trained:
         return None
     rows = table.bits[(slice(None),) * pick.axis + (slice(0, span.hi + 1),)]
-    kept = site.add_constant(Constant(table.data_type, rows), site.input(0))
-    made = site.new("Gather", [kept, site.input(1)], axis=pick.axis)
-    return site.keeps("rows of a table past the largest index are not read", made)
+    kept = match.add_constant(Constant(table.data_type, rows), match.input(0))
+    made = match.new("Gather", [kept, match.input(1)], axis=pick.axis)
+    return match.replace_with("rows of a table past the largest index are not read", made)
 
 
 @rewrites.rewrites("Gather", since=10)
-def gather_by_slice(site: Site) -> Rewrite | None:
+def gather_by_slice(match: Match) -> Rewrite | None:
     """Gather(x, Slice(i, s, e, axes), axis) == Slice(Gather(x, i, axis), s, e, axes + axis), x and i constant.
 
     The Gather is a constant then: a table of positions, cut to the length of the input. All of i is in range, and the
     axes of the Slice are known. They have the type of s and e.
     """
-    pick, cut = pick_of(site), site.producer(1, "Slice")
-    if pick is None or cut is None or not cut.is_constant(0) or not site.is_constant(0):
+    pick, cut = pick_of(match), match.producer(1, "Slice")
+    if pick is None or cut is None or not cut.is_constant(0) or not match.is_constant(0):
         return None
     indices, shape, rank = cut.integers_of(0), cut.shape(0), len(pick.shape)
     axes = cut.integers_of(3) if cut.input(3) else None
     dtype = cut.fact(3).dtype
     if indices is None or shape is None or axes is None or not all(-rank <= a < rank for a in axes) or dtype is None:
         return None
-    taken = gathered_constant(site, site.input(0), indices, shape, pick.axis)
+    taken = gathered_constant(match, match.input(0), indices, shape, pick.axis)
     if taken is None:
         return None
-    inputs = [taken, cut.input(1), cut.input(2), site.vector((pick.axis + a % rank for a in axes), dtype)]
-    made = site.new("Slice", [*inputs, *filter(None, [cut.input(4)])])
-    return site.keeps("Gather by a part of constant indices is a part of the Gather by all of them", made)
+    inputs = [taken, cut.input(1), cut.input(2), match.vector((pick.axis + a % rank for a in axes), dtype)]
+    made = match.new("Slice", [*inputs, *filter(None, [cut.input(4)])])
+    return match.replace_with("Gather by a part of constant indices is a part of the Gather by all of them", made)
 
 
 @rewrites.rewrites("Where")
-def where_decided(site: Site) -> Rewrite | None:
+def where_decided(match: Match) -> Rewrite | None:
     """Where(c, x, y) == x when every c is true, y when every c is false, and the selected side has the result's shape.
 
     `Where(i < 0, i + n, i)` is i when i >= 0 is proved: the value range of i decides a comparison with a number. Not x
     of floats: onnxruntime adds a 0.0 for y to it, so that -0.0 becomes 0.0.
     """
-    decided, dtype = _decided(site), site.result().dtype
-    if decided is None or site.is_faulty or dtype is None:
+    decided, dtype = _decided(match), match.result().dtype
+    if decided is None or match.is_faulty or dtype is None:
         return None
     if decided and not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
         return None
     at = 1 if decided else 2
-    if not site.same_shape(site.shape(at), site.result().shape):
+    if not match.same_shape(match.shape(at), match.result().shape):
         return None
     law = f"a condition that is always {'true' if decided else 'false'} picks one side"
-    return site.keeps(law, site.input(at))
+    return match.replace_with(law, match.input(at))
 
 
-def _decided(site: Site) -> bool | None:
+def _decided(match: Match) -> bool | None:
     """The value of every element of the condition; None if it is unknown."""
-    span = site.fact(0).value_range
+    span = match.fact(0).value_range
     if span in (ValueRange(0, 0), ValueRange(1, 1)):
         return span == ValueRange(1, 1)
-    test = site.producer(0, "Less", "GreaterOrEqual", "Greater", "LessOrEqual")
+    test = match.producer(0, "Less", "GreaterOrEqual", "Greater", "LessOrEqual")
     if test is None:
         return None
     left, right = test.integers_of(0), test.integers_of(1)
@@ -234,20 +236,20 @@ def _decided(site: Site) -> bool | None:
         "Less": (k - 1, k), "LessOrEqual": (k, k + 1), "Greater": (k, k + 1), "GreaterOrEqual": (k - 1, k)
     }[op_type]  # fmt: skip
     is_less = op_type in ("Less", "LessOrEqual")
-    if test.is_from(at, above):
+    if test.is_at_least(at, above):
         return not is_less
-    if test.is_up_to(at, below):
+    if test.is_at_most(at, below):
         return is_less
     return None
 
 
 @rewrites.rewrites("GatherElements", since=11)
-def gather_elements_of_one(site: Site) -> Rewrite | None:
+def gather_elements_of_one(match: Match) -> Rewrite | None:
     """GatherElements(x, i, axis) == x, x[axis] == 1 and i of the shape of x: 0 and -1 are its only legal values."""
-    data = site.shape(0)
-    if data is None or site.is_faulty or not site.same_shape(data, site.shape(1)):
+    data = match.shape(0)
+    if data is None or match.is_faulty or not match.same_shape(data, match.shape(1)):
         return None
-    axis = axis_of(site, len(data))
-    if axis is None or not site.equal(data[axis], 1):
+    axis = axis_of(match, len(data))
+    if axis is None or not match.equal(data[axis], 1):
         return None
-    return site.keeps("GatherElements of the only position of an axis is its data", site.input(0))
+    return match.replace_with("GatherElements of the only position of an axis is its data", match.input(0))

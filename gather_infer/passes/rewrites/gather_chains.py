@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import (
     FAR,
@@ -16,8 +17,7 @@ from gather_infer.passes.rewrites.indexing import (
     picked,
     slices_of,
 )
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Shape
 
@@ -25,13 +25,13 @@ rewrites = RewriteSet()
 
 
 @rewrites.rewrites("Gather")
-def gather_of_gather(site: Site) -> Rewrite | None:
+def gather_of_gather(match: Match) -> Rewrite | None:
     """Gather(Gather(x, i, axis=a), j, axis=b) == Gather(x, Gather(i, j, axis=b-a), axis=a), a <= b < a + rank(i).
 
     j addresses an axis of i, so it counts the same positions there, also from the end. If both are constant, so are the
     indices that the inner Gather returns.
     """
-    pick, inner = pick_of(site), site.producer(0, "Gather")
+    pick, inner = pick_of(match), match.producer(0, "Gather")
     first = None if inner is None else pick_of(inner)
     if pick is None or inner is None or first is None or not first.axis <= pick.axis < first.axis + len(first.shape):
         return None
@@ -39,21 +39,21 @@ def gather_of_gather(site: Site) -> Rewrite | None:
     shape = first.shape[:at] + pick.shape + first.shape[at + 1 :]
     law = "Gather of a Gather takes the indices that the inner one is asked for"
     if inner.is_constant(1) and pick.indices is not None and all(isinstance(d, int) for d in shape):
-        taken = gathered_constant(site, inner.input(1), pick.indices, pick.shape, at)
+        taken = gathered_constant(match, inner.input(1), pick.indices, pick.shape, at)
         if taken is None:
             return None
-        return site.keeps(law, site.new("Gather", [inner.input(0), taken], axis=first.axis))
-    indices = site.new("Gather", [inner.input(1), site.input(1)], axis=at)
-    return site.keeps(law, site.new("Gather", [inner.input(0), indices], axis=first.axis))
+        return match.replace_with(law, match.new("Gather", [inner.input(0), taken], axis=first.axis))
+    indices = match.new("Gather", [inner.input(1), match.input(1)], axis=at)
+    return match.replace_with(law, match.new("Gather", [inner.input(0), indices], axis=first.axis))
 
 
 @rewrites.rewrites("Gather")
-def gather_of_concat(site: Site) -> Rewrite | None:
+def gather_of_concat(match: Match) -> Rewrite | None:
     """Gather(Concat(x, y), i) == Gather(y, i - dim(x)), when every i is constant and in y; likewise of the end.
 
     If the indices are whole parts, one after the other, it is a Concat of these parts.
     """
-    pick, concat = pick_of(site), site.producer(0, "Concat")
+    pick, concat = pick_of(match), match.producer(0, "Concat")
     if pick is None or concat is None or not pick.indices or axis_of(concat, len(pick.data)) != pick.axis:
         return None
     lengths: list[Dim] = []
@@ -62,31 +62,31 @@ def gather_of_concat(site: Site) -> Rewrite | None:
         if shape is None or len(shape) != len(pick.data):
             return None
         lengths.append(shape[pick.axis])
-    found = [_part(site, lengths, index) for index in pick.indices]
+    found = [_part(match, lengths, index) for index in pick.indices]
     places = [place for place in found if place is not None]
     if len(places) != len(found):
         return None
     parts = {part for part, _ in places}
     if len(parts) == 1:
         (part,) = parts
-        made = picked(site, concat.input(part), [index for _, index in places], pick.shape, pick.axis)
-        return site.keeps("Gather of a Concat takes from the part that the indices are in", made)
+        made = picked(match, concat.input(part), [index for _, index in places], pick.shape, pick.axis)
+        return match.replace_with("Gather of a Concat takes from the part that the indices are in", made)
     if len(pick.shape) != 1:
         return None
     whole = _whole_parts(lengths, places)
     if whole is None:
         return None
-    made = site.new("Concat", [concat.input(part) for part in whole], axis=pick.axis)
-    return site.keeps("Gather of whole parts of a Concat is a Concat of these", made)
+    made = match.new("Concat", [concat.input(part) for part in whole], axis=pick.axis)
+    return match.replace_with("Gather of whole parts of a Concat is a Concat of these", made)
 
 
-def _part(site: Site, lengths: Sequence[Dim], index: int) -> tuple[int, int] | None:
+def _part(match: Match, lengths: Sequence[Dim], index: int) -> tuple[int, int] | None:
     """The part of a Concat that contains an index, and the index there; None if unknown sizes leave it open."""
     order = range(len(lengths)) if index >= 0 else range(len(lengths) - 1, -1, -1)
     for part in order:
         length = lengths[part]
         reaches = index + 1 if index >= 0 else -index
-        if part == order[-1] or site.at_most(reaches, length):
+        if part == order[-1] or match.at_most(reaches, length):
             return part, index
         if not isinstance(length, int):
             return None
@@ -112,78 +112,78 @@ def _whole_parts(lengths: Sequence[Dim], places: Sequence[tuple[int, int]]) -> l
 
 
 @rewrites.rewrites("Gather")
-def gather_of_split(site: Site) -> Rewrite | None:
+def gather_of_split(match: Match) -> Rewrite | None:
     """Gather(Split(x)[k], i) == Gather(x, i + dims before k), the indices constant and not negative."""
-    pick, split = pick_of(site), site.producer(0, "Split")
+    pick, split = pick_of(match), match.producer(0, "Split")
     if pick is None or split is None or not pick.positions or axis_of(split, len(pick.data)) != pick.axis:
         return None
     offset = 0
-    for name in split.outputs[: split.position_of(site.input(0))]:
-        shape = split.known(name).shape
+    for name in split.outputs[: split.position_of(match.input(0))]:
+        shape = split.fact_of(name).shape
         length = None if shape is None else shape[pick.axis]
         if not isinstance(length, int):
             return None
         offset += length
-    made = picked(site, split.input(0), [i + offset for i in pick.positions], pick.shape, pick.axis)
-    return site.keeps("Gather of a part of a Split takes from the whole", made)
+    made = picked(match, split.input(0), [i + offset for i in pick.positions], pick.shape, pick.axis)
+    return match.replace_with("Gather of a part of a Split takes from the whole", made)
 
 
 @rewrites.rewrites("Gather")
-def gather_of_slice(site: Site) -> Rewrite | None:
+def gather_of_slice(match: Match) -> Rewrite | None:
     """Gather(Slice(x, s, e, axis, d), i) == Gather(x, s + d*i), the Slice of that axis alone.
 
     s, d and i are constant, and s is a position of x in every run: otherwise Slice clamps it to the end of the axis. If
     s == 0 and d == 1, any indices that are not negative stay as they are.
     """
-    pick, cut = pick_of(site), site.producer(0, "Slice")
+    pick, cut = pick_of(match), match.producer(0, "Slice")
     slices = None if pick is None or cut is None else slices_of(cut, len(pick.data))
     data = None if cut is None else cut.shape(0)
     if pick is None or cut is None or data is None or slices is None or len(slices) != 1 or slices[0][0] != pick.axis:
         return None
     _, start, end, step = slices[0]
     if pick.indices is None:
-        if start != 0 or step != 1 or not site.is_from(1, 0):
+        if start != 0 or step != 1 or not match.is_at_least(1, 0):
             return None
-        made = site.new("Gather", [cut.input(0), site.input(1)], axis=pick.axis)
-        return site.keeps("Gather of the first rows takes from all rows", made)
-    counted = [_before_slice(site, data[pick.axis], start, end, step, i) for i in pick.indices]
+        made = match.new("Gather", [cut.input(0), match.input(1)], axis=pick.axis)
+        return match.replace_with("Gather of the first rows takes from all rows", made)
+    counted = [_before_slice(match, data[pick.axis], start, end, step, i) for i in pick.indices]
     indices = [i for i in counted if i is not None]
-    if len(indices) != len(counted) or (site.version < 11 and any(i < 0 for i in indices)):
+    if len(indices) != len(counted) or (match.version < 11 and any(i < 0 for i in indices)):
         return None
-    made = picked(site, cut.input(0), indices, pick.shape, pick.axis)
-    return site.keeps("Gather of a Slice counts from where that starts", made)
+    made = picked(match, cut.input(0), indices, pick.shape, pick.axis)
+    return match.replace_with("Gather of a Slice counts from where that starts", made)
 
 
-def _before_slice(site: Site, length: Dim, start: int, end: int, step: int, index: int) -> int | None:
+def _before_slice(match: Match, length: Dim, start: int, end: int, step: int, index: int) -> int | None:
     """The index in x of element `index` of `x[start:end:step]`, valid in each legal run; else None."""
     if index < 0:
         if step != 1:
             return None
         if end < 0:  # both count from the end of x
             return end + index
-        if end >= FAR or site.at_most(length, end):
+        if end >= FAR or match.at_most(length, end):
             return index
-        return end + index if site.at_most(end, length) and end + index >= 0 else None
+        return end + index if match.at_most(end, length) and end + index >= 0 else None
     if start < 0:
         found = start + step * index
-        return found if found < 0 and (start == -1 or site.at_most(-start, length)) else None
+        return found if found < 0 and (start == -1 or match.at_most(-start, length)) else None
     if step > 0:
         return start + step * index
-    if start >= FAR or site.at_most(length, start + 1):  # clamped to the last element
+    if start >= FAR or match.at_most(length, start + 1):  # clamped to the last element
         return -1 + step * index
     found = start + step * index
-    return found if found >= 0 and site.at_most(start + 1, length) else None
+    return found if found >= 0 and match.at_most(start + 1, length) else None
 
 
 @rewrites.rewrites("Gather")
-def gather_of_unsqueeze(site: Site) -> Rewrite | None:
+def gather_of_unsqueeze(match: Match) -> Rewrite | None:
     """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), axis not among the axes.
 
     If it is one of them, its length is 1 and a scalar index removes it: the Unsqueeze was not needed. Squeeze likewise:
     the Gather cannot address an axis that it has removed. It pays if the Gather returns fewer elements than it reads
     from.
     """
-    pick, made_by = pick_of(site), site.producer(0, "Unsqueeze", "Squeeze")
+    pick, made_by = pick_of(match), match.producer(0, "Unsqueeze", "Squeeze")
     if pick is None or made_by is None:
         return None
     before = made_by.rank(0)
@@ -199,8 +199,8 @@ def gather_of_unsqueeze(site: Site) -> Rewrite | None:
         if pick.shape != ():
             return None
         left = [a if a < pick.axis else a - 1 for a in axes if a != pick.axis]
-        return site.keeps(law, site.unsqueeze(made_by.input(0), left) if left else made_by.input(0))
-    if not is_smaller(site, pick):
+        return match.replace_with(law, match.unsqueeze(made_by.input(0), left) if left else made_by.input(0))
+    if not is_smaller(match, pick):
         return None
     wide = rank if is_added else before  # of the tensor that has the axes
     kept = [a for a in range(wide) if a not in axes]
@@ -208,18 +208,18 @@ def gather_of_unsqueeze(site: Site) -> Rewrite | None:
     grown = len(pick.shape) - 1
     wide_axis = pick.axis if is_added else axis
     moved = [a if a < wide_axis else a + grown for a in axes]
-    taken = site.new("Gather", [made_by.input(0), site.input(1)], axis=axis)
-    return site.keeps(law, site.unsqueeze(taken, moved) if is_added else site.squeeze(taken, moved))
+    taken = match.new("Gather", [made_by.input(0), match.input(1)], axis=axis)
+    return match.replace_with(law, match.unsqueeze(taken, moved) if is_added else match.squeeze(taken, moved))
 
 
 @rewrites.rewrites("Gather")
-def gather_of_transpose(site: Site) -> Rewrite | None:
+def gather_of_transpose(match: Match) -> Rewrite | None:
     """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm'), perm' the order that is left.
 
     If perm' leaves all axes in place there is no Transpose. Else it pays if the Gather returns fewer elements than it
     reads from.
     """
-    pick, turned = pick_of(site), site.producer(0, "Transpose")
+    pick, turned = pick_of(match), match.producer(0, "Transpose")
     if pick is None or turned is None:
         return None
     rank, q = len(pick.data), len(pick.shape)
@@ -234,21 +234,21 @@ def gather_of_transpose(site: Site) -> Rewrite | None:
     order = [place(a) for a in perm[: pick.axis]] + list(range(source, source + q))
     order += [place(a) for a in perm[pick.axis + 1 :]]
     is_in_place = order == sorted(order)
-    if not is_in_place and not is_smaller(site, pick):
+    if not is_in_place and not is_smaller(match, pick):
         return None
-    made = site.new("Gather", [turned.input(0), site.input(1)], axis=source)
+    made = match.new("Gather", [turned.input(0), match.input(1)], axis=source)
     law = "Gather of a Transpose takes along the axis that it comes from"
-    return site.keeps(law, made if is_in_place else site.new("Transpose", [made], perm=order))
+    return match.replace_with(law, made if is_in_place else match.new("Transpose", [made], perm=order))
 
 
 @rewrites.rewrites("Gather")
-def gather_of_expand(site: Site) -> Rewrite | None:
+def gather_of_expand(match: Match) -> Rewrite | None:
     """Gather(Expand(x, s), i, axis) == Expand(x, s'), the axis one along which x is repeated.
 
     Every index reads the same elements there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the
     result, known as numbers above 0; there is no Expand when x has it already.
     """
-    pick, wide = pick_of(site), site.producer(0, "Expand")
+    pick, wide = pick_of(match), match.producer(0, "Expand")
     shape = None if wide is None else wide.shape(0)
     if pick is None or wide is None or shape is None:
         return None
@@ -256,55 +256,55 @@ def gather_of_expand(site: Site) -> Rewrite | None:
     law = "Gather of an Expand takes from what it repeats"
     name = wide.input(0)
     if axis >= 0:
-        if site.equal(shape[axis], pick.length) and not site.equal(shape[axis], 1):
-            name = site.new("Gather", [name, site.input(1)], axis=axis)
+        if match.equal(shape[axis], pick.length) and not match.equal(shape[axis], 1):
+            name = match.new("Gather", [name, match.input(1)], axis=axis)
             shape = shape[:axis] + pick.shape + shape[axis + 1 :]
-        elif not site.equal(shape[axis], 1):
+        elif not match.equal(shape[axis], 1):
             return None
         elif pick.shape == ():
-            name = site.squeeze(name, [axis])
+            name = match.squeeze(name, [axis])
             shape = shape[:axis] + shape[axis + 1 :]
         elif len(pick.shape) > 1:
             return None
     result = pick.result
-    if site.same_shape(shape, result):
-        return site.keeps(law, name)
+    if match.same_shape(shape, result):
+        return match.replace_with(law, name)
     numbers = [d for d in result if isinstance(d, int)]
     if len(numbers) != len(result) or 0 in numbers:
         return None  # for an empty Expand onnxruntime may infer two sizes, and then refuses the file
-    return site.keeps(law, site.new("Expand", [name, site.vector(numbers)]))
+    return match.replace_with(law, match.new("Expand", [name, match.vector(numbers)]))
 
 
 @rewrites.rewrites("Squeeze")
-def squeeze_of_gather(site: Site) -> Rewrite | None:
+def squeeze_of_gather(match: Match) -> Rewrite | None:
     """Squeeze(Gather(x, [k], axis), axis) == Gather(x, k, axis); k constant, or an Unsqueeze of that axis."""
-    gather = site.producer(0, "Gather")
+    gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)
-    if gather is None or pick is None or not site.is_only_reader(0):
+    if gather is None or pick is None or not match.is_only_reader(0):
         return None
-    axes = axes_of(site, len(pick.result))
+    axes = axes_of(match, len(pick.result))
     if axes is None or not all(pick.axis <= a < pick.axis + len(pick.shape) for a in axes):
         return None
     inner = [a - pick.axis for a in axes]
     law = "Squeeze of an axis of the indices of a Gather squeezes them"
     if pick.indices is not None and all(pick.shape[a] == 1 for a in inner):
         shape = tuple(d for a, d in enumerate(pick.shape) if a not in inner)
-        return site.keeps(law, picked(site, gather.input(0), pick.indices, shape, pick.axis))
+        return match.replace_with(law, picked(match, gather.input(0), pick.indices, shape, pick.axis))
     added = gather.producer(1, "Unsqueeze")
     if added is None or axes_of(added, len(pick.shape)) != inner:
         return None
-    return site.keeps(law, site.new("Gather", [gather.input(0), added.input(0)], axis=pick.axis))
+    return match.replace_with(law, match.new("Gather", [gather.input(0), added.input(0)], axis=pick.axis))
 
 
 @rewrites.rewrites("Unsqueeze")
-def unsqueeze_of_gather(site: Site) -> Rewrite | None:
+def unsqueeze_of_gather(match: Match) -> Rewrite | None:
     """Unsqueeze(Gather(x, k, axis), axis) == Gather(x, [k], axis), k a constant scalar; of more axes likewise."""
-    gather = site.producer(0, "Gather")
+    gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)
-    if gather is None or pick is None or pick.indices is None or not site.is_only_reader(0):
+    if gather is None or pick is None or pick.indices is None or not match.is_only_reader(0):
         return None
-    given = given_axes(site)
-    axes = None if given is None else axes_of(site, len(pick.result) + len(given))
+    given = given_axes(match)
+    axes = None if given is None else axes_of(match, len(pick.result) + len(given))
     if axes is None:
         return None
     # The new axes have to be among those of the indices, or at their ends.
@@ -316,16 +316,16 @@ def unsqueeze_of_gather(site: Site) -> Rewrite | None:
     for a in axes:
         dims.insert(a - pick.axis, 1)
     law = "Unsqueeze beside the indices of a Gather unsqueezes them"
-    return site.keeps(law, picked(site, gather.input(0), pick.indices, tuple(dims), pick.axis))
+    return match.replace_with(law, picked(match, gather.input(0), pick.indices, tuple(dims), pick.axis))
 
 
 @rewrites.rewrites("Reshape")
-def reshape_of_gather(site: Site) -> Rewrite | None:
+def reshape_of_gather(match: Match) -> Rewrite | None:
     """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), if the latter has the shape of the result.
 
     Both read the same elements of x in the same order. Flatten, Squeeze and Unsqueeze of the indices likewise.
     """
-    gather = site.producer(0, "Gather")
+    gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)
     flat = None if gather is None else gather.producer(1, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
     if gather is None or pick is None or flat is None:
@@ -334,7 +334,7 @@ def reshape_of_gather(site: Site) -> Rewrite | None:
     if indices is None:
         return None
     shape: Shape = pick.data[: pick.axis] + indices + pick.data[pick.axis + 1 :]
-    if not site.same_shape(shape, site.result().shape):
+    if not match.same_shape(shape, match.result().shape):
         return None
-    made = site.new("Gather", [gather.input(0), flat.input(0)], axis=pick.axis)
-    return site.keeps("Gather by reshaped indices, reshaped back, is a Gather by the indices", made)
+    made = match.new("Gather", [gather.input(0), flat.input(0)], axis=pick.axis)
+    return match.replace_with("Gather by reshaped indices, reshaped back, is a Gather by the indices", made)

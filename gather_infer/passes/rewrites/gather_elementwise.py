@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import Pick, gathered_constant, is_smaller, pick_of
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType
 
 rewrites = RewriteSet()
@@ -34,7 +34,7 @@ _EXACT_CAST: Final = frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT6
 
 
 @rewrites.rewrites("Gather")
-def gather_of_elementwise(site: Site) -> Rewrite | None:
+def gather_of_elementwise(match: Match) -> Rewrite | None:
     """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), f elementwise and y the same along the axis.
 
     f is exact or correctly rounded whatever the position of an element. Exp, Log, Sin, Tanh, Erf and the like are left
@@ -43,26 +43,26 @@ def gather_of_elementwise(site: Site) -> Rewrite | None:
     at compile time if it is constant. It pays if the Gather returns fewer elements than it reads from and is the only
     use of the result of f.
     """
-    pick = pick_of(site)
-    if pick is None or not site.is_only_reader(0) or not is_smaller(site, pick):
+    pick = pick_of(match)
+    if pick is None or not match.is_only_reader(0) or not is_smaller(match, pick):
         return None
-    if site.equal(pick.length, 1):  # there may be no index: no operand determines the new length
+    if match.equal(pick.length, 1):  # there may be no index: no operand determines the new length
         return None
-    made_by = site.producer(0, *_EXACT, *_ROUNDED, "Cast")
+    made_by = match.producer(0, *_EXACT, *_ROUNDED, "Cast")
     if made_by is None or len(made_by.outputs) != 1 or not _is_position_free(made_by):
         return None
     inputs: list[str] = []
     for at, name in enumerate(made_by.inputs):
         again = made_by.inputs.index(name)
-        operand = inputs[again] if again < at else _gathered(site, pick, made_by, at)
+        operand = inputs[again] if again < at else _gathered(match, pick, made_by, at)
         if operand is None:
             return None
         inputs.append(operand)
-    (made,) = site.copy(made_by, inputs)
-    return site.keeps("Gather of an elementwise result computes the elements that are taken", made)
+    (made,) = match.copy(made_by, inputs)
+    return match.replace_with("Gather of an elementwise result computes the elements that are taken", made)
 
 
-def _is_position_free(made_by: Site) -> bool:
+def _is_position_free(made_by: Match) -> bool:
     """Whether the bits of an element do not depend on its position."""
     dtype, result = made_by.fact(0).dtype, made_by.result().dtype
     if made_by.op_type in _EXACT:
@@ -76,7 +76,7 @@ def _is_position_free(made_by: Site) -> bool:
     return made_by.op_type not in _EITHER_NAN or made_by.input(0) == made_by.input(1) or _is_number(made_by)
 
 
-def _is_number(made_by: Site) -> bool:
+def _is_number(made_by: Match) -> bool:
     """Whether one of two float operands is a constant without a NaN."""
     for at in (0, 1):
         constant = made_by.constant(at)
@@ -87,7 +87,7 @@ def _is_number(made_by: Site) -> bool:
     return False
 
 
-def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:
+def _gathered(match: Match, pick: Pick, made_by: Match, at: int) -> str | None:
     """An operand of an elementwise operator for the gathered elements; None if it cannot be built."""
     shape, name = made_by.shape(at), made_by.input(at)
     if shape is None:
@@ -95,18 +95,18 @@ def _gathered(site: Site, pick: Pick, made_by: Site, at: int) -> str | None:
     axis = pick.axis - (len(pick.data) - len(shape))
     if axis < 0:
         return name
-    if site.equal(shape[axis], 1):
+    if match.equal(shape[axis], 1):
         if len(pick.shape) == 1:
             return name
         # The axis has to be removed, or replaced by several.
         if not made_by.is_constant(at):
             return None
         zeros = tuple(1 for _ in pick.shape)
-        return gathered_constant(site, name, [0], zeros, axis)
-    if not site.equal(shape[axis], pick.length):
+        return gathered_constant(match, name, [0], zeros, axis)
+    if not match.equal(shape[axis], pick.length):
         return None
     if made_by.is_constant(at):
         if pick.indices is None:
             return None
-        return gathered_constant(site, name, pick.indices, pick.shape, axis)
-    return site.new("Gather", [name, site.input(1)], axis=axis)
+        return gathered_constant(match, name, pick.indices, pick.shape, axis)
+    return match.new("Gather", [name, match.input(1)], axis=axis)

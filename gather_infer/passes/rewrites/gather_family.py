@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import axes_of, axis_of, pick_of, slices_of
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 
 rewrites = RewriteSet()
 
 
 @rewrites.rewrites("GatherND")
-def gather_nd_of_rows(site: Site) -> Rewrite | None:
+def gather_nd_of_rows(match: Match) -> Rewrite | None:
     """GatherND(x, Unsqueeze(i, -1)) == Gather(x, i, axis=0): index tuples of length 1.
 
     The indices are constant, or come from an Unsqueeze that added their last axis and has no other use. With batch dims
@@ -22,38 +22,38 @@ def gather_nd_of_rows(site: Site) -> Rewrite | None:
     b). A row of x has elements, or i is in range: else a runtime need not check i. The model gets no more Gathers than
     its file has, so other rewrites must have removed some.
     """
-    data, shape = site.shape(0), site.shape(1)
-    if data is None or not shape or site.is_faulty:
+    data, shape = match.shape(0), match.shape(1)
+    if data is None or not shape or match.is_faulty:
         return None
-    if not site.has_spare_gathers:
+    if not match.has_spare_gathers:
         return None
-    b = site.integer("batch_dims", 0)
+    b = match.integer("batch_dims", 0)
     if not 0 <= b < min(len(data), len(shape)) or shape[-1] != 1:
         return None
-    if not all(site.equal(d, 1) for d in (*data[:b], *shape[:b])):
+    if not all(match.equal(d, 1) for d in (*data[:b], *shape[:b])):
         return None
-    if not all(site.at_most(1, d) for d in data[b + 1 :]) and not site.is_within(1, -data[b], data[b] - 1):
+    if not all(match.at_most(1, d) for d in data[b + 1 :]) and not match.is_within(1, -data[b], data[b] - 1):
         return None
     law = "GatherND by tuples of one index is a Gather"
     indices: str
-    constant = site.constant(1)
+    constant = match.constant(1)
     if constant is not None:
-        indices = site.add_constant(Constant(constant.data_type, constant.bits.reshape(constant.bits.shape[b:-1])))
+        indices = match.add_constant(Constant(constant.data_type, constant.bits.reshape(constant.bits.shape[b:-1])))
     else:
-        added = site.producer(1, "Unsqueeze")
+        added = match.producer(1, "Unsqueeze")
         axes = None if added is None else axes_of(added, len(shape))
-        if added is None or axes is None or not site.is_only_reader(1):
+        if added is None or axes is None or not match.is_only_reader(1):
             return None
         wanted = [*range(b), len(shape) - 1]
         if not set(wanted) <= set(axes):
             return None
         left = [a - b for a in axes if a not in wanted]
-        indices = site.unsqueeze(added.input(0), left) if left else added.input(0)
-    return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=b))
+        indices = match.unsqueeze(added.input(0), left) if left else added.input(0)
+    return match.replace_with(law, match.new("Gather", [match.input(0), indices], axis=b))
 
 
 @rewrites.rewrites("GatherElements", since=11)
-def gather_elements_of_slices(site: Site) -> Rewrite | None:
+def gather_elements_of_slices(match: Match) -> Rewrite | None:
     """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
 
     The model gets no more Gathers than its file has, so other rewrites must have removed some.
@@ -62,60 +62,60 @@ def gather_elements_of_slices(site: Site) -> Rewrite | None:
     whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else a runtime need not
     check i.
     """
-    data, shape = site.shape(0), site.shape(1)
-    if data is None or shape is None or len(data) != len(shape) or site.is_faulty:
+    data, shape = match.shape(0), match.shape(1)
+    if data is None or shape is None or len(data) != len(shape) or match.is_faulty:
         return None
-    if not site.has_spare_gathers:
+    if not match.has_spare_gathers:
         return None
-    axis = axis_of(site, len(data))
+    axis = axis_of(match, len(data))
     if axis is None or not all(
-        site.equal(a, b) for at, (a, b) in enumerate(zip(data, shape, strict=True)) if at != axis
+        match.equal(a, b) for at, (a, b) in enumerate(zip(data, shape, strict=True)) if at != axis
     ):
         return None
     law = "GatherElements by indices that are the same for each row is a Gather"
-    constant = site.constant(1)
+    constant = match.constant(1)
     if constant is not None and not constant.bits.size:
         return None
     if constant is not None:
         line = np.moveaxis(constant.bits, axis, 0).reshape(constant.bits.shape[axis], -1)
         if (line != line[:, :1]).any():
             return None
-        indices = site.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
-        return site.keeps(law, site.new("Gather", [site.input(0), indices], axis=axis))
-    wide = site.producer(1, "Expand", "Tile")
+        indices = match.add_constant(Constant(constant.data_type, np.ascontiguousarray(line[:, 0])))
+        return match.replace_with(law, match.new("Gather", [match.input(0), indices], axis=axis))
+    wide = match.producer(1, "Expand", "Tile")
     narrow = None if wide is None else wide.shape(0)
     if wide is None or narrow is None:
         return None
     length, others = data[axis], data[:axis] + data[axis + 1 :]
-    if not all(site.at_most(1, dim) for dim in others) and not wide.is_within(0, -length, length - 1):
+    if not all(match.at_most(1, dim) for dim in others) and not wide.is_within(0, -length, length - 1):
         return None
     at = axis - (len(shape) - len(narrow))
-    if at < 0 or not site.equal(narrow[at], shape[axis]):
+    if at < 0 or not match.equal(narrow[at], shape[axis]):
         return None
-    if not all(site.equal(d, 1) for k, d in enumerate(narrow) if k != at):
+    if not all(match.equal(d, 1) for k, d in enumerate(narrow) if k != at):
         return None
     if len(narrow) == 1:
-        return site.keeps(law, site.new("Gather", [site.input(0), wide.input(0)], axis=axis))
+        return match.replace_with(law, match.new("Gather", [match.input(0), wide.input(0)], axis=axis))
     added = wide.producer(0, "Unsqueeze", "Reshape")
     if added is None or added.rank(0) != 1:
         return None
-    return site.keeps(law, site.new("Gather", [site.input(0), added.input(0)], axis=axis))
+    return match.replace_with(law, match.new("Gather", [match.input(0), added.input(0)], axis=axis))
 
 
 @rewrites.rewrites("Gather", "Slice")
-def parts_to_split(site: Site) -> Rewrite | None:
+def parts_to_split(match: Match) -> Rewrite | None:
     """Slice(x, 0, k, axis), Slice(x, k, n, axis) == the outputs of Split(x, axis) into k and n - k; of more likewise.
 
     Together they read every position of the axis, whose length n is a number, once and in order. A Gather of [k] is a
     Slice of one position; with a scalar k it would need a Squeeze of its own. Other readers of x stay as they are.
     """
-    first = _part_of(site)
-    if first is None or site.producer(0, "Shape") is not None:
+    first = _part_of(match)
+    if first is None or match.producer(0, "Shape") is not None:
         return None
     axis, _, _, length = first
-    parts: dict[int, tuple[int, Site]] = {}
-    for reader in site.siblings(0):
-        found = _part_of(reader) if reader.input(0) == site.input(0) else None
+    parts: dict[int, tuple[int, Match]] = {}
+    for reader in match.siblings(0):
+        found = _part_of(reader) if reader.input(0) == match.input(0) else None
         if found is not None and found[0] == axis:
             if found[1] in parts:
                 return None
@@ -128,28 +128,28 @@ def parts_to_split(site: Site) -> Rewrite | None:
         sizes.append(end - at)
         outputs.append(reader.output())
         at = end
-    if at != length or site.output() not in outputs or len(outputs) < 2:
+    if at != length or match.output() not in outputs or len(outputs) < 2:
         return None
-    if site.opset < 13:
-        made = site.new_outputs("Split", [site.input(0)], len(sizes), axis=axis, split=sizes)
+    if match.opset < 13:
+        made = match.new_outputs("Split", [match.input(0)], len(sizes), axis=axis, split=sizes)
     else:
-        made = site.new_outputs("Split", [site.input(0), site.vector(sizes)], len(sizes), axis=axis)
+        made = match.new_outputs("Split", [match.input(0), match.vector(sizes)], len(sizes), axis=axis)
     replaced = dict(zip(outputs, made, strict=True))
-    return site.keeps_all("neighbouring parts that are all of an axis are a Split", replaced)
+    return match.replace_values("neighbouring parts that are all of an axis are a Split", replaced)
 
 
-def _part_of(site: Site) -> tuple[int, int, int, int] | None:
+def _part_of(match: Match) -> tuple[int, int, int, int] | None:
     """`(axis, start, end, length)` of a node that reads consecutive positions of an axis, at least one; else None."""
-    data = site.shape(0)
-    if site.domain or data is None or site.is_faulty or not site.is_as_named:
+    data = match.shape(0)
+    if match.domain or data is None or match.is_faulty or not match.is_operator:
         return None
-    if site.op_type == "Gather":
-        pick = pick_of(site)
+    if match.op_type == "Gather":
+        pick = pick_of(match)
         if pick is None or pick.shape != (1,) or not pick.positions or not isinstance(pick.length, int):
             return None
         start = pick.positions[0]
         return pick.axis, start, start + 1, pick.length
-    slices = slices_of(site, len(data)) if site.op_type == "Slice" else None
+    slices = slices_of(match, len(data)) if match.op_type == "Slice" else None
     if slices is None or len(slices) != 1 or slices[0][3] != 1:
         return None
     axis, start, end, _ = slices[0]

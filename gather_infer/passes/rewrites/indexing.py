@@ -12,7 +12,7 @@ import numpy as np
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.evaluate.gather import gather
-from gather_infer.passes.site import Site
+from gather_infer.passes.match import Match
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Shape
 
@@ -62,57 +62,57 @@ class Pick:
         return tuple(i + self.length if i < 0 else i for i in self.indices)
 
 
-def pick_of(site: Site) -> Pick | None:
+def pick_of(match: Match) -> Pick | None:
     """The Gather that a node is; None if a rank is unknown, or the node fails in every run."""
-    data, shape = site.shape(0), site.shape(1)
-    if data is None or shape is None or site.is_faulty:
+    data, shape = match.shape(0), match.shape(1)
+    if data is None or shape is None or match.is_faulty:
         return None
-    axis = axis_of(site, len(data))
+    axis = axis_of(match, len(data))
     if axis is None:
         return None
-    indices = site.integers_of(1)
-    if indices is not None and site.version < 11 and any(i < 0 for i in indices):
+    indices = match.integers_of(1)
+    if indices is not None and match.version < 11 and any(i < 0 for i in indices):
         return None  # negative indices are allowed from version 11 on
     return Pick(axis, data, shape, indices)
 
 
-def axis_of(site: Site, rank: int, default: int = 0) -> int | None:
+def axis_of(match: Match, rank: int, default: int = 0) -> int | None:
     """The `axis` of a node, not negative; None if it is out of range."""
-    axis = site.integer("axis", default)
+    axis = match.integer("axis", default)
     return axis % rank if -rank <= axis < rank else None
 
 
-def axes_of(site: Site, rank: int) -> list[int] | None:
+def axes_of(match: Match, rank: int) -> list[int] | None:
     """The `axes` of a Squeeze or Unsqueeze, sorted and not negative; None if they are not given as numbers.
 
     rank  of the tensor that has these axes
     """
-    given = given_axes(site)
+    given = given_axes(match)
     if given is None or not all(-rank <= a < rank for a in given):
         return None
     axes = sorted({a % rank for a in given})
     return axes if len(axes) == len(given) else None
 
 
-def given_axes(site: Site) -> tuple[int, ...] | None:
+def given_axes(match: Match) -> tuple[int, ...] | None:
     """The `axes` of a Squeeze or Unsqueeze as given; None if they are not given, or are not numbers.
 
     None as well for a Squeeze with an empty list: it removes no axis in numpy, and every axis of size 1 in onnxruntime.
     """
-    given = site.integers("axes") if site.version < 13 else site.integers_of(1)
-    return None if given == () and site.op_type == "Squeeze" else given
+    given = match.integers("axes") if match.version < 13 else match.integers_of(1)
+    return None if given == () and match.op_type == "Squeeze" else given
 
 
-def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:
+def slices_of(match: Match, rank: int) -> list[tuple[int, int, int, int]] | None:
     """`(axis, start, end, step)` of each axis of a Slice; None if they are not numbers, or an axis occurs twice."""
-    if site.version < 10:
-        starts, ends, axes = site.integers("starts"), site.integers("ends"), site.integers("axes")
+    if match.version < 10:
+        starts, ends, axes = match.integers("starts"), match.integers("ends"), match.integers("axes")
         steps: Sequence[int] | None = None
     else:
-        starts, ends = site.integers_of(1), site.integers_of(2)
-        axes = site.integers_of(3) if site.input(3) else None
-        steps = site.integers_of(4) if site.input(4) else None
-        if (site.input(3) and axes is None) or (site.input(4) and steps is None):
+        starts, ends = match.integers_of(1), match.integers_of(2)
+        axes = match.integers_of(3) if match.input(3) else None
+        steps = match.integers_of(4) if match.input(4) else None
+        if (match.input(3) and axes is None) or (match.input(4) and steps is None):
             return None
     if starts is None or ends is None:
         return None
@@ -125,37 +125,37 @@ def slices_of(site: Site, rank: int) -> list[tuple[int, int, int, int]] | None:
     return [(a % rank, s, e, t) for a, s, e, t in zip(axes, starts, ends, steps, strict=True)]
 
 
-def is_smaller(site: Site, pick: Pick) -> bool:
+def is_smaller(match: Match, pick: Pick) -> bool:
     """Whether the Gather returns fewer elements than it reads from, in every run."""
     taken: Dim = 1
     for dim in pick.shape:
         taken = taken * dim
-    return site.at_most(taken, pick.length) and taken != pick.length
+    return match.at_most(taken, pick.length) and taken != pick.length
 
 
-def picked(site: Site, data: str, indices: Sequence[int], shape: Shape, axis: int) -> str:
+def picked(match: Match, data: str, indices: Sequence[int], shape: Shape, axis: int) -> str:
     """Build a Gather by constant indices of a static shape. Raises Unavailable."""
-    return site.new("Gather", [data, index_constant(site, indices, shape)], axis=axis)
+    return match.new("Gather", [data, index_constant(match, indices, shape)], axis=axis)
 
 
-def index_constant(site: Site, indices: Sequence[int], shape: Shape) -> str:
+def index_constant(match: Match, indices: Sequence[int], shape: Shape) -> str:
     """Add constant int64 indices of a static shape. Raises Unavailable."""
     assert all(isinstance(d, int) for d in shape), "constant indices have a static shape"
     values = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
-    return site.add_constant(Constant(7, values.view("<u8")))
+    return match.add_constant(Constant(7, values.view("<u8")))
 
 
-def gathered_constant(site: Site, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
+def gathered_constant(match: Match, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
     """Gather constant indices from a constant, as a new constant; None if that is unknown. Raises Unavailable."""
-    found = site.engine.constants.load(site.graph, name)
+    found = match.context.constants.load(match.graph, name)
     if found is None or not all(isinstance(d, int) for d in shape):
         return None
     size = prod(int(str(d)) for d in (*found.bits.shape[:axis], *shape, *found.bits.shape[axis + 1 :]))
-    if size * max(1, found.bits.itemsize) > site.growth_limit:
+    if size * max(1, found.bits.itemsize) > match.growth_limit:
         return None
     index = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
     try:
         taken = gather(found, Constant(7, index.view("<u8")), axis=axis)
     except SpecViolation:
         return None
-    return site.add_constant(taken)
+    return match.add_constant(taken)

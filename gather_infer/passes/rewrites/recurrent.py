@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.computed import is_zero
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rewrites.float_facts import is_zero
+from gather_infer.passes.rule_table import RewriteSet
 
 rewrites = RewriteSet()
 
@@ -19,16 +19,16 @@ RNN is left out: onnxruntime multiplies a given state even by an infinite weight
 
 
 @rewrites.rewrites(*_STATES, since=7)
-def initial_state_of_zeros(site: Site) -> Rewrite | None:
+def initial_state_of_zeros(match: Match) -> Rewrite | None:
     """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU likewise, of each state by itself
 
     Not of -0.0: an omitted state starts with 0.0.
     """
-    left = [at for at in _STATES[site.op_type] if site.input(at) and is_zero(site, site.input(at))]
+    left = [at for at in _STATES[match.op_type] if match.input(at) and is_zero(match, match.input(at))]
     if not left:
         return None
-    inputs = ["" if at in left else name for at, name in enumerate(site.inputs)]
+    inputs = ["" if at in left else name for at, name in enumerate(match.inputs)]
     while not inputs[-1]:
         del inputs[-1]
-    law = f"{site.op_type}(.., 0) == {site.op_type}(..), a state starts with zeros where none is given"
-    return site.keeps(law, *site.copy(site, inputs))
+    law = f"{match.op_type}(.., 0) == {match.op_type}(..), a state starts with zeros where none is given"
+    return match.replace_with(law, *match.copy(match, inputs))

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from gather_infer.passes.draft import Node
+from gather_infer.passes.mutable_model import Node
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, element_bytes
 
 Elements: TypeAlias = "tuple[Dim, ...]"
 Attributes: TypeAlias = "tuple[tuple[str, int | tuple[int, ...]], ...]"
 
-MAX_UNITS: Final = 48
+MAX_DAG_NODES: Final = 48
 """Nodes of one term; a value that needs more stays as it is."""
 
 
-class Price(NamedTuple):
+class DagCost(NamedTuple):
     """The cost of nodes, compared in this order.
 
     gathers          the number of Gathers
@@ -29,19 +29,19 @@ class Price(NamedTuple):
 
     nodes: int = 0
     gathers: int = 0
-    far: int = 0
-    new: int = 0
+    computed_shapes: int = 0
+    new_nodes: int = 0
     nbytes: int = 0
 
 
-_FREE: Final = Price()
+_NO_COST: Final = DagCost()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class DagNode:
     """A node of the DAG, new or of the graph."""
 
-    price: Price
+    cost: DagCost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,59 +61,59 @@ class Term:
     attributes: Attributes
     fact: SymbolicTensor
     at: int
-    units: frozenset[Unit]
+    dag_nodes: frozenset[DagNode]
     name: str = ""
     node: Node | None = None
     output: int = 0
     elements: Elements | None = None
 
 
-class Pool:
+class ExpressionDag:
     """The nodes that are computed anyway, for the terms chosen so far."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Unit] = Counter()
-        self._extra: tuple[int, dict[frozenset[Unit], Price]] = (0, {})  # of one version
+        self._counts: Counter[DagNode] = Counter()
+        self._marginal_costs: tuple[int, dict[frozenset[DagNode], DagCost]] = (0, {})  # of one version
         self.version = 0  # changes with the set of nodes
 
     def add(self, term: Term) -> None:
-        if not all(unit in self._counts for unit in term.units):
+        if not all(unit in self._counts for unit in term.dag_nodes):
             self.version += 1
-        self._counts.update(term.units)
+        self._counts.update(term.dag_nodes)
 
     def remove(self, term: Term) -> None:
         if not self.is_shared(term):
             self.version += 1
-        for unit in term.units:
+        for unit in term.dag_nodes:
             self._counts[unit] -= 1
             if not self._counts[unit]:
                 del self._counts[unit]
 
     def is_shared(self, term: Term) -> bool:
         """Whether each node of a term is used by other terms too."""
-        return all(self._counts[unit] > 1 for unit in term.units)
+        return all(self._counts[unit] > 1 for unit in term.dag_nodes)
 
-    def extra(self, units: frozenset[Unit]) -> Price:
+    def marginal_cost(self, dag_nodes: frozenset[DagNode]) -> DagCost:
         """The cost of the nodes that are not in the DAG yet."""
-        if self._extra[0] != self.version:
-            self._extra = self.version, {}
-        known = self._extra[1]
-        found = known.get(units)
+        if self._marginal_costs[0] != self.version:
+            self._marginal_costs = self.version, {}
+        known = self._marginal_costs[1]
+        found = known.get(dag_nodes)
         if found is None:
-            there = self._counts
-            found = known[units] = total([unit for unit in units if unit not in there])
+            present = self._counts
+            found = known[dag_nodes] = total_cost([unit for unit in dag_nodes if unit not in present])
         return found
 
-    def price(self) -> Price:
+    def cost(self) -> DagCost:
         """The cost of all nodes."""
-        return total(self._counts)
+        return total_cost(self._counts)
 
 
-def total(units: Iterable[Unit]) -> Price:
-    prices = [unit.price for unit in units]
-    if len(prices) < 2:
-        return prices[0] if prices else _FREE
-    return Price(*map(sum, zip(*prices, strict=True)))
+def total_cost(dag_nodes: Iterable[DagNode]) -> DagCost:
+    costs = [unit.cost for unit in dag_nodes]
+    if len(costs) < 2:
+        return costs[0] if costs else _NO_COST
+    return DagCost(*map(sum, zip(*costs, strict=True)))
 
 
 def static_bytes(fact: SymbolicTensor) -> int:

@@ -11,15 +11,15 @@ from onnx import NodeProto, TensorProto, defs, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
-from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.evaluate.constant import Constant, from_integers
+from gather_infer.passes.mutable_model import Graph
+from gather_infer.passes.node_view import NodeView
 from gather_infer.passes.rewrite import Rewrite, Unavailable
-from gather_infer.passes.view import View
 
 
 @dataclass(slots=True, eq=False)
-class Site(View):
+class Match(NodeView):
     """The node that a rule examines, with its facts and neighbours, and the builders of its replacement."""
 
     _nodes: list[NodeProto] = field(default_factory=list)
@@ -27,23 +27,23 @@ class Site(View):
     has_built: bool = False
     """Whether a rule may have built nodes or constants."""
 
-    def ask_again(self) -> None:
+    def enqueue(self) -> None:
         """Have the driver run the rules on the node again, because one of their dependencies has changed."""
-        self.engine.ask(self.node)
+        self.context.enqueue(self.node)
 
     def evaluator(self) -> Evaluator | None:
         """The evaluator of the operator on constants; None if there is none."""
         return evaluator_of(self.domain, self.op_type, self.version)
 
-    def leave(self, why: str) -> None:
+    def report_not_folded(self, reason: str) -> None:
         """Report to the user why the node is not folded."""
-        self.engine.note(self, "GI401", f"not folded: {why}")
+        self.context.note(self, "GI401", f"not folded: {reason}")
 
     def report(self, violation: SpecViolation) -> None:
         """Report to the user that the node fails in every run."""
-        self.engine.note(self, violation.code, violation.message, violation.detail)
+        self.context.note(self, violation.code, violation.message, violation.detail)
 
-    def folded(self, law: str, results: Sequence[Constant], *, needed_only: bool = False) -> Rewrite:
+    def replace_with_constants(self, law: str, results: Sequence[Constant], *, needed_only: bool = False) -> Rewrite:
         """A rewrite that replaces the outputs by these constants. Raises Unavailable."""
         names = []
         for at, result in enumerate(results):
@@ -51,14 +51,14 @@ class Site(View):
                 names.append("")
             elif self.is_graph_output(at):
                 self.has_built = True
-                names.append(self.engine.constants.own(self.graph, result, self.output(at), self._constants))
+                names.append(self.context.constants.add_new(self.graph, result, self.output(at), self._constants))
             else:
                 names.append(self.add_constant(result, self.output(at)))
-        return self.keeps(law, *names, *[""] * (len(self.node.outputs) - len(names)))
+        return self.replace_with(law, *names, *[""] * (len(self.node.outputs) - len(names)))
 
     # the replacement
 
-    def keeps(self, law: str, *values: str) -> Rewrite:
+    def replace_with(self, law: str, *values: str) -> Rewrite:
         """A rewrite that replaces the outputs of the node by these values, in order; "" for an output that is dead.
 
         A value is one that the node could read, or comes from `new` and the other builders.
@@ -66,32 +66,34 @@ class Site(View):
         if len(values) != len(self.node.outputs):
             raise UsageError(f"{len(values)} values for the {len(self.node.outputs)} outputs of {self.op_type}")
         pairs = zip(self.node.outputs, values, strict=True)
-        made = {old: new for old, new in pairs if old and new}
-        return Rewrite(law=law, values=made, nodes=tuple(self._nodes), constants=dict(self._constants))
+        replaced = {old: new for old, new in pairs if old and new}
+        return Rewrite(law=law, values=replaced, nodes=tuple(self._nodes), constants=dict(self._constants))
 
-    def keeps_all(self, law: str, values: Mapping[str, str]) -> Rewrite:
+    def replace_values(self, law: str, values: Mapping[str, str]) -> Rewrite:
         """As `replace_with`, for outputs of several nodes of the graph, by name; this node is among them.
 
         New nodes replace all of the outputs, and read no value that depends on one of them.
         """
         others = frozenset(values.keys() - set(self.node.outputs))
-        made = dict(values)
-        return Rewrite(law=law, values=made, siblings=others, nodes=tuple(self._nodes), constants=dict(self._constants))
+        replaced = dict(values)
+        return Rewrite(
+            law=law, values=replaced, siblings=others, nodes=tuple(self._nodes), constants=dict(self._constants)
+        )
 
     def body(self, name: str) -> Graph | None:
         """The subgraph that an attribute of the node holds."""
         at = next((i for i, a in enumerate(self.node.proto.attribute) if a.name == name), None)
         return next((body for body in self.node.bodies if body.path.steps[-1].attribute == at), None)
 
-    def inlined(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
+    def replace_with_body(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
         """A rewrite that replaces the node by the nodes of one of its subgraphs (inlining).
 
         values   of the body, or new ones, that replace the outputs of the node, in order
         bound    input of the body -> the value of the enclosing graph, or new one, that replaces it
         """
-        made = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
+        replaced = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
         return Rewrite(
-            law=law, values=made, body=body, bound=bound, nodes=tuple(self._nodes), constants=dict(self._constants)
+            law=law, values=replaced, body=body, bound=bound, nodes=tuple(self._nodes), constants=dict(self._constants)
         )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
@@ -107,18 +109,18 @@ class Site(View):
         if not version or (not domain and not defs.has(op_type, version, domain)):
             raise Unavailable
         base = self.output() or op_type
-        made = [self.engine.fresh(f"{base}_{op_type}") for _ in range(count)]
+        made = [self.context.fresh(f"{base}_{op_type}") for _ in range(count)]
         given = {name: value for name, value in attributes.items() if value is not None}
         self.has_built = True
         self._nodes.append(helper.make_node(op_type, list(inputs), made, domain=domain or None, **given))
         return made
 
-    def copy(self, node: Site, inputs: Sequence[str]) -> list[str]:
+    def copy(self, node: Match, inputs: Sequence[str]) -> list[str]:
         """Build a copy of a node, with its attributes and these inputs. Returns its outputs."""
         proto = NodeProto()
         proto.CopyFrom(node.node.proto)
         base = self.output() or node.op_type
-        made = [self.engine.fresh(f"{base}_{node.op_type}") if name else "" for name in node.node.outputs]
+        made = [self.context.fresh(f"{base}_{node.op_type}") if name else "" for name in node.node.outputs]
         del proto.input[:]
         del proto.output[:]
         proto.input.extend(inputs)
@@ -133,7 +135,7 @@ class Site(View):
         Raises Unavailable if the model cannot hold a constant of its type.
         """
         self.has_built = True
-        return self.engine.constants.shared(
+        return self.context.constants.get_or_add(
             self.graph, constant, base or self.output() or self.op_type, self._constants
         )
 

@@ -10,11 +10,11 @@ import numpy as np
 from onnx import TensorProto
 
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.identity_elimination import preserves_order
 from gather_infer.passes.rewrites.indexing import given_axes
-from gather_infer.passes.rewrites.noops import keeps_order
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType, Shape
 
 rewrites = RewriteSet()
@@ -26,79 +26,79 @@ _FAR: Final = (1 << 63) - 1
 
 
 @rewrites.rewrites("Transpose")
-def transpose_of_transpose(site: Site) -> Rewrite | None:
+def transpose_of_transpose(match: Match) -> Rewrite | None:
     """Transpose(Transpose(x, p), q) == Transpose(x, [p[a] for a in q]), which is x where that is 0..r-1"""
-    inner = site.producer(0, "Transpose")
+    inner = match.producer(0, "Transpose")
     if inner is None:
         return None
-    first, second = inner.integers("perm"), site.integers("perm")
-    rank = site.rank(0)
+    first, second = inner.integers("perm"), match.integers("perm")
+    rank = match.rank(0)
     for perm in (first, second):
         rank = rank if perm is None else len(perm)
     if rank is None:  # and none of the two has a perm
-        return site.keeps("Transpose(Transpose(x)) == x", inner.input(0))
+        return match.replace_with("Transpose(Transpose(x)) == x", inner.input(0))
     backwards = tuple(reversed(range(rank)))
     first, second = first or backwards, second or backwards
     if len(first) != len(second) or sorted(second) != list(range(rank)):
         return None
     perm = tuple(first[axis] for axis in second)
     if perm == tuple(range(rank)):
-        return site.keeps("Transpose(Transpose(x, p), q) == x, q undoes p", inner.input(0))
+        return match.replace_with("Transpose(Transpose(x, p), q) == x, q undoes p", inner.input(0))
     law = "Transpose(Transpose(x, p), q) == Transpose(x, [p[a] for a in q])"
-    return site.keeps(law, site.new("Transpose", [inner.input(0)], perm=list(perm)))
+    return match.replace_with(law, match.new("Transpose", [inner.input(0)], perm=list(perm)))
 
 
 @rewrites.rewrites("Unsqueeze")
-def unsqueeze_of_unsqueeze(site: Site) -> Rewrite | None:
+def unsqueeze_of_unsqueeze(match: Match) -> Rewrite | None:
     """Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"""
-    inner = site.producer(0, "Unsqueeze")
-    if inner is None or not _is_read_by_such(site, inner):
+    inner = match.producer(0, "Unsqueeze")
+    if inner is None or not _has_only_like_readers(match, inner):
         return None
-    first, second = axes_of(inner, inner.result().rank), axes_of(site, site.result().rank)
+    first, second = axes_of(inner, inner.result().rank), axes_of(match, match.result().rank)
     if first is None or second is None:
         return None
     law = "Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"
-    return site.keeps(law, site.unsqueeze(inner.input(0), sorted(_both(second, first))))
+    return match.replace_with(law, match.unsqueeze(inner.input(0), sorted(_both(second, first))))
 
 
 @rewrites.rewrites("Squeeze")
-def squeeze_of_squeeze(site: Site) -> Rewrite | None:
+def squeeze_of_squeeze(match: Match) -> Rewrite | None:
     """Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"""
-    inner = site.producer(0, "Squeeze")
-    if inner is None or not _is_read_by_such(site, inner):
+    inner = match.producer(0, "Squeeze")
+    if inner is None or not _has_only_like_readers(match, inner):
         return None
-    first, second = axes_of(inner, inner.rank(0)), axes_of(site, site.rank(0))
+    first, second = axes_of(inner, inner.rank(0)), axes_of(match, match.rank(0))
     if first is None or second is None:
         return None
     law = "Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"
-    return site.keeps(law, site.squeeze(inner.input(0), sorted(_both(first, second))))
+    return match.replace_with(law, match.squeeze(inner.input(0), sorted(_both(first, second))))
 
 
-def _is_read_by_such(site: Site, inner: Site) -> bool:
+def _has_only_like_readers(match: Match, inner: Match) -> bool:
     """Whether all readers of `inner` have the operator of this node: once they are rewritten it is dead."""
     if inner.is_graph_output():
         return False
-    return all(other.op_type == site.op_type and other.domain == site.domain for other in inner.readers())
+    return all(other.op_type == match.op_type and other.domain == match.domain for other in inner.readers())
 
 
 @rewrites.rewrites("Squeeze", "Unsqueeze")
-def squeeze_of_unsqueeze(site: Site) -> Rewrite | None:
+def squeeze_of_unsqueeze(match: Match) -> Rewrite | None:
     """Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x"""
-    inner = site.producer(0, "Unsqueeze" if site.op_type == "Squeeze" else "Squeeze")
+    inner = match.producer(0, "Unsqueeze" if match.op_type == "Squeeze" else "Squeeze")
     if inner is None:
         return None
     one, other = (
-        (inner.result().rank, site.rank(0)) if site.op_type == "Squeeze" else (inner.rank(0), site.result().rank)
+        (inner.result().rank, match.rank(0)) if match.op_type == "Squeeze" else (inner.rank(0), match.result().rank)
     )
-    first, second = axes_of(inner, one), axes_of(site, other)
+    first, second = axes_of(inner, one), axes_of(match, other)
     if first is None or second is None or set(first) != set(second):
         return None
-    return site.keeps("Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x", inner.input(0))
+    return match.replace_with("Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x", inner.input(0))
 
 
-def axes_of(site: Site, rank: int | None) -> tuple[int, ...] | None:
+def axes_of(match: Match, rank: int | None) -> tuple[int, ...] | None:
     """The axes of a Squeeze or Unsqueeze, not negative; None if they are unknown, not given or repeated."""
-    given = given_axes(site)
+    given = given_axes(match)
     if given is None:
         return None
     if rank is None:
@@ -114,56 +114,56 @@ def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
 
 
 @rewrites.rewrites("Reshape", since=5)
-def reshape_of_view(site: Site) -> Rewrite | None:
+def reshape_of_view(match: Match) -> Rewrite | None:
     """Reshape(view(x), t) == Reshape(x, t), where no entry of t that may be 0 copies another dim
 
     A Transpose that moves only axes of size 1 is a view as well.
     """
-    inner = site.producer(0, *VIEWS, "Transpose")
-    if inner is None or not _is_view(inner) or not site.input(1):
+    inner = match.producer(0, *VIEWS, "Transpose")
+    if inner is None or not _is_view(inner) or not match.input(1):
         return None
-    if not site.integer("allowzero", 0) and not _copies_the_same(site, inner):
+    if not match.integer("allowzero", 0) and not _copies_the_same(match, inner):
         return None
-    new = site.copy(site, [inner.input(0), site.input(1)])
-    return site.keeps("Reshape(view(x), t) == Reshape(x, t), a 0 in t copies the same dim of both", *new)
+    new = match.copy(match, [inner.input(0), match.input(1)])
+    return match.replace_with("Reshape(view(x), t) == Reshape(x, t), a 0 in t copies the same dim of both", *new)
 
 
-def _copies_the_same(site: Site, inner: Site) -> bool:
+def _copies_the_same(match: Match, inner: Match) -> bool:
     """Whether each entry of the target that may be 0 copies the same dim before the inner view as after it."""
-    target, data, view = site.elements(1), inner.shape(0), site.shape(0)
+    target, data, view = match.elements(1), inner.shape(0), match.shape(0)
     if target is None:
         return False
     for at, entry in enumerate(target):
-        if entry == -1 or site.at_most(1, entry):
+        if entry == -1 or match.at_most(1, entry):
             continue
-        if data is None or view is None or at >= min(len(data), len(view)) or not site.equal(data[at], view[at]):
+        if data is None or view is None or at >= min(len(data), len(view)) or not match.equal(data[at], view[at]):
             return False
     return True
 
 
 @rewrites.rewrites(*VIEWS, "Transpose")
-def view_of_view(site: Site) -> Rewrite | None:
+def view_of_view(match: Match) -> Rewrite | None:
     """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), with a constant t"""
-    inner = site.producer(0, *VIEWS, "Transpose")
-    if inner is None or inner.op_type == site.op_type == "Transpose" or not _is_view(inner) or not _is_view(site):
+    inner = match.producer(0, *VIEWS, "Transpose")
+    if inner is None or inner.op_type == match.op_type == "Transpose" or not _is_view(inner) or not _is_view(match):
         return None
-    data, shape = inner.shape(0), site.result().shape
+    data, shape = inner.shape(0), match.result().shape
     if data is None or shape is None:
         return None
-    if site.same_shape(data, shape):
-        return site.keeps("view(view(x)) == x, the shape of x is the result's", inner.input(0))
-    target = target_of(site, data, shape)
-    if target is None or not site.is_only_reader(0):
+    if match.same_shape(data, shape):
+        return match.replace_with("view(view(x)) == x, the shape of x is the result's", inner.input(0))
+    target = target_of(match, data, shape)
+    if target is None or not match.is_only_reader(0):
         return None
-    return site.keeps("view(view(x)) == Reshape(x, t)", site.reshape(inner.input(0), target))
+    return match.replace_with("view(view(x)) == Reshape(x, t)", match.reshape(inner.input(0), target))
 
 
-def _is_view(site: Site) -> bool:
+def _is_view(match: Match) -> bool:
     """Whether a node keeps the order of the elements: a Transpose, if only axes of size 1 move."""
-    return site.op_type != "Transpose" or keeps_order(site)
+    return match.op_type != "Transpose" or preserves_order(match)
 
 
-def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:
+def target_of(match: Match, data: Shape, shape: Shape) -> list[int] | None:
     """A constant target of a Reshape between two shapes that is right even if a dim is 0; None if there is none.
 
     A 0 copies the dim at its position; next to a copied dim that may be 0 no entry can be -1.
@@ -172,7 +172,7 @@ def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:
     for at, dim in enumerate(shape):
         if isinstance(dim, int) and dim > 0:
             target.append(dim)
-        elif at < len(data) and site.equal(dim, data[at]):
+        elif at < len(data) and match.equal(dim, data[at]):
             target.append(0)
         else:
             target.append(-1)
@@ -180,59 +180,59 @@ def target_of(site: Site, data: Shape, shape: Shape) -> list[int] | None:
         return None
     if -1 in target:
         copied = [shape[at] for at, entry in enumerate(target) if entry == 0]
-        if shape[target.index(-1)] == 0 or not all(site.at_most(1, dim) for dim in copied):
+        if shape[target.index(-1)] == 0 or not all(match.at_most(1, dim) for dim in copied):
             return None
     return target
 
 
-_WHOLE: Final = {
+_INTEGER_BITS: Final = {
     # integer type: (bits, is signed)
     DType.INT8: (8, True), DType.INT16: (16, True), DType.INT32: (32, True), DType.INT64: (64, True),
     DType.UINT8: (8, False), DType.UINT16: (16, False), DType.UINT32: (32, False), DType.UINT64: (64, False),
 }  # fmt: skip
-_EXACT: Final = {DType.FLOAT32: 24, DType.FLOAT64: 53}
+_FLOAT_BITS: Final = {DType.FLOAT32: 24, DType.FLOAT64: 53}
 """Float type -> bits of the integers that it represents exactly."""
 
 
-def is_held(by: DType, dtype: DType) -> bool:
+def can_represent(by: DType, dtype: DType) -> bool:
     """Whether a type represents each number of an integer or bool type exactly."""
     if dtype is DType.BOOL:
-        return by in _WHOLE or by in _EXACT
-    if dtype not in _WHOLE:
+        return by in _INTEGER_BITS or by in _FLOAT_BITS
+    if dtype not in _INTEGER_BITS:
         return False
-    bits, signed = _WHOLE[dtype]
-    if by in _EXACT:
-        return bits <= _EXACT[by]
-    if by not in _WHOLE:
+    bits, signed = _INTEGER_BITS[dtype]
+    if by in _FLOAT_BITS:
+        return bits <= _FLOAT_BITS[by]
+    if by not in _INTEGER_BITS:
         return False
-    room, negative = _WHOLE[by]
+    room, negative = _INTEGER_BITS[by]
     return (bits <= room and signed == negative) or (bits < room and negative)
 
 
 @rewrites.rewrites("Cast", since=6)
-def cast_of_cast(site: Site) -> Rewrite | None:
+def cast_of_cast(match: Match) -> Rewrite | None:
     """Cast(Cast(x, B), C) == Cast(x, C), where x is integer or bool and B holds each number of its type
 
     Not of floats: runtimes may change the payload of a NaN in between.
     """
-    inner = site.producer(0, "Cast")
+    inner = match.producer(0, "Cast")
     if inner is None:
         return None
-    dtype, middle = inner.fact(0).dtype, site.fact(0).dtype
-    to = site.integer("to", TensorProto.UNDEFINED)
-    if dtype is None or middle is None or not is_held(middle, dtype):
+    dtype, middle = inner.fact(0).dtype, match.fact(0).dtype
+    to = match.integer("to", TensorProto.UNDEFINED)
+    if dtype is None or middle is None or not can_represent(middle, dtype):
         return None
     law = "Cast(Cast(x, B), C) == Cast(x, C), B holds each number of the type of x"
     if to == dtype.value:
-        return site.keeps(law, inner.input(0))
-    last = next((each for each in (*_WHOLE, *_EXACT, DType.BOOL) if each.value == to), None)
-    if last is None or (middle in _EXACT and last in _WHOLE and not is_held(last, dtype)):
+        return match.replace_with(law, inner.input(0))
+    last = next((each for each in (*_INTEGER_BITS, *_FLOAT_BITS, DType.BOOL) if each.value == to), None)
+    if last is None or (middle in _FLOAT_BITS and last in _INTEGER_BITS and not can_represent(last, dtype)):
         return None  # a float out of range is no defined integer
-    return site.keeps(law, site.new("Cast", [inner.input(0)], to=to))
+    return match.replace_with(law, match.new("Cast", [inner.input(0)], to=to))
 
 
 @rewrites.rewrites("Slice")
-def slice_of_slice(site: Site) -> Rewrite | None:
+def slice_of_slice(match: Match) -> Rewrite | None:
     """Slice(Slice(x)) == Slice(x), where the axes differ, or steps are 1 and the bounds add up
 
     x[a:b][c:d] == x[a+c : min(b, a+d)], a, b, c, d >= 0
@@ -240,33 +240,33 @@ def slice_of_slice(site: Site) -> Rewrite | None:
 
     All readers of the inner Slice are Slices: else it stays, and those that read its parts may become a Split of it.
     """
-    inner = site.producer(0, "Slice")
-    if inner is None or not _is_read_by_such(site, inner):
+    inner = match.producer(0, "Slice")
+    if inner is None or not _has_only_like_readers(match, inner):
         return None
     law = "Slice(Slice(x)) == Slice(x)"
     others = [] if inner.is_graph_output() else inner.readers()
     if len(others) < 2 or not all(_slices(other, inner) for other in others):
-        others = [site]
+        others = [match]
     made: dict[str, str] = {}  # all of them together: each alone would read more bytes
     for other in others:
         cuts = _cut_again(inner, other)
         if cuts is None:
             return None
         starts, ends, steps = ([cut[at] for cut in cuts.values()] for at in range(3))
-        made[other.output()] = site.slice(inner.input(0), starts, ends, [*cuts], steps)
-    return site.keeps_all(law, made)
+        made[other.output()] = match.slice(inner.input(0), starts, ends, [*cuts], steps)
+    return match.replace_values(law, made)
 
 
-def _slices(site: Site, inner: Site) -> bool:
+def _slices(match: Match, inner: Match) -> bool:
     """Whether a node slices the result of `inner`, a node of the same graph."""
-    is_slice = site.op_type == "Slice" and not site.domain and site.is_as_named and not site.is_faulty
-    return is_slice and site.graph is inner.graph and site.input(0) == inner.output()
+    is_slice = match.op_type == "Slice" and not match.domain and match.is_operator and not match.is_faulty
+    return is_slice and match.graph is inner.graph and match.input(0) == inner.output()
 
 
-def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | None:
+def _cut_again(inner: Match, match: Match) -> dict[int, tuple[int, int, int]] | None:
     """The Slice that equals a Slice of a Slice, as `_cuts`; None if there is none."""
-    rank = site.rank(0)
-    first, second = _cuts(inner, rank), _cuts(site, rank)
+    rank = match.rank(0)
+    first, second = _cuts(inner, rank), _cuts(match, rank)
     if first is None or second is None:
         return None
     shape = inner.shape(0)
@@ -275,7 +275,7 @@ def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | Non
             first[axis] = start, end, step
             continue
         start0, end0, step0 = first[axis]
-        is_whole = end0 == _FAR or (shape is not None and site.at_most(shape[axis], end0))
+        is_whole = end0 == _FAR or (shape is not None and match.at_most(shape[axis], end0))
         if step != 1 or step0 != 1 or start0 < 0 or start < 0 or end0 < 0:
             return None
         if end >= 0:
@@ -287,13 +287,13 @@ def _cut_again(inner: Site, site: Site) -> dict[int, tuple[int, int, int]] | Non
     return dict(sorted(first.items()))
 
 
-def _cuts(site: Site, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
+def _cuts(match: Match, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
     """Axis -> start, end, step of a Slice with constant bounds; None if they are not, or an axis repeats."""
-    if site.version < 10:
-        starts, ends, axes, steps = (*(site.integers(name) for name in ("starts", "ends", "axes")), None)
+    if match.version < 10:
+        starts, ends, axes, steps = (*(match.integers(name) for name in ("starts", "ends", "axes")), None)
     else:
-        starts, ends, axes, steps = (site.integers_of(at) for at in (1, 2, 3, 4))
-        if (axes is None and site.input(3)) or (steps is None and site.input(4)):
+        starts, ends, axes, steps = (match.integers_of(at) for at in (1, 2, 3, 4))
+        if (axes is None and match.input(3)) or (steps is None and match.input(4)):
             return None
     if starts is None or ends is None:
         return None
@@ -311,62 +311,62 @@ def _cuts(site: Site, rank: int | None) -> dict[int, tuple[int, int, int]] | Non
 
 
 @rewrites.rewrites("Concat", since=4)
-def concat_of_concat(site: Site) -> Rewrite | None:
+def concat_of_concat(match: Match) -> Rewrite | None:
     """Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"""
     parts: list[str] = []
-    for at, name in enumerate(site.inputs):
-        inner = site.producer(at, "Concat") if site.is_only_reader(at) else None
-        parts += inner.inputs if inner is not None and _same_axis(site, inner) else (name,)
-    if len(parts) == len(site.inputs) and tuple(parts) == site.inputs:
+    for at, name in enumerate(match.inputs):
+        inner = match.producer(at, "Concat") if match.is_only_reader(at) else None
+        parts += inner.inputs if inner is not None and _same_axis(match, inner) else (name,)
+    if len(parts) == len(match.inputs) and tuple(parts) == match.inputs:
         return None
     law = "Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"
-    return site.keeps(law, *site.copy(site, parts))
+    return match.replace_with(law, *match.copy(match, parts))
 
 
-def _same_axis(site: Site, inner: Site) -> bool:
-    one, other = site.integer("axis", 0), inner.integer("axis", 0)
-    rank = site.result().rank
+def _same_axis(match: Match, inner: Match) -> bool:
+    one, other = match.integer("axis", 0), inner.integer("axis", 0)
+    rank = match.result().rank
     return one == other if rank is None else one % max(rank, 1) == other % max(rank, 1)
 
 
 @rewrites.rewrites("Not")
-def not_of_not(site: Site) -> Rewrite | None:
+def not_of_not(match: Match) -> Rewrite | None:
     """Not(Not(x)) == x"""
-    inner = site.producer(0, "Not")
-    return None if inner is None else site.keeps("Not(Not(x)) == x", inner.input(0))
+    inner = match.producer(0, "Not")
+    return None if inner is None else match.replace_with("Not(Not(x)) == x", inner.input(0))
 
 
 @rewrites.rewrites("Expand", since=8)
-def expand_of_expand(site: Site) -> Rewrite | None:
+def expand_of_expand(match: Match) -> Rewrite | None:
     """Expand(Expand(x, s), t) == Expand(x, t), where t is the shape of the result"""
-    inner = site.producer(0, "Expand")
-    if inner is None or not site.same_shape(site.elements(1), site.result().shape):
+    inner = match.producer(0, "Expand")
+    if inner is None or not match.same_shape(match.elements(1), match.result().shape):
         return None
     law = "Expand(Expand(x, s), t) == Expand(x, t), t is the shape of the result"
-    return site.keeps(law, *site.copy(site, [inner.input(0), site.input(1)]))
+    return match.replace_with(law, *match.copy(match, [inner.input(0), match.input(1)]))
 
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 
 
 @rewrites.rewrites("Unsqueeze")
-def unsqueeze_of_reduction(site: Site) -> Rewrite | None:
+def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
     """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1), a is not negative
 
     onnxruntime reduces an empty tensor along a negative axis to another shape.
     """
-    reduction = site.producer(0, *_REDUCTIONS)
+    reduction = match.producer(0, *_REDUCTIONS)
     rank = None if reduction is None else reduction.rank(0)
-    if reduction is None or rank is None or not site.is_only_reader(0) or reduction.integer("keepdims", 1) != 0:
+    if reduction is None or rank is None or not match.is_only_reader(0) or reduction.integer("keepdims", 1) != 0:
         return None
     is_attribute = reduction.version < (13 if reduction.op_type == "ReduceSum" else 18)
     axes = reduction.integers("axes") if is_attribute else reduction.integers_of(1)
-    added = axes_of(site, rank)
+    added = axes_of(match, rank)
     if not axes or min(axes) < 0 or max(axes) >= rank or added is None or sorted(added) != sorted(set(axes)):
         return None
     given = list(axes) if is_attribute else None
-    made = site.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)
-    return site.keeps("Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1)", made)
+    made = match.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)
+    return match.replace_with("Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1)", made)
 
 
 _FLOATS: Final = {DType.FLOAT32.value: np.float32, DType.FLOAT64.value: np.float64}
@@ -376,22 +376,22 @@ _MAX_READ: Final = 1 << 16
 
 
 @rewrites.rewrites("Mul", since=7)
-def mul_of_mul(site: Site) -> Rewrite | None:
+def mul_of_mul(match: Match) -> Rewrite | None:
     """Mul(Mul(x, a), b) == Mul(x, a*b), a is 1, 2, 4, .. or the negative of one, |b| >= 1, and a*b is finite
 
     The product of a float32 or float64 with such an a is exact unless it overflows, and then x * (a*b) overflows as
     well. b and a scalar a are constant.
     """
     for at in (0, 1):
-        inner, factors = site.producer(at, "Mul"), site.constant(1 - at)
-        if inner is None or factors is None or not site.is_only_reader(at):
+        inner, factors = match.producer(at, "Mul"), match.constant(1 - at)
+        if inner is None or factors is None or not match.is_only_reader(at):
             continue
         for x in (0, 1):
             scale = None if inner.is_constant(x) else inner.constant(1 - x)
             product = None if scale is None else _scaled(factors, scale)
             if product is not None:
                 law = "Mul(Mul(x, a), b) == Mul(x, a*b), a is a power of two"
-                return site.keeps(law, site.new("Mul", [inner.input(x), site.add_constant(product)]))
+                return match.replace_with(law, match.new("Mul", [inner.input(x), match.add_constant(product)]))
     return None
 
 

@@ -14,69 +14,69 @@ from onnx import AttributeProto
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rules
 from gather_infer.passes.constants import Constants
-from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.twins import Repeats, Twins
+from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
 
 T = TypeVar("T")
-V = TypeVar("V", bound="View")
+V = TypeVar("V", bound="NodeView")
 
-GATHERS: Final = object()
+SPARE_GATHERS: Final = object()
 """The dependency of a rule that did not match because the model has no Gather to spare."""
 
 _MAX_READ: Final = 1 << 16
 """Elements of an integer constant that a rule may read."""
 
 
-class Surroundings(Protocol):
+class RewriteContext(Protocol):
     """The services of the driver that matches and graph-level passes use."""
 
-    draft: Draft
+    model: MutableModel
     max_growth: int
     faulty: frozenset[tuple[GraphPath, int]]
-    kept: frozenset[str]
-    looked: list[Hashable]
+    protected: frozenset[str]
+    dependencies: list[Hashable]
     """Nodes and names of values that were examined since the list was last cleared."""
 
     constants: Constants
-    twins: Twins
-    repeats: Repeats
+    duplicate_constants: DuplicateConstants
+    common_subexpressions: CommonSubexpressions
 
     @property
     def scope(self) -> Scope:
         """The facts about dims."""
 
-    def ask(self, node: Node) -> None:
+    def enqueue(self, node: Node) -> None:
         """Have the rules examine a node again."""
 
-    def remembered(self, key: object, make: Callable[[], T]) -> T:
+    def cached(self, key: object, compute: Callable[[], T]) -> T:
         """The result of `compute`, cached until the next rewrite."""
 
     def fresh(self, base: str) -> str:
         """A name that the model does not use yet."""
 
-    def note(self, view: View, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
+    def note(self, view: NodeView, code: str, text: str, detail: tuple[str, ...] = ()) -> None:
         """Report once why a node was left alone."""
 
 
 @dataclass(slots=True, eq=False)
-class View:
+class NodeView:
     """A node of the mutable model, read only.
 
     Values are identified by their names in the graph of the node. Facts hold in every run in which the model does not
     fail.
     """
 
-    engine: Surroundings
+    context: RewriteContext
     node: Node
 
-    def at(self: V, node: Node) -> V:
+    def view_of(self: V, node: Node) -> V:
         """The view of another node."""
-        self.engine.looked.append(node)
-        return type(self)(self.engine, node)
+        self.context.dependencies.append(node)
+        return type(self)(self.context, node)
 
     # the node
 
@@ -107,14 +107,14 @@ class View:
     @property
     def scope(self) -> Scope:
         """The facts about dims, for proofs such as `known_eq(a, b, match.scope)`."""
-        return self.engine.scope
+        return self.context.scope
 
     @property
     def has_spare_gathers(self) -> bool:
         """Whether the model has fewer Gathers than its file, so that one may replace another operator."""
-        is_one = self.engine.draft.spare_gathers > 0
+        is_one = self.context.model.spare_gathers > 0
         if not is_one:
-            self.engine.looked.append(GATHERS)
+            self.context.dependencies.append(SPARE_GATHERS)
         return is_one
 
     @property
@@ -142,7 +142,7 @@ class View:
         found = self.attribute(name)
         return default if found is None else found.s.decode("utf-8", "replace")
 
-    def same_attributes(self, other: View) -> bool:
+    def same_attributes(self, other: NodeView) -> bool:
         """Whether both nodes have equal attributes."""
         mine, theirs = (
             sorted(a.SerializeToString(deterministic=True) for a in s.node.proto.attribute) for s in (self, other)
@@ -163,9 +163,9 @@ class View:
     def fact(self, at: int) -> SymbolicTensor:
         """The fact about an input; an unknown one if the input is left out or is not a tensor."""
         inputs = self.node.inputs
-        return self.known(inputs[at]) if at < len(inputs) else UNKNOWN
+        return self.fact_of(inputs[at]) if at < len(inputs) else UNKNOWN
 
-    def known(self, name: str) -> SymbolicTensor:
+    def fact_of(self, name: str) -> SymbolicTensor:
         """The fact about a value that the node could read."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
@@ -218,24 +218,24 @@ class View:
 
     def is_constant(self, at: int) -> bool:
         """Whether an input holds the same elements in every run."""
-        return self.node.graph.held(self.input(at)) is not None
+        return self.node.graph.constant_payload(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:
         """The elements of a constant input, mapped from the file if they are large; None if it is not constant."""
-        return self.engine.constants.load(self.graph, self.input(at))
+        return self.context.constants.load(self.graph, self.input(at))
 
     def constant_of(self, name: str) -> Constant | None:
         """As `constant`, for a value by name."""
-        return self.engine.constants.load(self.graph, name)
+        return self.context.constants.load(self.graph, name)
 
     def producer(self: V, at: int, *op_types: str) -> V | None:
         """The producer of an input, if it is one of these operators of ai.onnx (any, if none is given).
 
         None for a faulty node: nothing follows from it.
         """
-        return self.writer(self.input(at), *op_types)
+        return self.producer_of(self.input(at), *op_types)
 
-    def writer(self: V, name: str, *op_types: str) -> V | None:
+    def producer_of(self: V, name: str, *op_types: str) -> V | None:
         """As `producer`, for a value by name.
 
         None for a node of an enclosing graph: its values can be read, but a rewrite here cannot replace it.
@@ -246,8 +246,8 @@ class View:
         node = found[0]
         if op_types and (node.domain or node.op_type not in op_types):
             return None
-        site = self.at(node)
-        return site if site.is_as_named and not site.is_faulty else None
+        view = self.view_of(node)
+        return view if view.is_operator and not view.is_faulty else None
 
     def position_of(self, name: str) -> int:
         """The index of a value among the outputs of the node. Raises ValueError if it is not one."""
@@ -259,38 +259,42 @@ class View:
 
     def readers_of(self: V, name: str) -> list[V]:
         """The nodes of the same graph that read a value."""
-        self.engine.looked.append(name)
-        readers = self.engine.draft.readers(self.graph, name)
-        return [self.at(node) for node in readers if node.graph is self.graph]
+        self.context.dependencies.append(name)
+        readers = self.context.model.readers(self.graph, name)
+        return [self.view_of(node) for node in readers if node.graph is self.graph]
 
     def is_only_reader(self, at: int) -> bool:
         """Whether this node is the only use of the value that input `at` reads, so that both can be removed."""
         name = self.input(at)
-        self.engine.looked.append(name)
-        home = self.graph.home(name)
+        self.context.dependencies.append(name)
+        home = self.graph.defining_graph(name)
         if home is not self.graph or home.is_fixed(name) or self.node.inputs.count(name) != 1:
             return False
         readers = home.readers.get(name, {})
         return len(readers) == 1 and self.node in readers
 
-    def repeats(self: V) -> Iterator[V]:
+    def equivalent_nodes(self: V) -> Iterator[V]:
         """The equivalent nodes: same operator, attributes and inputs; see `CommonSubexpressions.equivalent_to`."""
-        return (self.at(node) for node in self.engine.repeats.of(self.node))
+        return (self.view_of(node) for node in self.context.common_subexpressions.equivalent_to(self.node))
 
-    def twin(self, name: str) -> str | None:
+    def equal_constant(self, name: str) -> str | None:
         """A constant that equals the constant `name` bit for bit and can replace it."""
-        home = self.graph.home(name)
-        return None if home is None or name not in home.constants else self.engine.twins.first(home, name)
+        home = self.graph.defining_graph(name)
+        return (
+            None
+            if home is None or name not in home.constants
+            else self.context.duplicate_constants.replacement(home, name)
+        )
 
     def is_droppable(self, name: str) -> bool:
         """Whether a value is an initializer that is removed once it is dead."""
-        home = self.graph.home(name)
-        return home is not None and name not in home.producers and self.engine.draft.is_droppable(home, name)
+        home = self.graph.defining_graph(name)
+        return home is not None and name not in home.producers and self.context.model.is_droppable(home, name)
 
     def feeds(self, name: str, *op_types: str) -> bool:
         """Whether one of these operators, of any domain, reads a value."""
-        self.engine.looked.append(name)
-        return any(node.op_type in op_types for node in self.engine.draft.readers(self.graph, name))
+        self.context.dependencies.append(name)
+        return any(node.op_type in op_types for node in self.context.model.readers(self.graph, name))
 
     # its outputs
 
@@ -305,18 +309,18 @@ class View:
     def result(self, at: int = 0) -> SymbolicTensor:
         """The fact about an output."""
         outputs = self.node.outputs
-        return self.known(outputs[at]) if at < len(outputs) else UNKNOWN
+        return self.fact_of(outputs[at]) if at < len(outputs) else UNKNOWN
 
     def is_needed(self, at: int = 0) -> bool:
         """Whether an output is live."""
         name = self.output(at)
-        self.engine.looked.append(name)
-        return bool(name) and self.engine.draft.is_needed(self.graph, name)
+        self.context.dependencies.append(name)
+        return bool(name) and self.context.model.is_needed(self.graph, name)
 
     def readers(self: V, at: int = 0) -> list[V]:
         """The nodes that read an output, those of subgraphs included."""
-        self.engine.looked.append(self.output(at))
-        return [self.at(node) for node in self.engine.draft.readers(self.graph, self.output(at))]
+        self.context.dependencies.append(self.output(at))
+        return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(at))]
 
     def is_graph_output(self, at: int = 0) -> bool:
         """Whether an output has to keep its name: it is a graph output, or the file refers to it elsewhere."""
@@ -326,7 +330,7 @@ class View:
 
     def equal(self, left: Dim, right: Dim) -> bool:
         """Whether two dims are equal in every run; False if that cannot be proved."""
-        return left is right or known_eq(left, right, self.engine.scope) is True
+        return left is right or known_eq(left, right, self.context.scope) is True
 
     def at_most(self, left: Dim, right: Dim) -> bool:
         """Whether `left <= right` in every run; False if that cannot be proved."""
@@ -343,16 +347,16 @@ class View:
 
     def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
         """Whether all elements of an integer input are in `[lo, hi]` in every run; False if that cannot be proved."""
-        return self.is_from(at, lo) and self.is_up_to(at, hi)
+        return self.is_at_least(at, lo) and self.is_at_most(at, hi)
 
-    def is_from(self, at: int, lo: Dim) -> bool:
+    def is_at_least(self, at: int, lo: Dim) -> bool:
         """Whether all elements of an integer input are >= `lo` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
-    def is_up_to(self, at: int, hi: Dim) -> bool:
+    def is_at_most(self, at: int, hi: Dim) -> bool:
         """Whether all elements of an integer input are <= `hi` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
@@ -378,44 +382,44 @@ class View:
     @property
     def is_faulty(self) -> bool:
         """Whether the inference has found an error at the node, or the node reads an undefined name."""
-        faulty, lacking = self.engine.faulty, self.engine.draft.lacking
-        return (bool(faulty) and self.node.source in faulty) or (bool(lacking) and self.node in lacking)
+        faulty, dangling = self.context.faulty, self.context.model.dangling
+        return (bool(faulty) and self.node.source in faulty) or (bool(dangling) and self.node in dangling)
 
     @property
-    def is_left(self) -> bool:
+    def is_protected(self) -> bool:
         """Whether the node must not be rewritten: it is faulty, or the rewritten model might not load."""
-        kept = self.engine.kept
-        return self.is_faulty or (bool(kept) and any(name in kept for name in self.node.outputs))
+        protected = self.context.protected
+        return self.is_faulty or (bool(protected) and any(name in protected for name in self.node.outputs))
 
     @property
-    def is_as_named(self) -> bool:
+    def is_operator(self) -> bool:
         """Whether the node is the operator of its name: no function of the model, and all attributes have values."""
         node = self.node
-        if node.graph.is_in_function and self.has_reference:
+        if node.graph.is_in_function and self.has_attribute_reference:
             return False
-        subject = self.engine.draft.subject
-        return not subject.has_functions or subject.is_ours(node.proto)
+        pass_input = self.context.model.pass_input
+        return not pass_input.has_functions or pass_input.is_operator(node.proto)
 
     @property
-    def has_reference(self) -> bool:
+    def has_attribute_reference(self) -> bool:
         """Whether an attribute refers to one of the enclosing function, so that its value differs between calls."""
         node = self.node
         return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 
     @property
-    def rests_on_training(self) -> bool:
+    def is_trained(self) -> bool:
         """Whether training graphs may change constants of the model."""
-        return self.engine.draft.subject.is_trained
+        return self.context.model.pass_input.is_trained
 
     @property
     def has_free_initializers(self) -> bool:
         """Whether a constant of the graph can be an initializer without being an input."""
-        return self.graph.path.root is Root.GRAPH and self.engine.draft.subject.has_free_initializers
+        return self.graph.path.root is Root.GRAPH and self.context.model.pass_input.has_free_initializers
 
     @property
     def max_growth(self) -> int:
         """Bytes by which a rewrite may let the constants grow."""
-        return self.engine.max_growth
+        return self.context.max_growth
 
     @property
     def growth_limit(self) -> int:
@@ -423,7 +427,7 @@ class View:
 
         Large constants of a large model stay as they are, because the model is rewritten in memory.
         """
-        if self.engine.draft.subject.is_heavy:
+        if self.context.model.pass_input.has_large_constants:
             return self.max_growth
         freed = 0
         for at, name in enumerate(self.node.inputs):

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.passes.draft import Graph
-from gather_infer.passes.rewrite import Arrangement, Rewrite
-from gather_infer.passes.site import Site
-from gather_infer.passes.view import Surroundings
+from gather_infer.passes.match import Match
+from gather_infer.passes.mutable_model import Graph
+from gather_infer.passes.node_view import RewriteContext
+from gather_infer.passes.rewrite import GraphRewrite, Rewrite
 
 ANY = ""
 """The operator of a rule that applies to every node."""
 
-Rule: TypeAlias = Callable[[Site], "Rewrite | None"]
+Rule: TypeAlias = Callable[[Match], "Rewrite | None"]
 """A rewrite rule: the replacement of a matched node, or None if the rule does not match."""
 
 
-Arranging: TypeAlias = Callable[[Surroundings, Graph], "Arrangement | None"]
+GraphPassFunction: TypeAlias = Callable[[RewriteContext, Graph], "GraphRewrite | None"]
 """A graph-level pass: the rewrite of a graph at a fixed point of the rules, or None."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class RuleEntry:
     """A rule in a table.
 
     name      as given to `--passes` and `--skip`
@@ -37,11 +37,11 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GraphPass:
     """A named graph-level pass; it runs when no rule matches any node."""
 
     name: str
-    arranging: Arranging
+    function: GraphPassFunction
 
 
 class RewriteSet:
@@ -53,8 +53,8 @@ class RewriteSet:
 
     def __init__(self, domain: str = "") -> None:
         self.domain = domain
-        self._rules: dict[str, list[Listed]] = {}
-        self._steps: list[Step] = []
+        self._rules: dict[str, list[RuleEntry]] = {}
+        self._graph_passes: list[GraphPass] = []
 
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
         """Decorator: registers a rule for nodes of these operators; without any, for every node.
@@ -68,53 +68,55 @@ class RewriteSet:
             for op_type in op_types or (ANY,):
                 if any(known.name == title for known in self._rules.get(op_type, ())):
                     raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rewrites called {title}")
-                self._rules.setdefault(op_type, []).append(Listed(title, op_type, since, function))
+                self._rules.setdefault(op_type, []).append(RuleEntry(title, op_type, since, function))
             return function
 
         return add
 
-    def arranges(self, function: Arranging, *, name: str = "") -> Arranging:
+    def graph_pass(self, function: GraphPassFunction, *, name: str = "") -> GraphPassFunction:
         """Decorator: registers a graph-level pass, which runs on each graph when no rule matches any node."""
-        self._steps.append(Step(name or function.__name__.strip("_").replace("_", "-"), function))
+        self._graph_passes.append(GraphPass(name or function.__name__.strip("_").replace("_", "-"), function))
         return function
 
-    def listed(self) -> Iterable[Listed | Step]:
+    def entries(self) -> Iterable[RuleEntry | GraphPass]:
         """Every rule, then every graph-level pass."""
         for rules in self._rules.values():
             yield from rules
-        yield from self._steps
+        yield from self._graph_passes
 
     @property
-    def steps(self) -> Sequence[Step]:
-        return self._steps
+    def graph_passes(self) -> Sequence[GraphPass]:
+        return self._graph_passes
 
-    def of(self, op_type: str) -> Sequence[Listed]:
+    def rules_for(self, op_type: str) -> Sequence[RuleEntry]:
         """The rules for an operator."""
         return self._rules.get(op_type, ())
 
 
-class Table:
+class RuleTable:
     """The rules of several sets, looked up by domain and operator."""
 
     def __init__(self, sets: Iterable[RewriteSet], is_wanted: Callable[[str], bool] = lambda _: True) -> None:
         self._sets = tuple(sets)
         self._is_wanted = is_wanted
-        self._found: dict[tuple[str, str, int], tuple[Listed, ...]] = {}
+        self._found: dict[tuple[str, str, int], tuple[RuleEntry, ...]] = {}
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def graph_passes(self) -> tuple[GraphPass, ...]:
         """The graph-level passes, in order."""
-        return tuple(step for rules in self._sets for step in rules.steps if self._is_wanted(step.name))
+        return tuple(
+            graph_pass for rules in self._sets for graph_pass in rules.graph_passes if self._is_wanted(graph_pass.name)
+        )
 
-    def find(self, domain: str, op_type: str, version: int) -> tuple[Listed, ...]:
+    def find(self, domain: str, op_type: str, version: int) -> tuple[RuleEntry, ...]:
         """The rules for a node, in order of precedence."""
         key = (domain, op_type, version)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = tuple(
-                listed
+                entry
                 for rules in self._sets
-                for listed in (*(rules.of(op_type) if rules.domain == domain else ()), *rules.of(ANY))
-                if listed.since <= version and self._is_wanted(listed.name)
+                for entry in (*(rules.rules_for(op_type) if rules.domain == domain else ()), *rules.rules_for(ANY))
+                if entry.since <= version and self._is_wanted(entry.name)
             )
         return found

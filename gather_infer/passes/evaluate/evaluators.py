@@ -24,7 +24,7 @@ class Evaluation:
     inputs: Sequence[Constant | None]
     version: int
 
-    def two(self) -> tuple[Constant, Constant]:
+    def data_and_indices(self) -> tuple[Constant, Constant]:
         """Data and indices. Raises SpecViolation unless there are exactly these two inputs."""
         if len(self.inputs) != 2 or self.inputs[0] is None or self.inputs[1] is None:
             raise SpecViolation(f"{self.node.op_type} takes 2 inputs, has {len(self.inputs)}", "GI107")

@@ -11,13 +11,13 @@ from onnx import NodeProto, TensorProto
 from gather_infer.model.edits import Edit, RemoveInitializer, RemoveNode
 from gather_infer.model.index import Use
 from gather_infer.node_ids import GraphPath
-from gather_infer.passes.subject import Subject, is_constant
+from gather_infer.passes.pass_input import PassInput, is_constant
 
-UNREAD: Final = "nothing reads it any more"
+DEAD_CODE_REASON: Final = "nothing reads it any more"
 
 
 @dataclass(slots=True)
-class Dead:
+class DeadCode:
     """The dead nodes, by position and with the reason, and the dead initializers, for each graph."""
 
     nodes: dict[GraphPath, dict[int, str]] = field(default_factory=dict)
@@ -30,43 +30,43 @@ class Dead:
                 yield RemoveNode(by=by, reason=reason, path=path, node=position)
         for path, names in self.initializers.items():
             for name in sorted(names):
-                yield RemoveInitializer(by=by, reason=UNREAD, path=path, name=name)
+                yield RemoveInitializer(by=by, reason=DEAD_CODE_REASON, path=path, name=name)
 
 
-def find_dead(
-    subject: Subject, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
-) -> Dead:
+def find_dead_code(
+    pass_input: PassInput, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
+) -> DeadCode:
     """The constants, Shapes and Sizes that only removed reads used, found backwards from the candidates.
 
     candidates   (reading graph, name) of the values that may have lost their last use
     is_gone      whether the pass removes a use in a graph
     """
-    dead = Dead()
+    dead = DeadCode()
 
     def is_read(path: GraphPath, name: str) -> bool:
-        return subject.is_kept(path, name) or any(
+        return pass_input.is_required(path, name) or any(
             not is_gone(reader, use) and use.node not in dead.nodes.get(reader, ())
-            for reader, use in subject.index.readers(path, name)
+            for reader, use in pass_input.index.readers(path, name)
         )
 
     pending = list(candidates)
     while pending:
         path, name = pending.pop()
-        home = subject.index.home(path, name) if name else None
-        if home is None or home.path not in subject.graphs or is_read(home.path, name):
+        home = pass_input.index.home(path, name) if name else None
+        if home is None or home.path not in pass_input.graphs or is_read(home.path, name):
             continue
         position = home.producers.get(name)
         if position is None:
-            if isinstance(subject.find(home.path, name), TensorProto):
+            if isinstance(pass_input.find(home.path, name), TensorProto):
                 dead.initializers.setdefault(home.path, set()).add(name)
             continue
-        node = subject.graphs[home.path].node[position]
-        if position not in dead.nodes.get(home.path, ()) and _is_only_read(subject, node):
-            dead.nodes.setdefault(home.path, {})[position] = UNREAD
+        node = pass_input.graphs[home.path].node[position]
+        if position not in dead.nodes.get(home.path, ()) and _has_no_effect(pass_input, node):
+            dead.nodes.setdefault(home.path, {})[position] = DEAD_CODE_REASON
             pending += [(home.path, needed) for needed in node.input]
     return dead
 
 
-def _is_only_read(subject: Subject, node: NodeProto) -> bool:
+def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
     """Whether a node cannot fail and has no effect but its outputs."""
-    return is_constant(node) or subject.traits(node).outputs_dims
+    return is_constant(node) or pass_input.traits(node).outputs_dims

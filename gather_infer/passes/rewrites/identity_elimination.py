@@ -4,182 +4,184 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.computed import is_computed
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import RewriteSet
+from gather_infer.passes.rewrites.float_facts import has_no_signalling_nan
+from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType
 
 rewrites = RewriteSet()
 
 
 @rewrites.rewrites("Identity")
-def identity(site: Site) -> Rewrite:
+def identity(match: Match) -> Rewrite:
     """Identity(x) == x"""
-    return site.keeps("Identity(x) == x", site.input(0))
+    return match.replace_with("Identity(x) == x", match.input(0))
 
 
 @rewrites.rewrites("Reshape", since=5, name="same-shape")
 @rewrites.rewrites("Flatten", "Squeeze", "Unsqueeze", "Expand", name="same-shape")
 @rewrites.rewrites("Tile", since=6, name="same-shape")
-def same_shape(site: Site) -> Rewrite | None:
+def same_shape(match: Match) -> Rewrite | None:
     """op(x) == x, where op keeps the elements in their order (or repeats them) and the shape is that of x"""
-    if not site.same_shape(site.shape(0), site.result().shape):
+    if not match.same_shape(match.shape(0), match.result().shape):
         return None
-    return site.keeps(f"{site.op_type}(x) == x, the shape of x is the result's", site.input(0))
+    return match.replace_with(f"{match.op_type}(x) == x, the shape of x is the result's", match.input(0))
 
 
 @rewrites.rewrites("Transpose")
-def transpose_in_order(site: Site) -> Rewrite | None:
+def transpose_in_order(match: Match) -> Rewrite | None:
     """Transpose(x, perm) == x, where the axes that are not of size 1 keep their order and the shape stays"""
-    perm = site.integers("perm")
+    perm = match.integers("perm")
     if perm is not None and perm == tuple(range(len(perm))):
-        return site.keeps("Transpose(x, perm=0..r-1) == x", site.input(0))
-    if not site.same_shape(site.shape(0), site.result().shape) or not keeps_order(site):
+        return match.replace_with("Transpose(x, perm=0..r-1) == x", match.input(0))
+    if not match.same_shape(match.shape(0), match.result().shape) or not preserves_order(match):
         return None
-    return site.keeps("Transpose(x, perm) == x, only axes of size 1 move, and the shape stays", site.input(0))
+    return match.replace_with("Transpose(x, perm) == x, only axes of size 1 move, and the shape stays", match.input(0))
 
 
-def keeps_order(site: Site) -> bool:
+def preserves_order(match: Match) -> bool:
     """Whether a Transpose moves only axes of size 1, so that the elements keep their order."""
-    shape = site.shape(0)
+    shape = match.shape(0)
     if shape is None:
         return False
-    perm = site.integers("perm") or tuple(reversed(range(len(shape))))
-    moved = [axis for axis in perm if not site.equal(shape[axis], 1)]
+    perm = match.integers("perm") or tuple(reversed(range(len(shape))))
+    moved = [axis for axis in perm if not match.equal(shape[axis], 1)]
     return moved == sorted(moved)
 
 
 @rewrites.rewrites("Slice")
-def slice_of_all(site: Site) -> Rewrite | None:
+def slice_of_all(match: Match) -> Rewrite | None:
     """Slice(x, ..., steps > 0) == x, where the shape stays"""
-    if site.input(4):
-        steps = site.integers_of(4)
+    if match.input(4):
+        steps = match.integers_of(4)
         if steps is None or any(step < 1 for step in steps):
             return None
-    if not site.same_shape(site.shape(0), site.result().shape):
+    if not match.same_shape(match.shape(0), match.result().shape):
         return None
-    return site.keeps("Slice(x) == x, steps are positive and the shape of x is the result's", site.input(0))
+    return match.replace_with("Slice(x) == x, steps are positive and the shape of x is the result's", match.input(0))
 
 
 @rewrites.rewrites("Pad", since=2)
-def pad_of_nothing(site: Site) -> Rewrite | None:
+def pad_of_nothing(match: Match) -> Rewrite | None:
     """Pad(x, pads=0) == x"""
-    pads = site.integers("pads") if site.version < 11 else site.integers_of(1)
+    pads = match.integers("pads") if match.version < 11 else match.integers_of(1)
     if pads is None or any(pads):
         return None
-    return site.keeps("Pad(x, pads=0) == x", site.input(0))
+    return match.replace_with("Pad(x, pads=0) == x", match.input(0))
 
 
 @rewrites.rewrites("Cast", since=6)
-def cast_to_own_type(site: Site) -> Rewrite | None:
+def cast_to_own_type(match: Match) -> Rewrite | None:
     """Cast(x, to=type of x) == x"""
-    dtype = site.fact(0).dtype
-    if dtype is None or site.integer("to", TensorProto.UNDEFINED) != dtype.value:
+    dtype = match.fact(0).dtype
+    if dtype is None or match.integer("to", TensorProto.UNDEFINED) != dtype.value:
         return None
-    return site.keeps("Cast(x, to=type of x) == x", site.input(0))
+    return match.replace_with("Cast(x, to=type of x) == x", match.input(0))
 
 
 @rewrites.rewrites("CastLike", since=15)
-def cast_like_own_type(site: Site) -> Rewrite | None:
+def cast_like_own_type(match: Match) -> Rewrite | None:
     """CastLike(x, y) == x, where x and y have one type"""
-    dtype = site.fact(0).dtype
-    if dtype is None or dtype is not site.fact(1).dtype:
+    dtype = match.fact(0).dtype
+    if dtype is None or dtype is not match.fact(1).dtype:
         return None
-    return site.keeps("CastLike(x, y) == x, x and y have one type", site.input(0))
+    return match.replace_with("CastLike(x, y) == x, x and y have one type", match.input(0))
 
 
 @rewrites.rewrites("Concat", since=4)
-def concat_without_empty_parts(site: Site) -> Rewrite | None:
+def concat_without_empty_parts(match: Match) -> Rewrite | None:
     """Concat(x) == x; Concat(..., e, ...) == Concat(..., ...), where e has size 0 along the axis"""
-    if len(site.inputs) == 1:
-        return site.keeps("Concat(x) == x", site.input(0))
-    rank = site.result().rank
+    if len(match.inputs) == 1:
+        return match.replace_with("Concat(x) == x", match.input(0))
+    rank = match.result().rank
     if rank is None:
         return None
-    axis = site.integer("axis", 0)
+    axis = match.integer("axis", 0)
     if not -rank <= axis < rank:
         return None
-    parts = [name for at, name in enumerate(site.inputs) if not _is_empty(site, at, axis, rank)]
-    if len(parts) == len(site.inputs):
+    parts = [name for at, name in enumerate(match.inputs) if not _is_empty(match, at, axis, rank)]
+    if len(parts) == len(match.inputs):
         return None
     law = "Concat(..., e, ...) == Concat(..., ...), e has size 0 along the axis"
     if len(parts) < 2:
-        return site.keeps(law, parts[0] if parts else site.input(0))
-    return site.keeps(law, *site.copy(site, parts))
+        return match.replace_with(law, parts[0] if parts else match.input(0))
+    return match.replace_with(law, *match.copy(match, parts))
 
 
-def _is_empty(site: Site, at: int, axis: int, rank: int) -> bool:
-    shape = site.shape(at)
-    return shape is not None and len(shape) == rank and site.equal(shape[axis], 0)
+def _is_empty(match: Match, at: int, axis: int, rank: int) -> bool:
+    shape = match.shape(at)
+    return shape is not None and len(shape) == rank and match.equal(shape[axis], 0)
 
 
 @rewrites.rewrites("Split", since=2)
-def split_in_one(site: Site) -> Rewrite | None:
+def split_in_one(match: Match) -> Rewrite | None:
     """Split(x) == x, where there is one part"""
-    return site.keeps("Split(x) == x, there is one part", site.input(0)) if len(site.outputs) == 1 else None
+    return match.replace_with("Split(x) == x, there is one part", match.input(0)) if len(match.outputs) == 1 else None
 
 
 @rewrites.rewrites("Dropout", since=7)
-def dropout_in_inference(site: Site) -> Rewrite | None:
+def dropout_in_inference(match: Match) -> Rewrite | None:
     """Dropout(x, training_mode=false) == x, where the mask is not used"""
-    if site.is_needed(1):
+    if match.is_needed(1):
         return None
-    if site.version >= 12 and site.input(2) and all_of(site, 2) is not False:
+    if match.version >= 12 and match.input(2) and all_of(match, 2) is not False:
         return None
-    kept = [site.input(0), *[""] * (len(site.outputs) - 1)]
-    return site.keeps("Dropout(x) == x outside of training", *kept)
+    kept = [match.input(0), *[""] * (len(match.outputs) - 1)]
+    return match.replace_with("Dropout(x) == x outside of training", *kept)
 
 
 @rewrites.rewrites("Where", since=9)
-def where_of_one_side(site: Site) -> Rewrite | None:
+def where_of_one_side(match: Match) -> Rewrite | None:
     """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays
 
     Not of floats: onnxruntime adds the elements that it selects from both sides, so that -0.0 becomes 0.0.
     """
-    dtype = site.result().dtype
+    dtype = match.result().dtype
     if dtype is None or not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
         return None
-    side = all_of(site, 0)
-    if site.input(1) == site.input(2):
+    side = all_of(match, 0)
+    if match.input(1) == match.input(2):
         side = True
     if side is None:
         return None
     at = 1 if side else 2
-    if not site.same_shape(site.shape(at), site.result().shape):
+    if not match.same_shape(match.shape(at), match.result().shape):
         return None
-    return site.keeps("Where(c, x, y) == x, c is true throughout or y is x (else y); the shape stays", site.input(at))
+    return match.replace_with(
+        "Where(c, x, y) == x, c is true throughout or y is x (else y); the shape stays", match.input(at)
+    )
 
 
 @rewrites.rewrites("Clip", since=12)
-def clip_within_limits(site: Site) -> Rewrite | None:
+def clip_within_limits(match: Match) -> Rewrite | None:
     """Clip(x, lo, hi) == x, where x is integer and within the given limits
 
     Not of floats: an omitted limit is the largest finite number in some runtimes, so that infinity is clipped.
     """
-    dtype, span = site.fact(0).dtype, site.fact(0).value_range
+    dtype, span = match.fact(0).dtype, match.fact(0).value_range
     if dtype is None or not dtype.is_integer:
         return None
-    known = site.elements(0)
+    known = match.elements(0)
     lows = known if known is not None else (span.lo,) if span is not None else (None,)
     highs = known if known is not None else (span.hi,) if span is not None else (None,)
-    lo, hi = (site.elements(at) if site.input(at) else () for at in (1, 2))
+    lo, hi = (match.elements(at) if match.input(at) else () for at in (1, 2))
     if lo is None or hi is None:
         return None
-    if not all(low is not None and site.at_most(limit, low) for limit in lo for low in lows):
+    if not all(low is not None and match.at_most(limit, low) for limit in lo for low in lows):
         return None
-    if not all(high is not None and site.at_most(high, limit) for limit in hi for high in highs):
+    if not all(high is not None and match.at_most(high, limit) for limit in hi for high in highs):
         return None
-    return site.keeps("Clip(x, lo, hi) == x, x is integer and lo <= x <= hi", site.input(0))
+    return match.replace_with("Clip(x, lo, hi) == x, x is integer and lo <= x <= hi", match.input(0))
 
 
 @rewrites.rewrites("Sum", "Max", "Min", since=6)
-def of_one(site: Site) -> Rewrite | None:
+def of_one(match: Match) -> Rewrite | None:
     """Sum(x) == x; Max(x) == x; Min(x) == x
 
     Not Mean, which divides: a signalling NaN becomes quiet.
     """
-    return site.keeps(f"{site.op_type}(x) == x", site.input(0)) if len(site.inputs) == 1 else None
+    return match.replace_with(f"{match.op_type}(x) == x", match.input(0)) if len(match.inputs) == 1 else None
 
 
 _NEUTRAL = {
@@ -190,18 +192,18 @@ _NEUTRAL = {
 
 
 @rewrites.rewrites(*_NEUTRAL, since=7)
-def neutral_element(site: Site) -> Rewrite | None:
+def neutral_element(match: Match) -> Rewrite | None:
     """x + 0 == x - 0 == x * 1 == x / 1 == x of integers, x | false == x ^ false == x & true == x, where the shape stays
 
     Not of floats: -0.0 + 0.0 is 0.0, and arithmetic makes a signalling NaN quiet.
     """
-    neutral, commutes = _NEUTRAL[site.op_type]
+    neutral, commutes = _NEUTRAL[match.op_type]
     for at in (0, 1) if commutes else (0,):
-        dtype = site.fact(at).dtype
+        dtype = match.fact(at).dtype
         if dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
             return None
-        if _is_all(site, 1 - at, neutral) and site.same_shape(site.shape(at), site.result().shape):
-            return site.keeps("x + 0 == x - 0 == x * 1 == x / 1 == x, x is integer", site.input(at))
+        if _is_all(match, 1 - at, neutral) and match.same_shape(match.shape(at), match.result().shape):
+            return match.replace_with("x + 0 == x - 0 == x * 1 == x / 1 == x, x is integer", match.input(at))
     return None
 
 
@@ -209,19 +211,21 @@ _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 
 
 @rewrites.rewrites("Mul", "Div", since=7)
-def times_one(site: Site) -> Rewrite | None:
+def times_one(match: Match) -> Rewrite | None:
     """x * 1 == x / 1 == x of floats that arithmetic has computed: x has no signalling NaN, which 1 would make quiet"""
-    for at in (0, 1) if site.op_type == "Mul" else (0,):
-        if not is_computed(site, site.input(at)) or not site.same_shape(site.shape(at), site.result().shape):
+    for at in (0, 1) if match.op_type == "Mul" else (0,):
+        if not has_no_signalling_nan(match, match.input(at)) or not match.same_shape(
+            match.shape(at), match.result().shape
+        ):
             continue
-        if _is_ones(site, 1 - at):
-            return site.keeps("x * 1 == x / 1 == x, x is computed", site.input(at))
+        if _is_ones(match, 1 - at):
+            return match.replace_with("x * 1 == x / 1 == x, x is computed", match.input(at))
     return None
 
 
-def _is_ones(site: Site, at: int) -> bool:
+def _is_ones(match: Match, at: int) -> bool:
     """Whether an input is a constant of float32 or float64 with all elements 1."""
-    constant = site.constant(at)
+    constant = match.constant(at)
     if constant is None or constant.data_type not in _ONES:
         return False
     return bool((constant.plain == _ONES[DType(constant.data_type)]).all())
@@ -232,7 +236,7 @@ _SUMS = ("ReduceMean", "ReduceSum")
 
 
 @rewrites.rewrites(*_PICKS, *_SUMS, since=11)
-def reduction_of_one(site: Site) -> Rewrite | None:
+def reduction_of_one(match: Match) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
     A sum of floats makes a signalling NaN quiet, so x has to be computed. onnxruntime adds -0.0 to 0.0 if another axis
@@ -240,77 +244,77 @@ def reduction_of_one(site: Site) -> Rewrite | None:
     along such axes to another shape. It adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone; the
     law is that of the specification, by which the sum of one integer is that integer.
     """
-    shape, dtype, keeps = site.shape(0), site.fact(0).dtype, bool(site.integer("keepdims", 1))
-    given = _reduced(site)
+    shape, dtype, keeps = match.shape(0), match.fact(0).dtype, bool(match.integer("keepdims", 1))
+    given = _reduced(match)
     if shape is None or dtype is None or given is None or (given and not keeps and min(given) < 0):
         return None
     if not all(-len(shape) <= axis < len(shape) for axis in given):
         return None
     axes = sorted({axis % len(shape) for axis in given}) if given else list(range(len(shape)))
-    if not all(site.equal(shape[axis], 1) for axis in axes):
+    if not all(match.equal(shape[axis], 1) for axis in axes):
         return None
-    if site.op_type in _SUMS and not dtype.is_integer:
+    if match.op_type in _SUMS and not dtype.is_integer:
         rest = range(len(shape) - len(axes), len(shape))
-        if dtype not in _ONES or axes != list(rest) or not is_computed(site, site.input(0)):
+        if dtype not in _ONES or axes != list(rest) or not has_no_signalling_nan(match, match.input(0)):
             return None
-    law = f"{site.op_type}(x, axes) == x, the axes have size 1"
-    return site.keeps(law, site.input(0) if keeps else site.squeeze(site.input(0), axes))
+    law = f"{match.op_type}(x, axes) == x, the axes have size 1"
+    return match.replace_with(law, match.input(0) if keeps else match.squeeze(match.input(0), axes))
 
 
-def _reduced(site: Site) -> tuple[int, ...] | None:
+def _reduced(match: Match) -> tuple[int, ...] | None:
     """The axes of a reduction as given, () for all; None if they are unknown, or no axis is reduced."""
-    if site.version < (13 if site.op_type == "ReduceSum" else 18):
-        return site.integers("axes") or ()
-    given = site.integers_of(1) if site.input(1) else ()
-    return None if not given and site.integer("noop_with_empty_axes", 0) else given
+    if match.version < (13 if match.op_type == "ReduceSum" else 18):
+        return match.integers("axes") or ()
+    given = match.integers_of(1) if match.input(1) else ()
+    return None if not given and match.integer("noop_with_empty_axes", 0) else given
 
 
 @rewrites.rewrites("Resize", since=11)
-def resize_to_own_size(site: Site) -> Rewrite | None:
+def resize_to_own_size(match: Match) -> Rewrite | None:
     """Resize(x, sizes) == Resize(x, scales=1) == x, where the shape stays: each position is sampled at itself
 
     Mode "nearest" copies elements. The other modes add the neighbours times 0, which gives NaN for an infinite one and
     turns -0.0 into 0.0: there x is a constant that has neither.
     """
-    if site.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" or site.integer(
+    if match.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" or match.integer(
         "antialias", 0
     ):
         return None
-    if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+    if match.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         return None
-    if not site.input(3) and not _is_ones(site, 2):
+    if not match.input(3) and not _is_ones(match, 2):
         return None
-    if not site.same_shape(site.shape(0), site.result().shape):
+    if not match.same_shape(match.shape(0), match.result().shape):
         return None
-    if site.text("mode", "nearest") != "nearest" and not _is_plain(site, 0):
+    if match.text("mode", "nearest") != "nearest" and not _is_plain(match, 0):
         return None
-    return site.keeps("Resize(x) == x, each axis keeps its size", site.input(0))
+    return match.replace_with("Resize(x) == x, each axis keeps its size", match.input(0))
 
 
-def _is_plain(site: Site, at: int) -> bool:
+def _is_plain(match: Match, at: int) -> bool:
     """Whether an input is a constant of float32 with finite elements only, and no -0.0."""
-    constant = site.constant(at)
+    constant = match.constant(at)
     if constant is None or constant.data_type != TensorProto.FLOAT:
         return False
     bits = constant.plain
     return bool(((bits & 0x7F800000) != 0x7F800000).all() and (bits != 0x80000000).all())
 
 
-def _is_all(site: Site, at: int, number: int) -> bool:
+def _is_all(match: Match, at: int, number: int) -> bool:
     """Whether every element of an integer or bool input equals this number."""
-    if site.fact(at).dtype is DType.BOOL:
-        return all_of(site, at) is bool(number)
-    return site.is_within(at, number, number)
+    if match.fact(at).dtype is DType.BOOL:
+        return all_of(match, at) is bool(number)
+    return match.is_within(at, number, number)
 
 
-def all_of(site: Site, at: int) -> bool | None:
+def all_of(match: Match, at: int) -> bool | None:
     """The value of all elements of a bool input; None if they differ or are unknown. An empty one is all true."""
-    fact = site.fact(at)
+    fact = match.fact(at)
     if fact.dtype is not DType.BOOL:
         return None
     if fact.values is not None and all(isinstance(v, bool) for v in fact.values.flat):
         return _only(bool(fact.values.all()), bool(fact.values.any()))
-    constant = site.constant(at)
+    constant = match.constant(at)
     return None if constant is None else _only(bool(constant.plain.all()), bool(constant.plain.any()))
 
 

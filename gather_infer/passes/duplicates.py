@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
-from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import SymbolicTensor
 
 _SAMPLE: Final = 256
@@ -19,14 +19,14 @@ _SAMPLE: Final = 256
 _CHUNK: Final = 1 << 20
 """Elements that are compared at a time: weights are mapped, not loaded."""
 
-_FEW: Final = 16
+_MAX_READERS: Final = 16
 """Readers of a value up to which they are compared one by one."""
 
-_Kind: TypeAlias = "tuple[int, tuple[int, ...]]"
+_TypeKey: TypeAlias = "tuple[int, tuple[int, ...]]"
 
 
 @dataclass(slots=True, eq=False)
-class Twins:
+class DuplicateConstants:
     """The constants of a model that are equal bit for bit, of which one can replace the others.
 
     The replacement is a constant of an outer graph, or a graph output, else the first one: initializers come before new
@@ -38,103 +38,103 @@ class Twins:
     A constant without a duplicate is remembered until new constants are added.
     """
 
-    draft: Draft
+    model: MutableModel
     load: Callable[[Graph, str], Constant | None]
-    apart: dict[tuple[Graph | None, str], bool] = field(default_factory=dict)
-    _kinds: dict[_Kind, list[tuple[Graph, str]]] = field(default_factory=dict)
-    _entered: dict[tuple[Graph, str], tuple[_Kind, int]] = field(default_factory=dict)
-    _sampled: dict[_Kind, dict[object, dict[Graph, dict[str, None]]]] = field(default_factory=dict)
+    feeds_quantization: dict[tuple[Graph | None, str], bool] = field(default_factory=dict)
+    _by_type: dict[_TypeKey, list[tuple[Graph, str]]] = field(default_factory=dict)
+    _indexed: dict[tuple[Graph, str], tuple[_TypeKey, int]] = field(default_factory=dict)
+    _sampled: dict[_TypeKey, dict[object, dict[Graph, dict[str, None]]]] = field(default_factory=dict)
     _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
-    _alone: dict[tuple[Graph, str], tuple[object, int]] = field(default_factory=dict)
+    _unmatched: dict[tuple[Graph, str], tuple[object, int]] = field(default_factory=dict)
     _count: int = 0
 
-    def first(self, graph: Graph, name: str) -> str | None:
+    def replacement(self, graph: Graph, name: str) -> str | None:
         """A constant of the graph, or of an enclosing graph, that can replace the constant `name`."""
-        held = graph.constants.get(name)
-        remembered = self._alone.get((graph, name))
-        if remembered is not None and remembered[0] is held and remembered[1] == self._count:
+        payload = graph.constants.get(name)
+        remembered = self._unmatched.get((graph, name))
+        if remembered is not None and remembered[0] is payload and remembered[1] == self._count:
             return None
         found = self._find(graph, name)
         if found is None:
-            self._alone[graph, name] = held, self._count
+            self._unmatched[graph, name] = payload, self._count
         return found
 
-    def enter(self, graph: Graph, name: str) -> list[tuple[Graph, str]]:
+    def add(self, graph: Graph, name: str) -> list[tuple[Graph, str]]:
         """Add a new constant of a graph. Returns the constants of this graph and of subgraphs that it can replace."""
-        kind = _kind(graph, name)
-        if kind is None or not self._kinds:
+        kind = _type_key(graph, name)
+        if kind is None or not self._by_type:
             return []  # it is added with all others
-        self._enter(graph, name, kind)
-        alike = self._alike(graph, name, kind)
+        self._add_to_index(graph, name, kind)
+        candidates = self._candidates(graph, name, kind)
         return [
             (inner, other)
-            for inner, others in alike.items()
-            if inner is graph or (graph.holds and graph in inner.around())
+            for inner, others in candidates.items()
+            if inner is graph or (graph.has_subgraphs and graph in inner.scope_chain())
             for other in others
-            if self._stands(graph, name, inner, other)
+            if self._can_replace(graph, name, inner, other)
         ]
 
     def _find(self, graph: Graph, name: str) -> str | None:
-        kind = _kind(graph, name)
+        kind = _type_key(graph, name)
         if kind is None:
             return None
-        if not self._kinds:
-            self._enter_all()
-        self._enter(graph, name, kind)
-        if len(self._kinds[kind]) < 2:
+        if not self._by_type:
+            self._index_all()
+        self._add_to_index(graph, name, kind)
+        if len(self._by_type[kind]) < 2:
             return None
-        alike = self._alike(graph, name, kind)
-        for around in reversed(list(graph.around())):
-            found = [other for other in alike.get(around, ()) if self._stands(around, other, graph, name)]
+        candidates = self._candidates(graph, name, kind)
+        for around in reversed(list(graph.scope_chain())):
+            found = [other for other in candidates.get(around, ()) if self._can_replace(around, other, graph, name)]
             if found:
                 return min(found, key=lambda other: self._rank(around, other))
         return None
 
-    def _stands(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
+    def _can_replace(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
         """Whether a constant can replace a candidate with equal ends, in its graph or in a subgraph."""
-        if name not in graph.constants or other not in inner.constants or inner.home(name) is not graph:
+        if name not in graph.constants or other not in inner.constants or inner.defining_graph(name) is not graph:
             return False
         if graph is inner and self._rank(graph, name) >= self._rank(graph, other):
             return False
-        return self._same(graph, name, inner, other)
+        return self._is_equal(graph, name, inner, other)
 
-    def _enter_all(self) -> None:
-        for graph in self.draft.graphs.values():
+    def _index_all(self) -> None:
+        for graph in self.model.graphs.values():
             for name in graph.constants:
-                kind = _kind(graph, name)
+                kind = _type_key(graph, name)
                 if kind is not None:
-                    self._enter(graph, name, kind)
+                    self._add_to_index(graph, name, kind)
 
-    def _enter(self, graph: Graph, name: str, kind: _Kind) -> None:
-        known = self._entered.get((graph, name))
+    def _add_to_index(self, graph: Graph, name: str, kind: _TypeKey) -> None:
+        known = self._indexed.get((graph, name))
         if known is None or known[0] != kind:
             self._count += 1
-            self._entered[graph, name] = kind, self._count
-            self._kinds.setdefault(kind, []).append((graph, name))
+            self._indexed[graph, name] = kind, self._count
+            self._by_type.setdefault(kind, []).append((graph, name))
             if kind in self._sampled:
                 self._sampled[kind].setdefault(self._sample(graph, name), {}).setdefault(graph, {})[name] = None
 
-    def _alike(self, graph: Graph, name: str, kind: _Kind) -> dict[Graph, dict[str, None]]:
+    def _candidates(self, graph: Graph, name: str, kind: _TypeKey) -> dict[Graph, dict[str, None]]:
         """The constants with the type, shape and ends of this one, by graph."""
         sampled = self._sampled.get(kind)
         if sampled is None:
             sampled = self._sampled[kind] = {}
-            for home, other in self._kinds[kind]:
+            for home, other in self._by_type[kind]:
                 if other in home.constants:
                     sampled.setdefault(self._sample(home, other), {}).setdefault(home, {})[other] = None
-        alike = sampled.setdefault(self._sample(graph, name), {})
-        alike.setdefault(graph, {}).setdefault(name)  # another constant may have had this name before
-        return alike
+        candidates = sampled.setdefault(self._sample(graph, name), {})
+        candidates.setdefault(graph, {}).setdefault(name)  # another constant may have had this name before
+        return candidates
 
     def _rank(self, graph: Graph, name: str) -> tuple[bool, int, tuple[int, int]]:
         """The order of constants within a graph: the first one replaces the others."""
-        may_go = name not in graph.ends
+        may_go = name not in graph.output_set
         found = graph.producers.get(name)
         if found is not None:
-            return may_go, 2, found[0].place
-        return may_go, name in graph.added, (self._entered[graph, name][1], 0)
+            return may_go, 2, found[0].order_key
+        return may_go, name in graph.added, (self._indexed[graph, name][1], 0)
 
-    def _same(self, graph: Graph, name: str, around: Graph, other: str) -> bool:
+    def _is_equal(self, graph: Graph, name: str, around: Graph, other: str) -> bool:
         one, two = self.load(graph, name), self.load(around, other)
         return (
             one is not None
@@ -145,53 +145,53 @@ class Twins:
 
     def _sample(self, graph: Graph, name: str) -> object:
         """The elements at the ends of a constant; a unique object if it cannot be read."""
-        held = graph.constants[name]
+        payload = graph.constants[name]
         known = self._samples.get((graph, name))
-        if known is None or known[0] is not held:
+        if known is None or known[0] is not payload:
             constant = self.load(graph, name)
             flat = None if constant is None else constant.bits.reshape(-1)
             ends = object() if flat is None else (_bits(flat[:_SAMPLE]), _bits(flat[-_SAMPLE:]))
-            known = self._samples[graph, name] = held, ends
+            known = self._samples[graph, name] = payload, ends
         return known[1]
 
 
 @dataclass(slots=True, eq=False)
-class Repeats:
+class CommonSubexpressions:
     """Nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
 
     Equivalent nodes are found among the readers of the least used input. If every input has many readers they are found
     in a table. A changed or new node enters the table when it is looked up.
     """
 
-    draft: Draft
-    _alike: dict[tuple[object, ...], dict[Graph, dict[Node, None]]] = field(default_factory=dict)
-    _known: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
+    model: MutableModel
+    _by_key: dict[tuple[object, ...], dict[Graph, dict[Node, None]]] = field(default_factory=dict)
+    _indexed: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
-    def of(self, node: Node) -> list[Node]:
+    def equivalent_to(self, node: Node) -> list[Node]:
         """The other nodes that are equivalent to this one, in this graph, enclosing graphs and subgraphs.
 
         Nodes of this graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
         if node.is_constant or node.bodies:
             return []
-        few = self._readers(node)
-        if few is None or len(few) > _FEW:
-            found = self._listed(node)
+        few = self._fewest_readers(node)
+        if few is None or len(few) > _MAX_READERS:
+            found = self._equivalent_in_table(node)
         else:
-            if self._known:
-                self._note(node)
-            found = self._among(few, node)
+            if self._indexed:
+                self._index(node)
+            found = self._equivalent_among(few, node)
         if len(found) < 2:
             return found
-        around = list(node.graph.around())
+        around = list(node.graph.scope_chain())
         outside = sorted(
             (other for other in found if other.graph in around),
-            key=lambda other: (around.index(other.graph), other.place),
+            key=lambda other: (around.index(other.graph), other.order_key),
         )
         return [*outside, *(other for other in found if other.graph not in around)]
 
-    def _among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
+    def _equivalent_among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
         """The nodes among a few that are equivalent to this one."""
         if len(few) < 2:
             return []
@@ -202,58 +202,58 @@ class Repeats:
             if other is not node
             and other.op_type == node.op_type
             and not other.bodies
-            and _see_each_other(node.graph, other.graph)
+            and _are_nested(node.graph, other.graph)
             and self._key(other) == key
         ]
 
-    def _readers(self, node: Node) -> Mapping[Node, None] | None:
+    def _fewest_readers(self, node: Node) -> Mapping[Node, None] | None:
         """The readers of the input with the fewest readers; None for a node without inputs."""
         found: Mapping[Node, None] | None = None
         for name in node.inputs:
-            home = node.graph.home(name) if name else None
+            home = node.graph.defining_graph(name) if name else None
             if home is not None:
                 readers = home.readers[name]
                 if found is None or len(readers) < len(found):
                     found = readers
         return found
 
-    def _listed(self, node: Node) -> list[Node]:
+    def _equivalent_in_table(self, node: Node) -> list[Node]:
         """The equivalent nodes, by the table."""
-        if not self._known:
-            for each in self.draft.nodes:
-                self._note(each)
-        key = self._note(node)
-        alike = self._alike[key]
-        graphs = [graph for graph in node.graph.around() if graph in alike]
-        if node.graph.holds:
-            graphs += [graph for graph in alike if graph is not node.graph and node.graph in graph.around()]
+        if not self._indexed:
+            for each in self.model.nodes:
+                self._index(each)
+        key = self._index(node)
+        candidates = self._by_key[key]
+        graphs = [graph for graph in node.graph.scope_chain() if graph in candidates]
+        if node.graph.has_subgraphs:
+            graphs += [graph for graph in candidates if graph is not node.graph and node.graph in graph.scope_chain()]
         found = []
         for graph in graphs:
-            for other in list(alike[graph]):
-                if other.is_gone or other.graph is not graph or self._key(other) != key:
-                    self._forget(other)  # a changed node is looked up again
+            for other in list(candidates[graph]):
+                if other.is_removed or other.graph is not graph or self._key(other) != key:
+                    self._remove(other)  # a changed node is looked up again
                 elif other is not node:
                     found.append(other)
         return found
 
-    def _note(self, node: Node) -> tuple[object, ...]:
+    def _index(self, node: Node) -> tuple[object, ...]:
         if node.is_constant or node.bodies:
             return ()
-        known = self._known.get(node)
+        known = self._indexed.get(node)
         key = self._key(node)
         if known is not None and known[0] is node.graph and known[1] == key:
             return known[1]
         if known is not None:
-            self._forget(node)
+            self._remove(node)
         place = node.graph, key
-        self._known[node] = place
-        self._alike.setdefault(key, {}).setdefault(node.graph, {})[node] = None
+        self._indexed[node] = place
+        self._by_key.setdefault(key, {}).setdefault(node.graph, {})[node] = None
         return key
 
-    def _forget(self, node: Node) -> None:
-        place = self._known.pop(node, None)
+    def _remove(self, node: Node) -> None:
+        place = self._indexed.pop(node, None)
         if place is not None:
-            del self._alike[place[1]][place[0]][node]
+            del self._by_key[place[1]][place[0]][node]
 
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)
@@ -262,21 +262,21 @@ class Repeats:
             texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
             attributes = self._attributes[node] = tuple(texts)
         # The same name can refer to different values in two graphs.
-        return node.domain, node.op_type, attributes, *((name, node.graph.home(name)) for name in node.inputs)
+        return node.domain, node.op_type, attributes, *((name, node.graph.defining_graph(name)) for name in node.inputs)
 
 
-def _see_each_other(graph: Graph, other: Graph) -> bool:
+def _are_nested(graph: Graph, other: Graph) -> bool:
     """Whether two graphs are the same, or one encloses the other."""
-    return graph is other or other in graph.around() or (graph.holds and graph in other.around())
+    return graph is other or other in graph.scope_chain() or (graph.has_subgraphs and graph in other.scope_chain())
 
 
-def _kind(graph: Graph, name: str) -> _Kind | None:
-    held = graph.constants.get(name)
-    if isinstance(held, Constant):
-        return held.data_type, held.bits.shape
-    if isinstance(held, TensorProto):
-        return held.data_type, tuple(held.dims)
-    if isinstance(held, AttributeProto):
+def _type_key(graph: Graph, name: str) -> _TypeKey | None:
+    payload = graph.constants.get(name)
+    if isinstance(payload, Constant):
+        return payload.data_type, payload.bits.shape
+    if isinstance(payload, TensorProto):
+        return payload.data_type, tuple(payload.dims)
+    if isinstance(payload, AttributeProto):
         fact = graph.facts.get(name)
         if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.shape is not None:
             dims = tuple(dim for dim in fact.shape if isinstance(dim, int))

@@ -19,14 +19,14 @@ from gather_infer.inference.backward_slice import BackwardSlice
 from gather_infer.inference.load_refusals import NodeId, refused_alone, refused_nodes
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
-from gather_infer.passes.draft import Draft
+from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import Value
 
-_MAX_TRIES: Final = 5
+_MAX_ATTEMPTS: Final = 5
 """Attempts to rewrite a model; in the last one every value is protected."""
 
 
-class Keeping:
+class ProtectedValues:
     """The protected values of a model.
 
     names        outputs of the nodes that are not rewritten; positions of nodes change from round to round
@@ -35,23 +35,23 @@ class Keeping:
 
     def __init__(self, inference: Inference) -> None:
         self.names: frozenset[str] = frozenset()
-        self.notes: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._inference = inference
         self._is_broken = is_broken(inference.diagnostics)  # shape inference of onnx may crash on such a model
         self._source = inference.model
         self._upstream: BackwardSlice | None = None
         self._writers: dict[str, list[NodeId]] = {}
-        self._whole: dict[NodeId, bool] = {}
-        self._tries = 1
+        self._is_whole: dict[NodeId, bool] = {}
+        self._attempts = 1
 
-    def learns_from(self, proto: ModelProto, draft: Draft) -> bool:
+    def extend_for(self, proto: ModelProto, model: MutableModel) -> bool:
         """Protect more values if a runtime would refuse a node of the rewritten model. Returns whether it did.
 
         model   the mutable model after the last rewrite
         """
         if self._is_broken:
             return False
-        known = _facts_by_name(draft)
+        known = _facts_by_name(model)
         found = refused_nodes(self._source, proto, lambda _, name: known.get(name))
         plain = refused_alone(self._source, proto)
         if not found | plain:
@@ -61,24 +61,24 @@ class Keeping:
             for place in self._upstream.nodes:
                 for _, name in self._upstream.outputs([place]):
                     self._writers.setdefault(name, []).append(place)
-        writers = {**self._writers, **self._moved(draft)}
+        writers = {**self._writers, **self._moved(model)}
         places = _origins(proto, found, writers)
         if plain:
-            old = self._old
-            places += [place for place in _origins(proto, plain - found, writers) if place not in old]
+            refused_before = self._refused_before
+            places += [place for place in _origins(proto, plain - found, writers) if place not in refused_before]
         if not places:
             return False
         before = self.names
-        self._tries += 1
-        if self._tries == _MAX_TRIES:
+        self._attempts += 1
+        if self._attempts == _MAX_ATTEMPTS:
             self.names = frozenset(self._writers)
         else:
             for place in places:
-                self._keep(place, self._upstream)
+                self._protect(place, self._upstream)
         return self.names != before
 
     @cached_property
-    def _old(self) -> frozenset[NodeId]:
+    def _refused_before(self) -> frozenset[NodeId]:
         """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
         return refused_alone(self._source, self._source.proto)
 
@@ -91,28 +91,28 @@ class Keeping:
             if finding.severity is Severity.ERROR and finding.location.node is not None
         )
 
-    def _moved(self, draft: Draft) -> dict[str, list[NodeId]]:
+    def _moved(self, model: MutableModel) -> dict[str, list[NodeId]]:
         """The original nodes of the values, if the mutable model is of the original file."""
-        if draft.subject.inference is not self._inference:
+        if model.pass_input.inference is not self._inference:
             return {}
         return {
             name: [node.source]
-            for graph in draft.graphs.values()
+            for graph in model.graphs.values()
             for name, (node, _) in graph.producers.items()
             if node.source is not None
         }
 
-    def _keep(self, place: NodeId, upstream: BackwardSlice) -> None:
+    def _protect(self, place: NodeId, upstream: BackwardSlice) -> None:
         """Protect a node, and the nodes that determine the shapes of its inputs."""
-        is_whole = self._whole.get(place)
+        is_whole = self._is_whole.get(place)
         if is_whole is None:
-            self.notes.append(self._note(place, upstream))
+            self.diagnostics.append(self._note(place, upstream))
         elif is_whole or place in refused_nodes(self._source, self._source.proto, self._fact):
             return  # no node that determines its inputs has changed
         # A node that onnx refuses in the original model may load in a runtime that infers less than onnx.
-        self._whole[place] = is_whole is not None or (place in self._old and place not in self._failing)
-        told = upstream.of([place], whole=self._whole[place])
-        self.names |= {name for _, name in upstream.outputs(told)}
+        self._is_whole[place] = is_whole is not None or (place in self._refused_before and place not in self._failing)
+        determining = upstream.of([place], whole=self._is_whole[place])
+        self.names |= {name for _, name in upstream.outputs(determining)}
 
     def _fact(self, path: GraphPath, name: str) -> Value | None:
         return self._inference.scopes.get(path, {}).get(name)
@@ -125,11 +125,11 @@ class Keeping:
         return diagnostic("GI401", text, where)
 
 
-def _facts_by_name(draft: Draft) -> Mapping[str, Value]:
+def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:
     """The facts about values whose name is unique in the model."""
     found: dict[str, Value] = {}
     repeated: set[str] = set()
-    for graph in draft.graphs.values():
+    for graph in model.graphs.values():
         for name in graph.producers:
             if name in found:
                 repeated.add(name)

@@ -21,17 +21,17 @@ from gather_infer.passes.evaluate.constant import Constant, read_attribute, read
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
-Held: TypeAlias = "Constant | TensorProto | AttributeProto"
+ConstantPayload: TypeAlias = "Constant | TensorProto | AttributeProto"
 
 _FunctionKey: TypeAlias = tuple[str, str, str]
 """Domain, name and overload of a function."""
 
 
-MAX_HELD: Final = 512 << 20
+MAX_CONSTANT_BYTES: Final = 512 << 20
 """Bytes of constants up to which a pass may recompute all of them; several copies are in memory at a time."""
 
 
-class Subject:
+class PassInput:
     """A model with the results of the analyses that passes use.
 
     index       an index of the unchanged model
@@ -55,7 +55,7 @@ class Subject:
             path: body for path, body in self.bodies.items() if path.root is Root.GRAPH and isinstance(body, GraphProto)
         }
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
-        self._kept = _bound_by_training(self.model)
+        self._training_names = _bound_by_training(self.model)
         self._scopes = inference.scopes
         self._versions: dict[str, int] = {
             plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)
@@ -65,21 +65,21 @@ class Subject:
         self._pure_functions: dict[_FunctionKey, bool] = {}
         self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
-    def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, Held]:
+    def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, ConstantPayload]:
         overridable = set(self.index[path].inputs)
         if path == MAIN:
-            overridable = {value.name for value in fed_inputs(self.model.proto)} | self._kept
-        held: dict[str, Held] = {t.name: t for t in graph.initializer if t.name not in overridable}
+            overridable = {value.name for value in fed_inputs(self.model.proto)} | self._training_names
+        payloads: dict[str, ConstantPayload] = {t.name: t for t in graph.initializer if t.name not in overridable}
         for node in graph.node:
             if (
                 node.op_type == "Constant"
                 and not plain_domain(node.domain)
                 and len(node.output) == len(node.attribute) == 1
             ):
-                held[node.output[0]] = node.attribute[0]
-        return held
+                payloads[node.output[0]] = node.attribute[0]
+        return payloads
 
-    def constants_of(self, path: GraphPath) -> dict[str, Held]:
+    def constants_of(self, path: GraphPath) -> dict[str, ConstantPayload]:
         """The constants that a graph or function body defines; for a Constant node the attribute with the payload."""
         if path in self._constants:
             return dict(self._constants[path])
@@ -93,20 +93,24 @@ class Subject:
 
     def fixed(self, path: GraphPath) -> set[str]:
         """Values besides graph inputs and outputs that have to keep their names."""
-        return {*self._annotated.get(path, ()), *(self._kept if path == MAIN else ())}
+        return {*self._annotated.get(path, ()), *(self._training_names if path == MAIN else ())}
 
-    def read(self, held: Held) -> Constant | None:
+    def read(self, payload: ConstantPayload) -> Constant | None:
         """The elements of a constant; None if they are not known one by one. Raises ModelReadError."""
-        if isinstance(held, Constant):
-            return held
-        return read_tensor(self.model, held) if isinstance(held, TensorProto) else read_attribute(self.model, held)
+        if isinstance(payload, Constant):
+            return payload
+        return (
+            read_tensor(self.model, payload)
+            if isinstance(payload, TensorProto)
+            else read_attribute(self.model, payload)
+        )
 
     @property
     def has_functions(self) -> bool:
         """Whether the model defines functions, which nodes may call like operators."""
         return bool(self._functions)
 
-    def is_ours(self, node: NodeProto) -> bool:
+    def is_operator(self, node: NodeProto) -> bool:
         """Whether the node is the operator of its name, and not a call of a function of the model."""
         return not self._functions or _function_key(node) not in self._functions
 
@@ -115,7 +119,7 @@ class Subject:
 
         The call of a function is pure if all nodes of the function are.
         """
-        if not self.is_ours(node):
+        if not self.is_operator(node):
             return self._is_pure_function(_function_key(node))
         domain = plain_domain(node.domain)
         key = domain, node.op_type, version
@@ -139,7 +143,7 @@ class Subject:
         return found
 
     @cached_property
-    def is_heavy(self) -> bool:
+    def has_large_constants(self) -> bool:
         """Whether the constants of the model, on disk or not, exceed what a pass may hold in memory."""
         nbytes = 0
         for tensor in iter_tensors(self.model.proto):
@@ -147,7 +151,7 @@ class Subject:
                 nbytes += self.model.nbytes(tensor)
             except ModelReadError:  # an unknown type or a negative dim, which the inference has reported
                 continue
-        return nbytes > MAX_HELD
+        return nbytes > MAX_CONSTANT_BYTES
 
     @property
     def ir_version(self) -> int:
@@ -170,13 +174,13 @@ class Subject:
     @property
     def is_trained(self) -> bool:
         """Whether training graphs read or write values of the main graph."""
-        return bool(self._kept)
+        return bool(self._training_names)
 
     def facts(self, path: GraphPath) -> Mapping[str, Value]:
         """The inferred facts about the values of a graph."""
         return self._scopes.get(path, {})
 
-    def find(self, path: GraphPath, name: str) -> Held | None:
+    def find(self, path: GraphPath, name: str) -> ConstantPayload | None:
         """The constant that `name` refers to in a graph, None if it is not one; inner names shadow outer ones."""
         home = self.index.home(path, name) if name else None
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
@@ -186,12 +190,12 @@ class Subject:
 
         Raises ModelReadError when external data is missing.
         """
-        held = self.find(path, name)
-        return None if held is None else self.read(held)
+        payload = self.find(path, name)
+        return None if payload is None else self.read(payload)
 
-    def is_kept(self, path: GraphPath, name: str) -> bool:
+    def is_required(self, path: GraphPath, name: str) -> bool:
         """Whether a value has to stay even if no node reads it."""
-        if name in self._annotated[path] or (path == MAIN and name in self._kept):
+        if name in self._annotated[path] or (path == MAIN and name in self._training_names):
             return True
         is_given = name in self.index[path].inputs and name not in self._constants[path]
         return is_given or self.index.is_output(path, name)
@@ -199,11 +203,11 @@ class Subject:
     def traits(self, node: NodeProto) -> Traits:
         """The traits of the operator; empty for a function of the model, or an operator without a rule."""
         domain = plain_domain(node.domain)
-        rules = standard_rules().get(domain) if self.is_ours(node) else None
+        rules = standard_rules().get(domain) if self.is_operator(node) else None
         found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
         return NO_TRAITS if found is None else found.traits
 
-    def tells_dims(self, node: NodeProto) -> bool:
+    def reads_only_dims(self, node: NodeProto) -> bool:
         """Whether a node reads the dims of its input only, not its elements."""
         return self.traits(node).outputs_dims
 
@@ -212,7 +216,9 @@ class Subject:
         path, position = source
         body = self.bodies.get(path)
         node = None if body is None else body.node[position]
-        return node is not None and node.op_type == "Reshape" and not plain_domain(node.domain) and self.is_ours(node)
+        return (
+            node is not None and node.op_type == "Reshape" and not plain_domain(node.domain) and self.is_operator(node)
+        )
 
     def node(self, path: GraphPath, position: int) -> NodePath:
         """The path of the node at a position of a graph."""

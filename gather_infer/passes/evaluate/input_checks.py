@@ -18,7 +18,7 @@ INDEX_TYPES = (TensorProto.INT64, TensorProto.INT32)
 INT64_ONLY = (TensorProto.INT64,)
 
 
-def is_holdable(data_type: int, shape: Sequence[int]) -> bool:
+def fits_initializer(data_type: int, shape: Sequence[int]) -> bool:
     """Whether a tensor of that shape can be an initializer: numpy and protobuf limit rank and size."""
     dtype = bits_dtype(data_type)
     assert dtype is not None, "the element type has a numpy type"
@@ -27,7 +27,7 @@ def is_holdable(data_type: int, shape: Sequence[int]) -> bool:
 
 def reshaped(data: Constant, shape: Sequence[int]) -> list[Constant] | None:
     """The elements of `data` in a shape with the same number of elements."""
-    if not is_holdable(data.data_type, shape):
+    if not fits_initializer(data.data_type, shape):
         return None
     return [Constant(data.data_type, data.bits.reshape(tuple(shape)))]
 

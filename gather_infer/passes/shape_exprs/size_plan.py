@@ -15,24 +15,31 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import NodeProto, helper
 
 from gather_infer.node_ids import Root
-from gather_infer.passes.dims.search import Search, elements_of, is_computed
-from gather_infer.passes.dims.terms import Pool, Price, Term, Unit, static_bytes, total
-from gather_infer.passes.draft import Graph, Node
 from gather_infer.passes.evaluate.constant import Constant, from_integers
-from gather_infer.passes.rewrite import Arrangement, Cost, Unavailable
-from gather_infer.passes.rewrites.targets import SIZES, Choices, choices
-from gather_infer.passes.site import Site
+from gather_infer.passes.match import Match
+from gather_infer.passes.mutable_model import Graph, Node
+from gather_infer.passes.rewrite import GraphRewrite, RewriteCost, Unavailable
+from gather_infer.passes.rewrites.shape_operands import SIZES, Choices, choices
+from gather_infer.passes.shape_exprs.expression_dag import (
+    DagCost,
+    DagNode,
+    ExpressionDag,
+    Term,
+    static_bytes,
+    total_cost,
+)
+from gather_infer.passes.shape_exprs.size_search import SizeSearch, elements_of, is_computed
 from gather_infer.tensor import DType, SymbolicTensor, make_values
 
 if TYPE_CHECKING:
-    from gather_infer.passes.view import Surroundings
+    from gather_infer.passes.node_view import RewriteContext
 
 LAW: Final = "a size is read off the shape of an input, and computed once"
 _ROUNDS: Final = 3
 
 
 @dataclass(slots=True, eq=False)
-class Need:
+class RequiredSize:
     """A size that the graph has to compute.
 
     alternatives   the elements that it may have
@@ -44,83 +51,83 @@ class Need:
     name: str
     dtype: DType
     rank: int
-    ways: tuple[Choices, ...]
+    alternatives: tuple[Choices, ...]
     readers: list[tuple[Node, int]] = field(default_factory=list)
     limit: int = 0
     output: str = ""
     term: Term | None = None
 
 
-def planned(engine: Surroundings, graph: Graph) -> Arrangement | None:
+def plan_sizes(context: RewriteContext, graph: Graph) -> GraphRewrite | None:
     """The graph-level rewrite that computes the sizes of a graph at the lowest cost; None if it is not cheaper."""
-    if graph.path.root is not Root.GRAPH or engine.draft.subject.is_trained:
+    if graph.path.root is not Root.GRAPH or context.model.pass_input.is_trained:
         return None
-    if not any(_is_size_node(engine, node) for node in graph.nodes):
+    if not any(_is_size_node(context, node) for node in graph.nodes):
         return None
     try:
-        plan = _Plan(engine, graph)
-        found = plan.arrangement()
+        plan = _SizePlan(context, graph)
+        found = plan.graph_rewrite()
         if found is None and plan.lacks_gathers:
-            found = _Plan(engine, graph, nodes_of_gather=3).arrangement()
+            found = _SizePlan(context, graph, nodes_of_gather=3).graph_rewrite()
         return found
     except Unavailable:
         return None
 
 
-class _Plan:
+class _SizePlan:
     """The sizes of one graph, and the terms that compute them.
 
     lacks_gathers    whether the plan was dropped because the model would get more Gathers than its file
     nodes_of_gather  the number of nodes as which a new Gather counts in the search
     """
 
-    def __init__(self, engine: Surroundings, graph: Graph, *, nodes_of_gather: int = 1) -> None:
+    def __init__(self, context: RewriteContext, graph: Graph, *, nodes_of_gather: int = 1) -> None:
         self.lacks_gathers = False
-        self.engine, self.graph = engine, graph
-        self.order = engine.draft.sequence(graph)
+        self.context, self.graph = context, graph
+        self.order = context.model.toposort(graph)
         self.place = {node: at for at, node in enumerate(self.order)}
-        self.search = Search(graph, engine.scope, graph.versions.get("", 0), nodes_of_gather)
-        self.needs: dict[tuple[object, ...], Need] = {}
-        self.stands: set[Node] = set()
+        self.search = SizeSearch(graph, context.scope, graph.versions.get("", 0), nodes_of_gather)
+        self.required_sizes: dict[tuple[object, ...], RequiredSize] = {}
+        self.live: set[Node] = set()
         self._pending: list[Node] = []
 
-    def arrangement(self) -> Arrangement | None:
-        self._see_outside()
+    def graph_rewrite(self) -> GraphRewrite | None:
+        self._add_outer_values()
         for node in self.order:
-            if _is_size_node(self.engine, node):
-                self.search.enter(node)
-        self._stand_roots()
+            if _is_size_node(self.context, node):
+                self.search.add_candidate(node)
+        self._mark_roots()
         while True:
-            self._stand_all()
+            self._propagate_liveness()
             if not self._solve():
                 break
         self._improve()
         if not self._name_outputs():
             return None
-        now = self._price_now()
-        units = {unit for need in self.needs.values() if need.term for unit in need.term.units}
-        then = total(units)._replace(nodes=len(units))
+        now = self._current_cost()
+        dag_nodes = {unit for need in self.required_sizes.values() if need.term for unit in need.term.dag_nodes}
+        then = total_cost(dag_nodes)._replace(nodes=len(dag_nodes))
         if not (then[:3] < now[:3] and then.nbytes <= now.nbytes):
             return None
-        if then.gathers - now.gathers > max(0, self.engine.draft.spare_gathers):
+        if then.gathers - now.gathers > max(0, self.context.model.spare_gathers):
             self.lacks_gathers = True
             return None
-        cost = Cost(then.nodes - now.nodes, then.nbytes - now.nbytes)
-        return _Writer(self, cost).arrangement()
+        cost = RewriteCost(then.nodes - now.nodes, then.nbytes - now.nbytes)
+        return _NodeWriter(self, cost).graph_rewrite()
 
     # live nodes, and the sizes that they need
 
-    def _see_outside(self) -> None:
+    def _add_outer_values(self) -> None:
         """Add the values that the graph can read and does not compute: inputs and outer values."""
         for name in self.graph.inputs:
-            self._settle(name, -1)
+            self._add_available(name, -1)
         owner, inner = self.graph.owner, self.graph
         while owner is not None:
             outer = owner.graph
             for name in outer.inputs:
-                if inner.home(name) is outer:
-                    self._settle(name, -1)
-            order, sizes = self._sizes_of(outer)
+                if inner.defining_graph(name) is outer:
+                    self._add_available(name, -1)
+            order, sizes = self._outer_sizes(outer)
             end = order[owner]
             names = dict.fromkeys(name for at, name in sizes if at < end)
             for name in (name for node in self.graph.nodes for name in node.inputs):
@@ -128,163 +135,165 @@ class _Plan:
                 if found is not None and order[found[0]] < end and name not in outer.constants:
                     names[name] = None
             for name in names:
-                if inner.home(name) is outer:
-                    self._settle(name, -1)
+                if inner.defining_graph(name) is outer:
+                    self._add_available(name, -1)
             owner = outer.owner
 
-    def _sizes_of(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
+    def _outer_sizes(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
         """The positions of the nodes of an enclosing graph, and the sizes that they compute with theirs."""
 
         def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
-            order = {node: at for at, node in enumerate(self.engine.draft.sequence(graph))}
+            order = {node: at for at, node in enumerate(self.context.model.toposort(graph))}
             return order, [
                 (at, name)
                 for node, at in order.items()
-                if _is_size_node(self.engine, node)
+                if _is_size_node(self.context, node)
                 for name in node.outputs
                 if name
             ]
 
-        return self.engine.remembered(("sizes", graph), found)
+        return self.context.cached(("sizes", graph), found)
 
-    def _settle(self, name: str, at: int) -> None:
+    def _add_available(self, name: str, at: int) -> None:
         fact = self.graph.fact(name)
         if isinstance(fact, SymbolicTensor):
-            self.search.settle(name, fact, at)
+            self.search.add_available(name, fact, at)
 
-    def _stand_roots(self) -> None:
+    def _mark_roots(self) -> None:
         graph = self.graph
         for node in self.order:
             if (
-                not self.engine.draft.is_removable(node)
+                not self.context.model.is_removable(node)
                 or any(name in graph.fixed for name in node.outputs)
-                or Site(self.engine, node).is_left
+                or Match(self.context, node).is_protected
             ):
-                self._stand(node)
+                self._mark_live(node)
         for name in dict.fromkeys(graph.outputs):
             found = graph.producers.get(name)
             if found is not None and name not in graph.fixed:
-                self._demand(name, self.place[found[0]], output=name)
+                self._require(name, self.place[found[0]], output=name)
 
-    def _stand(self, node: Node) -> None:
-        if node not in self.stands:
-            self.stands.add(node)
+    def _mark_live(self, node: Node) -> None:
+        if node not in self.live:
+            self.live.add(node)
             self._pending.append(node)
 
-    def _stand_all(self) -> None:
+    def _propagate_liveness(self) -> None:
         while self._pending:
             node = self._pending.pop()
             at = self.place[node]
             for name in node.outputs:
                 if name:
-                    self._settle(name, at)
-            for reader in (node, *_inner(node)):
+                    self._add_available(name, at)
+            for reader in (node, *_nested_nodes(node)):
                 for index, name in enumerate(reader.inputs):
-                    if name and reader.graph.home(name) is self.graph:
-                        self._demand(name, at, reader, index)
+                    if name and reader.graph.defining_graph(name) is self.graph:
+                        self._require(name, at, reader, index)
 
-    def _demand(self, name: str, limit: int, reader: Node | None = None, index: int = 0, output: str = "") -> None:
+    def _require(self, name: str, limit: int, reader: Node | None = None, index: int = 0, output: str = "") -> None:
         """Require a value that a live node reads, or mark its producer live if it is no size."""
         found = self.graph.producers.get(name)
-        if found is None or name in self.graph.constants or found[0] in self.stands:
+        if found is None or name in self.graph.constants or found[0] in self.live:
             return
         fact = self.graph.fact(name)
         if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None or len(fact.shape) > 1:
-            self._stand(found[0])
+            self._mark_live(found[0])
             return
-        if reader is not None and Site(self.engine, reader).is_left:
-            self._stand(found[0])
+        if reader is not None and Match(self.context, reader).is_protected:
+            self._mark_live(found[0])
             return
         elements = elements_of(fact)
-        ways: tuple[Choices, ...] = ()
+        alternatives: tuple[Choices, ...] = ()
         if reader is not None and not reader.domain and SIZES.get(reader.op_type) == index:
-            ways = tuple(choices(Site(self.engine, reader)))
+            alternatives = tuple(choices(Match(self.context, reader)))
         if elements is not None:
             exact: Choices = tuple((e,) for e in elements)
-            ways = (*ways, exact) if exact not in ways else ways
-        if not ways:
-            self._stand(found[0])
+            alternatives = (*alternatives, exact) if exact not in alternatives else alternatives
+        if not alternatives:
+            self._mark_live(found[0])
             return
-        key = (fact.dtype, len(fact.shape), ways, output, "" if elements is not None else name)
-        need = self.needs.get(key)
+        key = (fact.dtype, len(fact.shape), alternatives, output, "" if elements is not None else name)
+        need = self.required_sizes.get(key)
         if need is None:
-            need = self.needs[key] = Need(name, fact.dtype, len(fact.shape), ways, limit=limit, output=output)
+            need = self.required_sizes[key] = RequiredSize(
+                name, fact.dtype, len(fact.shape), alternatives, limit=limit, output=output
+            )
         need.limit = min(need.limit, limit)
         if reader is not None:
             need.readers.append((reader, index))
 
     def _solve(self) -> bool:
         """Find a term for each required size. Returns whether more nodes are live, as a size has no term."""
-        self.search.pool = pool = Pool()
-        for key, need in sorted(self.needs.items(), key=lambda item: item[1].limit):
-            need.term = self.search.best(need.dtype, need.rank, need.ways, need.limit)
+        self.search.dag = dag = ExpressionDag()
+        for key, need in sorted(self.required_sizes.items(), key=lambda item: item[1].limit):
+            need.term = self.search.best(need.dtype, need.rank, need.alternatives, need.limit)
             if need.term is not None:
-                pool.add(need.term)
+                dag.add(need.term)
                 continue
-            del self.needs[key]
+            del self.required_sizes[key]
             for name in [reader.inputs[at] for reader, at in need.readers] or [need.output]:
-                self._stand(self.graph.producers[name][0])
+                self._mark_live(self.graph.producers[name][0])
         return bool(self._pending)
 
     def _improve(self) -> None:
         """Choose each term again, given the terms of the other sizes."""
-        pool = self.search.pool
+        dag = self.search.dag
         for _ in range(_ROUNDS):
             is_better = False
-            for need in self.needs.values():
+            for need in self.required_sizes.values():
                 assert need.term is not None, "every need has a term"
-                if pool.is_shared(need.term):
+                if dag.is_shared(need.term):
                     continue
-                pool.remove(need.term)
-                found = self.search.best(need.dtype, need.rank, need.ways, need.limit)
-                if found is not None and pool.extra(found.units) < pool.extra(need.term.units):
+                dag.remove(need.term)
+                found = self.search.best(need.dtype, need.rank, need.alternatives, need.limit)
+                if found is not None and dag.marginal_cost(found.dag_nodes) < dag.marginal_cost(need.term.dag_nodes):
                     need.term, is_better = found, True
-                pool.add(need.term)
+                dag.add(need.term)
             if not is_better:
                 break
 
     def _name_outputs(self) -> bool:
         """Give each graph output a node of its own, which can take its name."""
         taken: set[Term] = set()
-        for need in self.needs.values():
+        for need in self.required_sizes.values():
             if not need.output:
                 continue
             term = need.term
             assert term is not None, "every need has a term"
-            own = self.search.kept(need.output, need.limit)
+            existing = self.search.existing(need.output, need.limit)
             outputs = set(self.graph.outputs) - {need.output}
-            if term in taken or not term.op_type or term.name in outputs or _kept_name(term) in outputs:
+            if term in taken or not term.op_type or term.name in outputs or _existing_name(term) in outputs:
                 # if two outputs are the same size, one is a copy of the other
-                term = self.search.copied(term) if own is None or own in taken else own
+                term = self.search.copied(term) if existing is None or existing in taken else existing
             if term is None or term in taken:
                 return False
             taken.add(term)
             need.term = term
         return True
 
-    def _price_now(self) -> Price:
+    def _current_cost(self) -> DagCost:
         """The cost of the present nodes that are not live."""
-        units = []
+        dag_nodes = []
         for node in self.graph.nodes:
-            if node in self.stands or node.is_constant:
+            if node in self.live or node.is_constant:
                 continue
-            is_shape = self.engine.draft.subject.traits(node.proto).outputs_dims
-            is_far = is_shape and is_computed(self.graph, node.inputs[0])
+            is_shape = self.context.model.pass_input.traits(node.proto).outputs_dims
+            is_computed_shape = is_shape and is_computed(self.graph, node.inputs[0])
             nbytes = 0
             for name in (*(() if is_shape else node.inputs), *node.outputs):
-                fact = self.graph.fact(name) if name and self.graph.held(name) is None else None
+                fact = self.graph.fact(name) if name and self.graph.constant_payload(name) is None else None
                 nbytes += static_bytes(fact) if isinstance(fact, SymbolicTensor) else 0
             is_gather = node.op_type == "Gather" and not node.domain
-            units.append(Unit(Price(1, is_gather, is_far, 0, nbytes)))
-        return total(units)
+            dag_nodes.append(DagNode(DagCost(1, is_gather, is_computed_shape, 0, nbytes)))
+        return total_cost(dag_nodes)
 
 
-class _Writer:
+class _NodeWriter:
     """A writer of terms as nodes; equal terms become one node."""
 
-    def __init__(self, plan: _Plan, cost: Cost) -> None:
+    def __init__(self, plan: _SizePlan, cost: RewriteCost) -> None:
         self.plan, self.cost = plan, cost
-        self.engine, self.graph = plan.engine, plan.graph
+        self.context, self.graph = plan.context, plan.graph
         self.names: dict[Term, str] = {}
         self.constants: dict[str, Constant] = {}
         self.nodes: list[tuple[NodeProto, Node, tuple[SymbolicTensor, ...]]] = []
@@ -292,27 +301,27 @@ class _Writer:
         self.renamed: dict[str, str] = {}
         self.wired: dict[Node, tuple[Term, ...]] = {}
 
-    def arrangement(self) -> Arrangement | None:
-        needs = list(self.plan.needs.values())
+    def graph_rewrite(self) -> GraphRewrite | None:
+        needs = list(self.plan.required_sizes.values())
         for need in needs:
             assert need.term is not None, "every need has a term"
             name = self._name(need.term)
             for reader, at in need.readers:
                 if reader.inputs[at] != name:
                     if reader.graph is not self.graph and name not in self._new() \
-                            and reader.graph.home(name) is not self.graph.home(name):  # fmt: skip
+                            and reader.graph.defining_graph(name) is not self.graph.defining_graph(name):  # fmt: skip
                         return None  # another value shadows the name in that subgraph
                     self.inputs.append((reader, at, name))
             if need.output and name != need.output:
                 self.renamed[name] = need.output
         for name, output in self.renamed.items():
-            if name in self.engine.kept:
+            if name in self.context.protected:
                 return None
             readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
             if any(reader.graph.home(output) is not self.graph for reader in readers):
                 return None  # another value shadows the name of the output there
         first = next(need for need in needs)
-        return Arrangement(
+        return GraphRewrite(
             law=LAW,
             name=first.name,
             cost=self.cost,
@@ -335,14 +344,14 @@ class _Writer:
         if term.elements is not None:
             values = make_values(list(term.elements), () if term.fact.rank == 0 else (len(term.elements),))
             constant = from_integers(int(term.fact.dtype or DType.INT64), values)
-            return self.engine.constants.shared(self.graph, constant, "size", self.constants)
+            return self.context.constants.get_or_add(self.graph, constant, "size", self.constants)
         if not term.op_type:
             return term.name
         node = term.node
         # A present node is rewired in place once; for other inputs it is copied.
         if node is not None and self.wired.setdefault(node, term.inputs) == term.inputs:
             for at, (name, given) in enumerate(zip(node.inputs, term.inputs, strict=True)):
-                if given.elements is not None and self.plan.search.stands_for(name, given):
+                if given.elements is not None and self.plan.search.names_constant(name, given):
                     continue
                 wanted = self._name(given)
                 if wanted != name and (node, at, wanted) not in self.inputs:
@@ -351,7 +360,7 @@ class _Writer:
         inputs = [self._name(given) for given in term.inputs]
         before = self.plan.order[min(term.at + 1, len(self.plan.order) - 1)]
         if node is None:
-            outputs = [self.engine.fresh(term.op_type)]
+            outputs = [self.context.fresh(term.op_type)]
             attributes: dict[str, Any] = dict(term.attributes)
             proto = helper.make_node(term.op_type, inputs, outputs, **attributes)
             self.nodes.append((proto, before, (term.fact,)))
@@ -360,7 +369,7 @@ class _Writer:
         proto.CopyFrom(node.proto)
         del proto.input[:]
         del proto.output[:]
-        outputs = [self.engine.fresh(name) if name else "" for name in node.outputs]
+        outputs = [self.context.fresh(name) if name else "" for name in node.outputs]
         proto.input.extend(inputs)
         proto.output.extend(outputs)
         facts = [self.graph.fact(name) for name in node.outputs]
@@ -370,25 +379,25 @@ class _Writer:
         return outputs[term.output]
 
 
-def _kept_name(term: Term) -> str:
+def _existing_name(term: Term) -> str:
     return term.node.outputs[term.output] if term.node is not None else ""
 
 
-def _inner(node: Node) -> Iterator[Node]:
+def _nested_nodes(node: Node) -> Iterator[Node]:
     """The nodes of the subgraphs of a node, at any depth."""
     for body in node.bodies:
         for inner in body.nodes:
             yield inner
-            yield from _inner(inner)
+            yield from _nested_nodes(inner)
 
 
-def _is_size_node(engine: Surroundings, node: Node) -> bool:
+def _is_size_node(context: RewriteContext, node: Node) -> bool:
     """Whether all live outputs of a node are sizes."""
     if node.is_constant:
         return False
-    needed = [name for name in node.outputs if name and engine.draft.is_needed(node.graph, name)]
+    needed = [name for name in node.outputs if name and context.model.is_needed(node.graph, name)]
     for name in needed:
         fact = node.graph.fact(name)
         if not isinstance(fact, SymbolicTensor) or elements_of(fact) is None:
             return False
-    return bool(needed) and engine.draft.is_removable(node) and not Site(engine, node).is_left
+    return bool(needed) and context.model.is_removable(node) and not Match(context, node).is_protected

@@ -7,35 +7,35 @@ from collections.abc import Mapping
 from onnx import NodeProto
 
 from gather_infer.errors import UsageError, file_of, user_code
-from gather_infer.passes.draft import Graph
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Arrangement, Rewrite, Unavailable
-from gather_infer.passes.site import Site
-from gather_infer.passes.table import ANY, Arranging, Listed, RewriteSet, Rule, Step
-from gather_infer.passes.view import Surroundings
+from gather_infer.passes.match import Match
+from gather_infer.passes.mutable_model import Graph
+from gather_infer.passes.node_view import RewriteContext
+from gather_infer.passes.rewrite import GraphRewrite, Rewrite, Unavailable
+from gather_infer.passes.rule_table import ANY, GraphPass, GraphPassFunction, RewriteSet, Rule, RuleEntry
 from gather_infer.symbolic import DimTooLarge
 
 
-def guarded(rules: RewriteSet) -> RewriteSet:
+def checked(rules: RewriteSet) -> RewriteSet:
     """The same rules, wrapped to raise UsageError for an unexpected exception or a malformed result."""
     made = RewriteSet(rules.domain)
-    for listed in rules.listed():
-        if isinstance(listed, Step):
-            made.arranges(_guarded_step(listed), name=listed.name)
+    for entry in rules.entries():
+        if isinstance(entry, GraphPass):
+            made.graph_pass(_checked_graph_pass(entry), name=entry.name)
         else:
-            op_types = () if listed.op_type == ANY else (listed.op_type,)
-            made.rewrites(*op_types, since=listed.since, name=listed.name)(_guarded_rule(listed))
+            op_types = () if entry.op_type == ANY else (entry.op_type,)
+            made.rewrites(*op_types, since=entry.since, name=entry.name)(_checked_rule(entry))
     return made
 
 
-def _guarded_rule(listed: Listed) -> Rule:
-    file = file_of(listed.rule)
+def _checked_rule(entry: RuleEntry) -> Rule:
+    file = file_of(entry.rule)
 
-    def rule(site: Site) -> Rewrite | None:
-        what = f"rewrite {listed.name} of {site.engine.draft.label(site.node)}"
+    def rule(site: Match) -> Rewrite | None:
+        what = f"rewrite {entry.name} of {site.context.model.label(site.node)}"
         with user_code(file, what, Unavailable, DimTooLarge):
-            found = listed.rule(site)
-        fault = _fault(found)
+            found = entry.rule(site)
+        fault = _result_error(found)
         if fault:
             raise UsageError(f"{file}: {what} {fault}" if file else f"{what} {fault}")
         return found
@@ -43,15 +43,15 @@ def _guarded_rule(listed: Listed) -> Rule:
     return rule
 
 
-def _guarded_step(step: Step) -> Arranging:
-    def arranging(engine: Surroundings, graph: Graph) -> Arrangement | None:
-        with user_code(file_of(step.arranging), f"rewrite {step.name}", Unavailable, DimTooLarge):
-            return step.arranging(engine, graph)
+def _checked_graph_pass(graph_pass: GraphPass) -> GraphPassFunction:
+    def arranging(engine: RewriteContext, graph: Graph) -> GraphRewrite | None:
+        with user_code(file_of(graph_pass.function), f"rewrite {graph_pass.name}", Unavailable, DimTooLarge):
+            return graph_pass.function(engine, graph)
 
     return arranging
 
 
-def _fault(found: object) -> str:
+def _result_error(found: object) -> str:
     """The error in the result of a rule; empty if it is well-formed."""
     if found is None:
         return ""

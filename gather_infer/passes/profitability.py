@@ -5,49 +5,53 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from gather_infer.passes.constants import SMALL
-from gather_infer.passes.draft import Draft, Graph, Node
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.rewrite import Cost, Rewrite
+from gather_infer.passes.mutable_model import Graph, MutableModel, Node
+from gather_infer.passes.rewrite import Rewrite, RewriteCost
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, Value, element_bytes
 
 
 def cost_of(
-    draft: Draft, node: Node, rewrite: Rewrite, facts: Mapping[str, Value], looked: list[Hashable] | None = None
-) -> Cost:
+    model: MutableModel,
+    node: Node,
+    rewrite: Rewrite,
+    facts: Mapping[str, Value],
+    dependencies: list[Hashable] | None = None,
+) -> RewriteCost:
     """The cost of a rewrite of a node; `facts` are those about the new values.
 
     dependencies   receives the names of the values on which the result depends
     """
-    dying, constants = dying_by(draft, node, rewrite)
-    if looked is not None:
-        for gone in dying:
-            looked += [*gone.inputs, *gone.outputs]
+    dead, constants = dead_after(model, node, rewrite)
+    if dependencies is not None:
+        for erased in dead:
+            dependencies += [*erased.inputs, *erased.outputs]
         for proto in rewrite.nodes:
-            looked += proto.input
+            dependencies += proto.input
     nodes = sum(p.op_type != "Constant" or bool(p.domain) for p in rewrite.nodes)
     grown = sum(constant.nbytes for constant in rewrite.constants.values())
     for home, name in constants:
-        grown -= held_bytes(home, name)
-    for gone in dying:
-        if gone.is_constant:
-            grown -= held_bytes(gone.graph, gone.outputs[0])
+        grown -= constant_bytes(home, name)
+    for erased in dead:
+        if erased.is_constant:
+            grown -= constant_bytes(erased.graph, erased.outputs[0])
         else:
             nodes -= 1
-    run = _run_bytes(draft, node.graph, rewrite, dying, facts) if rewrite.nodes else 0
-    return Cost(nodes, run, grown)
+    run = _run_bytes(model, node.graph, rewrite, dead, facts) if rewrite.nodes else 0
+    return RewriteCost(nodes, run, grown)
 
 
-def replaced_by(node: Node, rewrite: Rewrite) -> list[Node]:
+def replaced_nodes(node: Node, rewrite: Rewrite) -> list[Node]:
     """The nodes of which the rewrite replaces outputs."""
     return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
 
 
-def held_bytes(graph: Graph, name: str) -> int:
+def constant_bytes(graph: Graph, name: str) -> int:
     """The bytes of a constant that the graph defines; 0 if they are unknown."""
-    held = graph.constants.get(name)
-    if isinstance(held, Constant):
-        return held.nbytes
+    payload = graph.constants.get(name)
+    if isinstance(payload, Constant):
+        return payload.nbytes
     fact = graph.fact(name)
     size = _bytes(fact) if isinstance(fact, SymbolicTensor) else None
     return size if isinstance(size, int) else 0
@@ -64,13 +68,13 @@ def count_nodes(nodes: Iterable[Node]) -> int:
     return count
 
 
-def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
+def dead_after(model: MutableModel, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
     """The nodes and constants that are dead after the rewrite: liveness analysis without applying it."""
-    replaced = replaced_by(node, rewrite)
+    replaced = replaced_nodes(node, rewrite)
     if any(
-        draft.is_needed(node.graph, name) and name not in rewrite.values
-        for gone in replaced
-        for name in gone.outputs
+        model.is_needed(node.graph, name) and name not in rewrite.values
+        for erased in replaced
+        for name in erased.outputs
         if name
     ):
         return [], []
@@ -85,18 +89,18 @@ def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], li
 
     pending = list(replaced)
     while pending:
-        gone = pending.pop()
-        for name in filter(None, dict.fromkeys(gone.inputs)):
-            home = gone.graph.home(name)
+        erased = pending.pop()
+        for name in filter(None, dict.fromkeys(erased.inputs)):
+            home = erased.graph.defining_graph(name)
             if home is None or not is_unread(home, name):
                 continue
             found = home.producers.get(name)
             if found is None:
-                if draft.is_droppable(home, name):
+                if model.is_droppable(home, name):
                     constants[home, name] = None  # counted once, even if several dead nodes read it
             elif (
                 found[0] not in nodes
-                and draft.is_removable(found[0])
+                and model.is_removable(found[0])
                 and all(is_unread(home, output) for output in found[0].outputs if output)
             ):
                 nodes[found[0]] = None
@@ -105,17 +109,17 @@ def dying_by(draft: Draft, node: Node, rewrite: Rewrite) -> tuple[list[Node], li
 
 
 def _run_bytes(
-    draft: Draft, graph: Graph, rewrite: Rewrite, dying: Sequence[Node], facts: Mapping[str, Value]
+    model: MutableModel, graph: Graph, rewrite: Rewrite, dead: Sequence[Node], facts: Mapping[str, Value]
 ) -> Dim | None:
     """The bytes that the new nodes read and write in a run beyond those of the dead ones; None if unknown."""
     counts: dict[str, int] = {}  # value -> additional reads and writes
-    tells_dims = draft.subject.tells_dims  # Shape and Size read no elements
+    reads_only_dims = model.pass_input.reads_only_dims  # Shape and Size read no elements
     for proto in rewrite.nodes:
-        for name in (*(() if tells_dims(proto) else proto.input), *proto.output):
+        for name in (*(() if reads_only_dims(proto) else proto.input), *proto.output):
             counts[name] = counts.get(name, 0) + 1
     renamed = {old: new for old, new in rewrite.values.items() if new in facts}
-    for gone in dying:
-        for name in (*(() if tells_dims(gone.proto) else gone.inputs), *gone.outputs):
+    for erased in dead:
+        for name in (*(() if reads_only_dims(erased.proto) else erased.inputs), *erased.outputs):
             name = renamed.get(name, name)
             counts[name] = counts.get(name, 0) - 1
     total: Dim = 0
@@ -125,7 +129,7 @@ def _run_bytes(
         fact = facts[name] if name in facts else graph.fact(name)
         if not isinstance(fact, SymbolicTensor):
             return None
-        is_constant = name in rewrite.constants or graph.held(name) is not None
+        is_constant = name in rewrite.constants or graph.constant_payload(name) is not None
         if is_constant and _is_small(fact):
             continue
         size = _bytes(fact)

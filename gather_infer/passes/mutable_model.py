@@ -17,10 +17,10 @@ from gather_infer.model.order import topological_order
 from gather_infer.model.paths import subgraph_at
 from gather_infer.node_ids import GraphPath, NodeId, NodePath, Root
 from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.subject import Held, Subject
+from gather_infer.passes.pass_input import ConstantPayload, PassInput
 from gather_infer.tensor import UNKNOWN, Value
 
-_PLENTY: Final = 1 << 40
+_MAX_NEW_NODES: Final = 1 << 40
 """More than the number of new nodes: they sort before the node of the file at their position, in insertion order."""
 
 
@@ -38,7 +38,7 @@ class Node:
 
     proto: NodeProto
     graph: Graph
-    place: tuple[int, int]
+    order_key: tuple[int, int]
     inputs: list[str]
     outputs: list[str]
     domain: str
@@ -46,8 +46,8 @@ class Node:
     origin: int | None = None
     bodies: list[Graph] = field(default_factory=list)
     why: str = ""
-    is_gone: bool = False
-    came_from: tuple[GraphPath, int] | None = None
+    is_removed: bool = False
+    moved_from: tuple[GraphPath, int] | None = None
     op_type: str = field(init=False)
     is_constant: bool = field(init=False)
 
@@ -63,7 +63,7 @@ class Node:
     @property
     def source(self) -> tuple[GraphPath, int] | None:
         """Its graph and position in the file; None for a new node."""
-        return self.came_from if self.origin is None else (self.graph.path, self.origin)
+        return self.moved_from if self.origin is None else (self.graph.path, self.origin)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,20 +93,20 @@ class Graph:
     initializers: dict[str, TensorProto]
     sparse: frozenset[str]
     fixed: set[str]
-    constants: dict[str, Held]
+    constants: dict[str, ConstantPayload]
     owner: Node | None = None
     nodes: dict[Node, None] = field(default_factory=dict)
     producers: dict[str, tuple[Node, int]] = field(default_factory=dict)
     readers: dict[str, dict[Node, None]] = field(default_factory=dict)
     added: dict[str, tuple[Constant, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    given: frozenset[str] = field(init=False)
-    ends: frozenset[str] = field(init=False)
+    input_set: frozenset[str] = field(init=False)
+    output_set: frozenset[str] = field(init=False)
     is_in_function: bool = field(init=False)
-    holds: bool = False
+    has_subgraphs: bool = False
 
     def __post_init__(self) -> None:
-        self.given, self.ends = frozenset(self.inputs), frozenset(self.outputs)
+        self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
         self.is_in_function = self.path.root is Root.FUNCTION
 
     def defines(self, name: str) -> bool:
@@ -114,18 +114,18 @@ class Graph:
             name in self.producers
             or name in self.added
             or (name in self.initializers and name not in self.dropped)
-            or name in self.given
+            or name in self.input_set
             or name in self.sparse
         )
 
-    def around(self) -> Iterator[Graph]:
+    def scope_chain(self) -> Iterator[Graph]:
         """This graph, the one that encloses it, and so on outwards."""
         graph: Graph | None = self
         while graph is not None:
             yield graph
             graph = graph.outer
 
-    def home(self, name: str) -> Graph | None:
+    def defining_graph(self, name: str) -> Graph | None:
         """The graph that defines the value which `name` refers to here; None if there is none."""
         if name in self.producers:  # the most frequent case
             return self
@@ -136,47 +136,47 @@ class Graph:
 
     def fact(self, name: str) -> Value:
         """The fact about the value that `name` refers to here."""
-        home = self if name in self.producers else self.home(name)
+        home = self if name in self.producers else self.defining_graph(name)
         return UNKNOWN if home is None else home.facts.get(name, UNKNOWN)
 
     def producer(self, name: str) -> tuple[Node, int] | None:
         """The node that writes the value which `name` refers to here, and which of its outputs that is."""
-        home = self.home(name)
+        home = self.defining_graph(name)
         return None if home is None else home.producers.get(name)
 
-    def held(self, name: str) -> Held | None:
+    def constant_payload(self, name: str) -> ConstantPayload | None:
         """The payload of the constant that `name` refers to here; None if it is not a constant."""
-        home = self.home(name) if name else None
+        home = self.defining_graph(name) if name else None
         return None if home is None else home.constants.get(name)
 
     def is_fixed(self, name: str) -> bool:
         """Whether the graph has to define a value of this name, even if no node reads it."""
-        return name in self.fixed or name in self.ends
+        return name in self.fixed or name in self.output_set
 
 
-class Draft:
+class MutableModel:
     """A model with the changes of the rewrites. The messages of the file are never modified.
 
     Raises ModelStructureError as `PassInput`.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+    def __init__(self, pass_input: PassInput) -> None:
+        self.pass_input = pass_input
         self.graphs: dict[GraphPath, Graph] = {}
         self._serial = 0
         self._removed: dict[GraphPath, dict[int, str]] = {}
-        self.gone: list[NodeId] = []
+        self.removed_sources: list[NodeId] = []
         """Nodes of the file removed since the list was last cleared."""
         self._gathers = 0
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants added or renamed since the list was last cleared."""
-        self.lacking: set[Node] = set()
+        self.dangling: set[Node] = set()
         """Nodes that read a name which no graph defines."""
-        proto = subject.model.proto
-        for path, scope in subject.index.scopes.items():  # outer ones first
+        proto = pass_input.model.proto
+        for path, scope in pass_input.index.scopes.items():  # outer ones first
             if path.root not in (Root.GRAPH, Root.FUNCTION):
                 continue
-            body = subject.bodies[path]
+            body = pass_input.bodies[path]
             outer = self.graphs[scope.outer] if scope.outer is not None else None
             imports = body.opset_import if isinstance(body, FunctionProto) else proto.opset_import
             graph = Graph(
@@ -185,26 +185,26 @@ class Draft:
                 scope.inputs,
                 scope.outputs,
                 {plain_domain(o.domain): o.version for o in reversed(imports)} if outer is None else outer.versions,
-                dict(subject.facts(path)),
+                dict(pass_input.facts(path)),
                 {} if isinstance(body, FunctionProto) else {t.name: t for t in body.initializer},
                 frozenset(scope.sparse),
-                set(subject.fixed(path)),
-                subject.constants_of(path),
+                set(pass_input.fixed(path)),
+                pass_input.constants_of(path),
             )
             self.graphs[path] = graph
             for position in scope.order:
-                self._enter(graph, body.node[position], (position, 0), position)
+                self._insert(graph, body.node[position], (position, 0), position)
         self._gathers_of_file = self._gathers
-        self._own()
+        self._link_owners()
         for graph in self.graphs.values():
             for name in graph.outputs:
-                home = graph.home(name)
+                home = graph.defining_graph(name)
                 if home is not None and home is not graph:
                     home.fixed.add(name)  # the subgraph returns it under this name
             for node in graph.nodes:
-                self._read(node)
+                self._add_reads(node)
 
-    def _own(self) -> None:
+    def _link_owners(self) -> None:
         """Link each subgraph with the node that holds it."""
         at: dict[Graph, dict[int | None, Node]] = {}
         for path, graph in self.graphs.items():
@@ -213,12 +213,14 @@ class Draft:
                     at[graph.outer] = {node.origin: node for node in graph.outer.nodes}
                 graph.owner = at[graph.outer][path.steps[-1].node]
                 graph.owner.bodies.append(graph)
-                graph.outer.holds = True
+                graph.outer.has_subgraphs = True
 
-    def _enter(self, graph: Graph, proto: NodeProto, place: tuple[int, int], origin: int | None, why: str = "") -> Node:
+    def _insert(
+        self, graph: Graph, proto: NodeProto, order_key: tuple[int, int], origin: int | None, why: str = ""
+    ) -> Node:
         domain = plain_domain(proto.domain)
         version = graph.versions.get(domain, 0)
-        node = Node(proto, graph, place, proto.input[:], proto.output[:], domain, version, origin, why=why)
+        node = Node(proto, graph, order_key, proto.input[:], proto.output[:], domain, version, origin, why=why)
         graph.nodes[node] = None
         self._gathers += _is_gather(node)
         for at, name in enumerate(node.outputs):
@@ -226,13 +228,13 @@ class Draft:
                 graph.producers[name] = node, at
         return node
 
-    def _read(self, node: Node) -> None:
+    def _add_reads(self, node: Node) -> None:
         for name in node.inputs:
-            home = node.graph.home(name) if name else None
+            home = node.graph.defining_graph(name) if name else None
             if home is not None:
                 home.readers.setdefault(name, {})[node] = None
             elif name:
-                self.lacking.add(node)
+                self.dangling.add(node)
 
     # queries
 
@@ -244,17 +246,17 @@ class Draft:
 
     def readers(self, graph: Graph, name: str) -> Sequence[Node]:
         """The nodes that read the value which `name` refers to in a graph, those of subgraphs included."""
-        home = graph.home(name)
+        home = graph.defining_graph(name)
         return () if home is None else tuple(home.readers.get(name, ()))
 
     def is_needed(self, graph: Graph, name: str) -> bool:
         """Whether a value that the graph defines is live: a node reads it, or it has to stay."""
-        return bool(graph.readers.get(name)) or name in graph.fixed or name in graph.ends
+        return bool(graph.readers.get(name)) or name in graph.fixed or name in graph.output_set
 
     def is_removable(self, node: Node) -> bool:
         """Whether a node can be removed once its outputs are dead: it is known to have no other effect."""
-        return self.subject.is_pure(node.proto, node.version) and all(
-            self.subject.is_pure(inner.proto, inner.version) for inner in _inside(node)
+        return self.pass_input.is_pure(node.proto, node.version) and all(
+            self.pass_input.is_pure(inner.proto, inner.version) for inner in _nested_nodes(node)
         )
 
     def is_droppable(self, graph: Graph, name: str) -> bool:
@@ -266,14 +268,14 @@ class Draft:
 
         A Constant node is needed where an initializer would have to be an input; not every version allows every type.
         """
-        return (graph.path.root is Root.GRAPH and self.subject.has_free_initializers) or self.subject.is_constant_type(
-            constant.data_type, graph.versions.get("", 0)
-        )
+        return (
+            graph.path.root is Root.GRAPH and self.pass_input.has_free_initializers
+        ) or self.pass_input.is_constant_type(constant.data_type, graph.versions.get("", 0))
 
     def label(self, node: Node) -> NodePath:
         """The path of a node; for a new node, the name of its first output."""
         if node.source is not None:
-            return self.subject.node(*node.source)
+            return self.pass_input.node(*node.source)
         return NodePath(node.graph.path, -1, next(filter(None, node.outputs), node.op_type))
 
     @property
@@ -286,23 +288,23 @@ class Draft:
     def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
         """Insert a new node right before another one."""
         self._serial += 1
-        node = self._enter(graph, proto, (before.place[0], self._serial - _PLENTY), None, why)
+        node = self._insert(graph, proto, (before.order_key[0], self._serial - _MAX_NEW_NODES), None, why)
         for name, fact in zip(node.outputs, facts, strict=False):
             if name:
                 graph.facts[name] = fact
         if node.is_constant and len(proto.attribute) == 1:
             graph.constants[node.outputs[0]] = proto.attribute[0]
             self.new_constants.append((graph, node.outputs[0]))
-        self._read(node)
+        self._add_reads(node)
         return node
 
     def move(self, node: Node, graph: Graph, before: Node, why: str) -> None:
         """Move a node of a subgraph to the enclosing graph, right before another node; its values keep their names."""
         self._serial += 1
-        node.came_from = node.source
+        node.moved_from = node.source
         node.origin = None
         node.graph = graph
-        node.place = before.place[0], self._serial - _PLENTY
+        node.order_key = before.order_key[0], self._serial - _MAX_NEW_NODES
         node.why = node.why or why
         graph.nodes[node] = None
 
@@ -313,27 +315,27 @@ class Draft:
         graph.facts[name] = fact
         self.new_constants.append((graph, name))
 
-    def redirect(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
+    def replace_all_uses(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
         """Replace all uses of `old`, which the graph defines, by `new`. Returns the readers."""
         readers = list(graph.readers.pop(old, ()))
         for node in readers:
             node.inputs = [new if name == old else name for name in node.inputs]
             node.why = node.why or why
-            home = node.graph.home(new)
+            home = node.graph.defining_graph(new)
             if home is not None:
                 home.readers.setdefault(new, {})[node] = None
         return readers
 
-    def reread(self, node: Node, at: int, name: str, why: str) -> str:
+    def set_input(self, node: Node, at: int, name: str, why: str) -> str:
         """Set input `at` of a node. Returns the name of the value that it read before."""
         old = node.inputs[at]
         node.inputs[at] = name
         node.why = node.why or why
         if old and old not in node.inputs:
-            home = node.graph.home(old)
+            home = node.graph.defining_graph(old)
             if home is not None:
                 del home.readers[old][node]
-        self._read(node)
+        self._add_reads(node)
         return old
 
     def detach(self, node: Node, at: int, name: str, why: str) -> None:
@@ -368,25 +370,25 @@ class Draft:
     def remove(self, node: Node, why: str) -> list[str]:
         """Remove a node with its subgraphs. Returns the names of the values that they read."""
         lost = []
-        for gone in [node, *_inside(node)]:
-            gone.is_gone = True
-            if gone.source is not None:
-                self.gone.append(gone.source)
-            self._gathers -= _is_gather(gone)
-            graph = gone.graph
-            if gone.origin is not None:
-                self._removed.setdefault(graph.path, {})[gone.origin] = why
-            del graph.nodes[gone]
-            for name in gone.outputs:
-                if name and graph.producers.get(name, (None, 0))[0] is gone:
+        for erased in [node, *_nested_nodes(node)]:
+            erased.is_removed = True
+            if erased.source is not None:
+                self.removed_sources.append(erased.source)
+            self._gathers -= _is_gather(erased)
+            graph = erased.graph
+            if erased.origin is not None:
+                self._removed.setdefault(graph.path, {})[erased.origin] = why
+            del graph.nodes[erased]
+            for name in erased.outputs:
+                if name and graph.producers.get(name, (None, 0))[0] is erased:
                     del graph.producers[name]
                     graph.constants.pop(name, None)
-            lost += self._unread(gone)
-            for body in gone.bodies:
+            lost += self._drop_reads(erased)
+            for body in erased.bodies:
                 self.graphs.pop(body.path, None)
         return lost
 
-    def _unread(self, node: Node) -> list[str]:
+    def _drop_reads(self, node: Node) -> list[str]:
         lost = []
         for name in dict.fromkeys(node.inputs):
             graph: Graph | None = node.graph
@@ -403,7 +405,7 @@ class Draft:
             del graph.added[name]
         else:
             graph.dropped[name] = why
-            graph.given -= {name}  # before IR version 4 each initializer is an input as well
+            graph.input_set -= {name}  # before IR version 4 each initializer is an input as well
         graph.constants.pop(name, None)
 
     # the edits
@@ -411,7 +413,9 @@ class Draft:
     def journal(self, by: str) -> Journal:
         """The edits that turn the file into this model."""
         journal = Journal()
-        changed = {around for graph in self.graphs.values() if self._is_changed(graph) for around in graph.around()}
+        changed = {
+            around for graph in self.graphs.values() if self._is_changed(graph) for around in graph.scope_chain()
+        }
         within: set[Graph] = set()  # graphs of inserted nodes, which are written out with them
         for graph in self.graphs.values():  # outer ones first
             if graph.outer in within:
@@ -428,13 +432,13 @@ class Draft:
 
     def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
         """The edits of one graph. If `within` is None, its subgraphs are written out with their nodes."""
-        path, body = graph.path, self.subject.bodies[graph.path]
+        path, body = graph.path, self.pass_input.bodies[graph.path]
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
             yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
         for name, why in graph.dropped.items():
             yield RemoveInitializer(by=by, reason=why, path=path, name=name)
-        sequence = self.sequence(graph)
+        sequence = self.toposort(graph)
         # A changed node is removed and inserted again, as is one that now comes after a later node of the file.
         stays: dict[int, Node] = {}
         for node in sequence:
@@ -463,11 +467,11 @@ class Draft:
         self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str
     ) -> Iterator[Edit]:
         for node in group:
-            message = self._message(node, names[node], by)
+            message = self._to_proto(node, names[node], by)
             why = node.why or "moved after its inputs"
             yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
 
-    def _message(self, node: Node, name: str, by: str) -> NodeProto:
+    def _to_proto(self, node: Node, name: str, by: str) -> NodeProto:
         """The current node with its subgraphs; the message of the file itself if nothing has changed."""
         if not node.why and not node.bodies and name == node.proto.name:
             return node.proto
@@ -480,12 +484,12 @@ class Draft:
         copy.input.extend(node.inputs)
         copy.output.extend(node.outputs)
         for body in node.bodies:
-            apply_to(subgraph_at(copy, body.path.steps[-1]), self._edits(body, by, None), self.subject.ir_version)
+            apply_to(subgraph_at(copy, body.path.steps[-1]), self._edits(body, by, None), self.pass_input.ir_version)
         return copy
 
-    def sequence(self, graph: Graph) -> list[Node]:
+    def toposort(self, graph: Graph) -> list[Node]:
         """The nodes of a graph in topological order, otherwise in the order of their keys."""
-        nodes = sorted(graph.nodes, key=lambda node: node.place)
+        nodes = sorted(graph.nodes, key=lambda node: node.order_key)
         at = {node: position for position, node in enumerate(nodes)}
         reads: list[set[int]] = [set() for _ in nodes]
         for name, (producer, _) in graph.producers.items():
@@ -501,7 +505,7 @@ class Draft:
                 body = below.pop()
                 below += [inner for each in body.nodes for inner in each.bodies]
                 for name in body.outputs:  # a subgraph may return an outer value without a node of its own
-                    if name in graph.producers and body.home(name) is graph:
+                    if name in graph.producers and body.defining_graph(name) is graph:
                         reads[at[node]].add(at[graph.producers[name][0]])
         order, cyclic = topological_order(reads)
         if cyclic:
@@ -514,7 +518,7 @@ def _is_gather(node: Node) -> bool:
     return node.op_type == "Gather" and not node.domain
 
 
-def _inside(node: Node) -> Iterator[Node]:
+def _nested_nodes(node: Node) -> Iterator[Node]:
     """The nodes of the subgraphs of a node, at any depth."""
     pending = list(node.bodies)
     while pending:

@@ -15,16 +15,16 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
 from gather_infer.node_ids import GraphPath, NodePath
-from gather_infer.passes.callers import guarded
-from gather_infer.passes.draft import Draft
-from gather_infer.passes.engine import Done, Engine
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
-from gather_infer.passes.keeping import Keeping
+from gather_infer.passes.greedy_driver import AppliedRewrite, GreedyDriver
+from gather_infer.passes.loadability import ProtectedValues
+from gather_infer.passes.mutable_model import MutableModel
+from gather_infer.passes.pass_input import PassInput
 from gather_infer.passes.result import PassResult
 from gather_infer.passes.rewrites import FOLDING, REWRITING
 from gather_infer.passes.rewrites import floats as floating
-from gather_infer.passes.subject import Subject
-from gather_infer.passes.table import RewriteSet, Table
+from gather_infer.passes.rule_table import RewriteSet, RuleTable
+from gather_infer.passes.user_rewrites import checked
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 
@@ -32,7 +32,7 @@ DEFAULT_MAX_GROWTH = 1 << 20
 """Bytes by which a rewrite may let the constants grow: enough for positions and masks, too few for an embedding."""
 
 
-MAX_KEPT = 4
+MAX_PROTECTED_RUNS = 4
 """Times that rewriting starts again while values have to be protected; the result may need fewer of them."""
 
 MAX_ROUNDS = 4
@@ -70,7 +70,7 @@ class OptimizeResult(PassResult):
     floats      the results that are not bit-identical; None if all are
     """
 
-    done: tuple[Done, ...]
+    applied: tuple[AppliedRewrite, ...]
     inference: Inference
     rounds: tuple[Round, ...]
     floats: FoldedFloats | None = None
@@ -117,8 +117,8 @@ def fold(
         >>> print(folded.before.nodes, folded.after.nodes)
         335 270
     """
-    choice = _Choice(passes, skip, fold_floats)
-    return _run(model, "fold", (), choice, max_growth, dims, inputs, rules, initializers_as_constants, progress)
+    selection = _RuleSelection(passes, skip, fold_floats)
+    return _run(model, "fold", (), selection, max_growth, dims, inputs, rules, initializers_as_constants, progress)
 
 
 def optimize(
@@ -154,9 +154,9 @@ def optimize(
         544 139
         >>> small.save("small.onnx")
     """
-    choice = _Choice(passes, skip, fold_floats)
+    selection = _RuleSelection(passes, skip, fold_floats)
     return _run(
-        model, "optimize", rewrites, choice, max_growth, dims, inputs, rules, initializers_as_constants, progress
+        model, "optimize", rewrites, selection, max_growth, dims, inputs, rules, initializers_as_constants, progress
     )
 
 
@@ -167,22 +167,27 @@ def rule_names(by: str) -> list[str]:
 
 def _sets(by: str, rewrites: Iterable[RewriteSet], runtime: RuntimeEvaluator | None) -> tuple[RewriteSet, ...]:
     """The rule tables of `fold` or `optimize`, in order of precedence, those of the caller first."""
-    return (*map(guarded, rewrites), *FOLDING, floating.folding_by(runtime), *(REWRITING if by == "optimize" else ()))
+    return (
+        *map(checked, rewrites),
+        *FOLDING,
+        floating.float_folding(runtime),
+        *(REWRITING if by == "optimize" else ()),
+    )
 
 
 def _names(sets: Iterable[RewriteSet]) -> list[str]:
-    return list(dict.fromkeys(listed.name for each in sets for listed in each.listed()))
+    return list(dict.fromkeys(entry.name for each in sets for entry in each.entries()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _RuleSelection:
     """The selection of rules; see `fold`."""
 
     passes: Collection[str]
     skip: Collection[str]
     fold_floats: bool
 
-    def table(self, sets: Sequence[RewriteSet]) -> Table:
+    def table(self, sets: Sequence[RewriteSet]) -> RuleTable:
         """The table of the selected rules. Raises UsageError for an unknown name."""
         names = _names(sets)
         for name in (*self.passes, *self.skip):
@@ -191,14 +196,14 @@ class _Choice:
         if floating.NAME in self.passes and not self.fold_floats:
             raise UsageError(f"{floating.NAME} may change the last bits of results: it needs --fold-floats as well")
         skipped = {*self.skip, *(() if self.fold_floats else (floating.NAME,))}
-        return Table(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
+        return RuleTable(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
 
 
 def _run(
     model: GivenModel,
     by: str,
     rewrites: Sequence[RewriteSet],
-    choice: _Choice,
+    selection: _RuleSelection,
     max_growth: int,
     dims: Mapping[str, object] | Iterable[str],
     inputs: Mapping[str, str] | Iterable[str],
@@ -209,7 +214,7 @@ def _run(
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
     with RuntimeEvaluator() as runtime:
-        table = choice.table(_sets(by, rewrites, runtime if choice.fold_floats else None))
+        table = selection.table(_sets(by, rewrites, runtime if selection.fold_floats else None))
         source = to_onnx_file(model)
         if initializers_as_constants:
             source = with_constants(source)
@@ -220,31 +225,33 @@ def _run(
 
         inference = first = infer_all(source)
         rounds: list[Round] = []
-        done: list[Done] = []
+        applied: list[AppliedRewrite] = []
         notes: list[Diagnostic] = []
-        for _ in range(MAX_KEPT):
-            keeping = Keeping(inference)
+        for _ in range(MAX_PROTECTED_RUNS):
+            protected = ProtectedValues(inference)
             while True:
-                made = _rewritten(inference, infer_all, table, max_growth, by, keeping.names, progress)
-                last = made.rounds[-1]
-                rests = any(len(each.journal) for each in (*rounds, *made.rounds))
+                rewritten = _rewrite_to_fixed_point(
+                    inference, infer_all, table, max_growth, by, protected.names, progress
+                )
+                last = rewritten.rounds[-1]
+                rests = any(len(each.journal) for each in (*rounds, *rewritten.rounds))
                 declared, interface = declare(last.inference.model.proto, last.inference, is_relied_on=rests)
                 proto = apply(last.journal, declared)
-                if not keeping.learns_from(proto, made.engine.draft):
+                if not protected.extend_for(proto, rewritten.driver.model):
                     break
-            rounds += made.rounds
-            done += made.done
-            notes = notes or keeping.notes  # later diagnostics are about nodes that the file does not contain
-            if not keeping.names or not any(len(each.journal) for each in made.rounds):
+            rounds += rewritten.rounds
+            applied += rewritten.applied
+            notes = notes or protected.diagnostics  # later diagnostics are about nodes that the file does not contain
+            if not protected.names or not any(len(each.journal) for each in rewritten.rounds):
                 break
-            subject = last.inference.model
-            inference = infer_all(replace(subject, proto=apply(last.journal, subject.proto)))
-    inexact = tuple(each.node for each in done if each.rule == floating.NAME)
+            model_file = last.inference.model
+            inference = infer_all(replace(model_file, proto=apply(last.journal, model_file.proto)))
+    inexact = tuple(each.node for each in applied if each.rule == floating.NAME)
     return OptimizeResult(
         model=as_given(model, proto),
-        done=tuple(done),
+        applied=tuple(applied),
         inference=first,
-        diagnostics=(*first.diagnostics, *made.engine.left, *notes),
+        diagnostics=(*first.diagnostics, *rewritten.driver.diagnostics, *notes),
         journal=rounds[0].journal,
         rounds=tuple(rounds),
         floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if inexact else None,
@@ -254,41 +261,43 @@ def _run(
     )
 
 
-class _Rewritten(NamedTuple):
+class _RewriteRun(NamedTuple):
     """The rounds up to the fixed point; `driver` is that of the last round."""
 
     rounds: tuple[Round, ...]
-    done: tuple[Done, ...]
-    engine: Engine
+    applied: tuple[AppliedRewrite, ...]
+    driver: GreedyDriver
 
 
-def _rewritten(
+def _rewrite_to_fixed_point(
     first: Inference,
     infer_again: Callable[[ModelFile], Inference],
-    table: Table,
+    table: RuleTable,
     max_growth: int,
     by: str,
-    kept: frozenset[str],
+    protected: frozenset[str],
     progress: Progress,
-) -> _Rewritten:
+) -> _RewriteRun:
     """Rewrite a model to a fixed point, except for the nodes that write `protected` values."""
     rounds: list[Round] = []
-    done: list[Done] = []
+    applied: list[AppliedRewrite] = []
     inference = first
     while True:
-        engine = Engine(Draft(Subject(inference)), table, max_growth, by == "optimize", _faulty(inference), kept)
-        progress(_telling(done, engine))
-        engine.run()
-        rounds.append(Round(inference, engine.draft.journal(by)))
-        done += engine.done
-        if not engine.done or not engine.is_open or len(rounds) == MAX_ROUNDS:
-            return _Rewritten(tuple(rounds), tuple(done), engine)
-        subject = inference.model
-        inference = infer_again(replace(subject, proto=apply(rounds[-1].journal, subject.proto)))
+        driver = GreedyDriver(
+            MutableModel(PassInput(inference)), table, max_growth, by == "optimize", _faulty(inference), protected
+        )
+        progress(_progress_text(applied, driver))
+        driver.run()
+        rounds.append(Round(inference, driver.model.journal(by)))
+        applied += driver.applied
+        if not driver.applied or not driver.needs_another_round or len(rounds) == MAX_ROUNDS:
+            return _RewriteRun(tuple(rounds), tuple(applied), driver)
+        model_file = inference.model
+        inference = infer_again(replace(model_file, proto=apply(rounds[-1].journal, model_file.proto)))
 
 
-def _telling(done: Sequence[Done], engine: Engine) -> Callable[[], str]:
-    return lambda: f"rewriting, {len(done) + len(engine.done)} rewrites"
+def _progress_text(applied: Sequence[AppliedRewrite], driver: GreedyDriver) -> Callable[[], str]:
+    return lambda: f"rewriting, {len(applied) + len(driver.applied)} rewrites"
 
 
 def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:

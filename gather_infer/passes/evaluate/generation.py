@@ -9,6 +9,7 @@ import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     MAX_ELEMENTS,
     axis_of,
@@ -18,7 +19,6 @@ from gather_infer.passes.evaluate.numbers import (
     result,
     to_numbers,
 )
-from gather_infer.passes.evaluate.table import Evaluation, EvaluatorSet
 
 evaluators = EvaluatorSet("")
 

@@ -24,7 +24,7 @@ Fact: TypeAlias = "Expr | tuple[Dim, Dim]"
 Equalities: TypeAlias = Iterable[tuple[Dim, Dim]]
 
 
-class Grounds:
+class FactSupport:
     """The inferred facts, and the nodes that imply each of them.
 
     add_equalities  adds equalities of dims to a scope
@@ -34,52 +34,54 @@ class Grounds:
     def __init__(
         self,
         inference: Inference,
-        learn: Callable[[Scope, Equalities], object],
+        add_equalities: Callable[[Scope, Equalities], object],
         is_certain: Callable[[NodeId], bool],
     ) -> None:
         self._declared = inference.declared
         self._efforts = inference.known.fuels
-        self._learn = learn
+        self._add_equalities = add_equalities
         self._implied: Mapping[Expr, frozenset[NodeId | None]] = inference.implied_facts
         self._equated = inference.equated
-        self._left: dict[Fact, int] = {}
-        self._of: dict[NodeId, list[Fact]] = {}
+        self._support_counts: dict[Fact, int] = {}
+        self._facts_of: dict[NodeId, list[Fact]] = {}
         owned: Iterator[tuple[Fact, frozenset[NodeId | None]]] = chain(self._implied.items(), self._equated.items())
         for fact, sources in owned:
             # A fact without a source is declared; it never becomes unsupported, like those of a certain node.
             if not any(source is None or is_certain(source) for source in sources):
-                self._enter(fact, sources)
-        self._lost: set[Fact] = set()
+                self._add(fact, sources)
+        self._unsupported: set[Fact] = set()
         self._scopes: dict[frozenset[Fact], Scope] = {}
 
-    def _enter(self, fact: Fact, sources: Collection[NodeId | None]) -> None:
-        self._left[fact] = len(sources)
+    def _add(self, fact: Fact, sources: Collection[NodeId | None]) -> None:
+        self._support_counts[fact] = len(sources)
         for source in sources:
             if source is not None:
-                self._of.setdefault(source, []).append(fact)
+                self._facts_of.setdefault(source, []).append(fact)
 
-    def remove(self, gone: Iterable[NodeId]) -> None:
+    def remove(self, removed: Iterable[NodeId]) -> None:
         """Note that nodes of the file have been removed."""
-        for source in gone:
-            for fact in self._of.get(source, ()):
-                self._left[fact] -= 1
-                if not self._left[fact]:
-                    self._lost.add(fact)
+        for source in removed:
+            for fact in self._facts_of.get(source, ()):
+                self._support_counts[fact] -= 1
+                if not self._support_counts[fact]:
+                    self._unsupported.add(fact)
 
     @property
-    def lost(self) -> frozenset[Fact]:
+    def unsupported(self) -> frozenset[Fact]:
         """The facts that no remaining node implies."""
-        return frozenset(self._lost)
+        return frozenset(self._unsupported)
 
-    def lost_with(self, dying: Iterable[NodeId]) -> frozenset[Fact]:
+    def unsupported_after(self, removed: Iterable[NodeId]) -> frozenset[Fact]:
         """The facts that no node would imply after the removal of these."""
         counts: dict[Fact, int] = {}
-        for source in dying:
-            for fact in self._of.get(source, ()):
+        for source in removed:
+            for fact in self._facts_of.get(source, ()):
                 counts[fact] = counts.get(fact, 0) + 1
-        return frozenset(self._lost | {fact for fact, count in counts.items() if count == self._left[fact]})
+        return frozenset(
+            self._unsupported | {fact for fact, count in counts.items() if count == self._support_counts[fact]}
+        )
 
-    def without(self, lost: frozenset[Fact]) -> Scope:
+    def scope_without(self, lost: frozenset[Fact]) -> Scope:
         """The scope without these facts."""
         found = self._scopes.get(lost)
         if found is None:
@@ -88,6 +90,6 @@ class Grounds:
             for fact in self._implied:
                 if fact not in lost:
                     found.add_fact(fact)
-            self._learn(found, [fact for fact in self._equated if fact not in lost])
+            self._add_equalities(found, [fact for fact in self._equated if fact not in lost])
             self._scopes[lost] = found
         return found

@@ -7,25 +7,34 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from gather_infer.passes.dims.arithmetic import Split, splits
-from gather_infer.passes.dims.terms import MAX_UNITS, Attributes, Elements, Pool, Price, Term, Unit, static_bytes
-from gather_infer.passes.draft import Graph, Node
-from gather_infer.passes.rewrites.targets import Choices
+from gather_infer.passes.mutable_model import Graph, Node
+from gather_infer.passes.rewrites.shape_operands import Choices
+from gather_infer.passes.shape_exprs.decomposition import Decomposition, decompositions
+from gather_infer.passes.shape_exprs.expression_dag import (
+    MAX_DAG_NODES,
+    Attributes,
+    DagCost,
+    DagNode,
+    Elements,
+    ExpressionDag,
+    Term,
+    static_bytes,
+)
 from gather_infer.symbolic import Dim, Expr, Scope
 from gather_infer.tensor import DType, Shape, SymbolicTensor, from_values, make_values
 
 _MAX_CONCAT: Final = 12
-_MAX_KEPT: Final = 4  # values of the graph with the same elements that are examined
+_MAX_EXISTING: Final = 4  # values of the graph with the same elements that are examined
 _MAX_SOURCES: Final = 12  # values that are examined for one dim
 _MAX_SPLITS: Final = 8
 _MAX_DEPTH: Final = 4
 
-_TOLD: Final = frozenset({"Shape", "Size"})
+_SHAPE_OPS: Final = frozenset({"Shape", "Size"})
 
-_UNMADE: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # the key is not memoized; `None` is a result
+_MISSING: Final = Term("", (), (), SymbolicTensor(), -1, frozenset())  # the key is not memoized; `None` is a result
 
 
-class Search:
+class SizeSearch:
     """Terms for sizes, chosen by their cost in addition to the nodes of the DAG.
 
     opset             of ai.onnx
@@ -39,32 +48,32 @@ class Search:
         self.graph = graph
         self.scope = scope
         self.opset = opset
-        self.pool = Pool()
-        self.settled: dict[str, Term] = {}  # values that stay
+        self.dag = ExpressionDag()
+        self.available: dict[str, Term] = {}  # values that stay
         self._sources: dict[Shape, Term] = {}
         self._axes: dict[Dim, list[tuple[Term, int]]] = {}
         self._values: dict[tuple[DType, int, Elements], list[str]] = {}
-        self._standing: dict[tuple[object, ...], tuple[Node, int]] = {}
+        self._existing_nodes: dict[tuple[object, ...], tuple[Node, int]] = {}
         self._terms: dict[tuple[object, ...], Term] = {}
         self._memo: dict[tuple[object, ...], Term | None] = {}
         self._version = -1
-        self._open: set[tuple[object, ...]] = set()
+        self._in_progress: set[tuple[object, ...]] = set()
         self._read: set[str] = set()  # read by nodes whose values may be computed in another way
         self._pieces: dict[tuple[object, ...], list[Term]] = {}
-        self._shown: dict[tuple[Dim, ...], list[Dim]] = {}
-        self._split: dict[Expr, list[Split]] = {}
+        self._dims_on_axes: dict[tuple[Dim, ...], list[Dim]] = {}
+        self._decomposition_memo: dict[Expr, list[Decomposition]] = {}
         self._places: list[int] = []
-        self._made_new: dict[tuple[object, ...], Term | None] = {}
+        self._new_memo: dict[tuple[object, ...], Term | None] = {}
 
     # available values
 
-    def settle(self, name: str, fact: SymbolicTensor, at: int) -> Term:
+    def add_available(self, name: str, fact: SymbolicTensor, at: int) -> Term:
         """Add a value that stays in any case (an available expression), computed at position `at`."""
-        term = self.settled[name] = Term("", (), (), fact, at, frozenset(), name=name)
+        term = self.available[name] = Term("", (), (), fact, at, frozenset(), name=name)
         self._memo.clear()
         self._pieces.clear()
-        self._shown.clear()
-        self._made_new.clear()
+        self._dims_on_axes.clear()
+        self._new_memo.clear()
         self._places = []
         shape = fact.shape
         if shape and not all(isinstance(dim, int) for dim in shape):
@@ -79,7 +88,7 @@ class Search:
             self._values.setdefault((fact.dtype, len(shape or ()), elements), []).insert(0, name)
         return term
 
-    def enter(self, node: Node) -> None:
+    def add_candidate(self, node: Node) -> None:
         """Add a node of the graph whose values may be computed in another way."""
         self._read.update(node.inputs)
         for at, name in enumerate(node.outputs):
@@ -92,51 +101,53 @@ class Search:
             attributes = _attributes(node)
             if attributes is not None and len(node.outputs) == 1 and not node.domain:
                 tokens = tuple(self._token_of(name) for name in node.inputs)
-                self._standing.setdefault((node.op_type, tokens, attributes), (node, at))
+                self._existing_nodes.setdefault((node.op_type, tokens, attributes), (node, at))
 
     # terms
 
-    def best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
+    def best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
         """The cheapest term for a tensor of rank 0 or 1 with one of these alternatives as its elements."""
-        return self._best(dtype, rank, ways, self._place_before(limit))
+        return self._best(dtype, rank, alternatives, self._canonical_limit(limit))
 
-    def _best(self, dtype: DType, rank: int, ways: Sequence[Choices], limit: int) -> Term | None:
+    def _best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
         found: list[Term | None] = []
-        for way in ways:
+        for way in alternatives:
             if dtype is DType.INT64:
                 found.append(self._vector(way, limit) if rank else self._scalar_of(way[0], limit))
             else:
-                found.append(self._narrow(dtype, rank, way, limit))
+                found.append(self._narrow_integers(dtype, rank, way, limit))
         return self._cheapest(found)
 
-    def _place_before(self, limit: int) -> int:
+    def _canonical_limit(self, limit: int) -> int:
         """The least limit with the same available values: most readers then share memoized terms."""
         if not self._places:
-            held = {term.at for term in self._sources.values()}
-            held |= {t.at for name, t in self.settled.items() if name in self._read or elements_of(t.fact) is not None}
-            self._places = sorted(held | {-1})
+            positions = {term.at for term in self._sources.values()}
+            positions |= {
+                t.at for name, t in self.available.items() if name in self._read or elements_of(t.fact) is not None
+            }
+            self._places = sorted(positions | {-1})
         return self._places[bisect_left(self._places, limit) - 1] + 1
 
     def value(self, name: str, limit: int) -> Term | None:
         """The cheapest term for a value of the graph."""
-        settled = self.settled.get(name)
-        if settled is not None:
-            return settled if settled.at < limit else None
+        available = self.available.get(name)
+        if available is not None:
+            return available if available.at < limit else None
         if not name or name not in self.graph.producers or name in self.graph.constants:
-            return self._constant_of(name) or self.settle(name, _tensor(self.graph.fact(name)), -1)
+            return self._constant_of(name) or self.add_available(name, _tensor(self.graph.fact(name)), -1)
         fact = _tensor(self.graph.fact(name))
         elements = elements_of(fact)
         if elements is None or fact.dtype is None or fact.shape is None:
-            return self.kept(name, limit)
+            return self.existing(name, limit)
         return self._best(fact.dtype, len(fact.shape), [tuple((e,) for e in elements)], limit)
 
-    def kept(self, name: str, limit: int) -> Term | None:
+    def existing(self, name: str, limit: int) -> Term | None:
         """The present producer of a value, with the cheapest terms as its inputs."""
-        limit = self._place_before(limit)
+        limit = self._canonical_limit(limit)
         key = ("kept", name, limit)
-        return self._remembered(key, lambda: self._kept(name, limit))
+        return self._memoized(key, lambda: self._existing(name, limit))
 
-    def _kept(self, name: str, limit: int) -> Term | None:
+    def _existing(self, name: str, limit: int) -> Term | None:
         node, output = self.graph.producers[name]
         if node.bodies:
             return None
@@ -151,56 +162,62 @@ class Search:
 
     def _of_node(self, node: Node, output: int, inputs: tuple[Term, ...], fact: SymbolicTensor) -> Term | None:
         is_same = all(
-            term.name == read or self.stands_for(read, term) for term, read in zip(inputs, node.inputs, strict=True)
+            term.name == read or self.names_constant(read, term) for term, read in zip(inputs, node.inputs, strict=True)
         )
         name = node.outputs[output] if is_same else ""
-        return self._made(node.op_type, inputs, (), fact, name, node, output)
+        return self._intern(node.op_type, inputs, (), fact, name, node, output)
 
     def _new(self, op_type: str, inputs: Sequence[Term | None], attributes: Attributes, elements: Elements, rank: int,
              dtype: DType = DType.INT64) -> Term | None:  # fmt: skip
         """A node over terms, or the present node that is equivalent."""
         key = (op_type, tuple(inputs), attributes)
-        found = self._made_new.get(key, _UNMADE)
-        if found is not _UNMADE:
+        found = self._new_memo.get(key, _MISSING)
+        if found is not _MISSING:
             return found
         terms = tuple(term for term in inputs if term is not None)
         if len(terms) < len(inputs):
             return None
         fact = from_values(dtype, make_values(list(elements), (len(elements),) if rank else ()))
         tokens = tuple(self._token(term) for term in terms)
-        standing = self._standing.get((op_type, tokens, attributes)) if None not in tokens else None
-        if standing is not None and standing[0].outputs[0] not in self.settled:
-            made = self._of_node(*standing, terms, fact)
+        existing = self._existing_nodes.get((op_type, tokens, attributes)) if None not in tokens else None
+        if existing is not None and existing[0].outputs[0] not in self.available:
+            made = self._of_node(*existing, terms, fact)
         else:
-            made = self._made(op_type, terms, attributes, fact)
-        self._made_new[key] = made
+            made = self._intern(op_type, terms, attributes, fact)
+        self._new_memo[key] = made
         return made
 
-    def _made(self, op_type: str, inputs: tuple[Term, ...], attributes: Attributes, fact: SymbolicTensor,
+    def _intern(self, op_type: str, inputs: tuple[Term, ...], attributes: Attributes, fact: SymbolicTensor,
               name: str = "", node: Node | None = None, output: int = 0) -> Term | None:  # fmt: skip
         key = (op_type, inputs, attributes, node)
         found = self._terms.get((key, output))
         if found is not None:
             return found
-        below = frozenset[Unit]().union(*(term.units for term in inputs))
-        if len(below) >= MAX_UNITS:
+        below = frozenset[DagNode]().union(*(term.dag_nodes for term in inputs))
+        if len(below) >= MAX_DAG_NODES:
             return None
         sibling = next((self._terms[key, i] for i in range(len(node.outputs)) if (key, i) in self._terms), None) \
             if node else None  # fmt: skip
-        is_far = op_type in _TOLD and any(term.op_type or is_computed(self.graph, term.name) for term in inputs)
+        is_computed_shape = op_type in _SHAPE_OPS and any(
+            term.op_type or is_computed(self.graph, term.name) for term in inputs
+        )
         nbytes = static_bytes(fact) + sum(
-            static_bytes(term.fact) for term in inputs if term.elements is None and op_type not in _TOLD
+            static_bytes(term.fact) for term in inputs if term.elements is None and op_type not in _SHAPE_OPS
         )
         is_gather = op_type == "Gather"
         nodes = self.nodes_of_gather if is_gather and not name else 1
-        units = sibling.units if sibling else below | {Unit(Price(nodes, is_gather, is_far, 0 if name else 1, nbytes))}
+        units = (
+            sibling.dag_nodes
+            if sibling
+            else below | {DagNode(DagCost(nodes, is_gather, is_computed_shape, 0 if name else 1, nbytes))}
+        )
         at = max((term.at for term in inputs), default=-1)
         made = self._terms[key, output] = Term(op_type, inputs, attributes, fact, at, units, name, node, output)
         return made
 
     def copied(self, term: Term) -> Term | None:
         """An Identity of a term; None for a constant, which needs no copy."""
-        return None if term.elements is not None else self._made("Identity", (term,), (), term.fact)
+        return None if term.elements is not None else self._intern("Identity", (term,), (), term.fact)
 
     def constant(self, elements: Elements, rank: int, dtype: DType = DType.INT64) -> Term:
         """A constant of rank 0 or 1."""
@@ -213,11 +230,11 @@ class Search:
 
     # term construction
 
-    def _narrow(self, dtype: DType, rank: int, way: Choices, limit: int) -> Term | None:
+    def _narrow_integers(self, dtype: DType, rank: int, way: Choices, limit: int) -> Term | None:
         """A term of another type than int64, whose elements are in its range."""
         if all(isinstance(each[0], int) for each in way):
             return self.constant(tuple(each[0] for each in way), rank, dtype)
-        found = list(self._kept_with(dtype, rank, way, limit))
+        found = list(self._existing_with(dtype, rank, way, limit))
         wide = self._vector(way, limit) if rank else self._scalar_of(way[0], limit)
         if wide is not None:
             elements = tuple(elements_of(wide.fact) or ())
@@ -230,15 +247,15 @@ class Search:
     def _scalar(self, dim: Dim, limit: int, depth: int = 0) -> Term | None:
         if isinstance(dim, int):
             return self.constant((dim,), 0)
-        return self._remembered(("scalar", dim, limit), lambda: self._cheapest(self._scalars(dim, limit, depth)))
+        return self._memoized(("scalar", dim, limit), lambda: self._cheapest(self._scalars(dim, limit, depth)))
 
     def _scalars(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
-        yield from self._kept_with(DType.INT64, 0, ((dim,),), limit)
+        yield from self._existing_with(DType.INT64, 0, ((dim,),), limit)
         yield from self._gathered(dim, limit)
         for vector in self._parts(((dim,),), limit):
             yield self._squeezed(vector, dim)
         if depth < _MAX_DEPTH:
-            for op_type, left, right in self._splits(dim):
+            for op_type, left, right in self._decompositions(dim):
                 pair = self._scalar(left, limit, depth + 1), self._scalar(right, limit, depth + 1)
                 yield self._new(op_type, pair, (), (dim,), 0)
 
@@ -257,26 +274,26 @@ class Search:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
         if None not in numbers:
             return self.constant(tuple(n for n in numbers if n is not None), 1)
-        return self._remembered(("vector", way, limit), lambda: self._cheapest(self._vectors(way, limit, depth)))
+        return self._memoized(("vector", way, limit), lambda: self._cheapest(self._vectors(way, limit, depth)))
 
     def _vectors(self, way: Choices, limit: int, depth: int) -> Iterator[Term | None]:
         yield from self._parts(way, limit)
         if len(way) == 1:
             for dim in way[0]:
                 if not isinstance(dim, int):
-                    yield from self._single(dim, limit, depth)
+                    yield from self._single_element(dim, limit, depth)
         elif len(way) <= _MAX_CONCAT:
             yield self._concat(way, limit)
 
     def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
         """Present vectors, and parts of shapes."""
-        yield from self._kept_with(DType.INT64, 1, way, limit)
+        yield from self._existing_with(DType.INT64, 1, way, limit)
         found = self._pieces.get((way, limit))
         if found is None:
-            found = self._pieces[way, limit] = [term for term in self._told(way, limit) if term is not None]
+            found = self._pieces[way, limit] = [term for term in self._shape_pieces(way, limit) if term is not None]
         yield from found
 
-    def _told(self, way: Choices, limit: int) -> Iterator[Term | None]:
+    def _shape_pieces(self, way: Choices, limit: int) -> Iterator[Term | None]:
         """Parts of shapes that have these elements."""
         seen: set[Term] = set()
         for dim in (dim for each in way for dim in self._on_axes(each)):
@@ -287,7 +304,7 @@ class Search:
                 shape = source.fact.shape or ()
                 n, starts = len(way), [s for s in range(len(shape) - len(way) + 1) if _fits(shape[s:], way)]
                 for start in starts:
-                    yield from self._run(source, start, start + n)
+                    yield from self._consecutive(source, start, start + n)
                 if not starts:
                     axes = [next((a for a, d in enumerate(shape) if d in each), -1) for each in way]
                     if -1 not in axes:
@@ -296,12 +313,12 @@ class Search:
 
     def _on_axes(self, choice: tuple[Dim, ...]) -> list[Dim]:
         """Those of some dims that are the size of an axis."""
-        found = self._shown.get(choice)
+        found = self._dims_on_axes.get(choice)
         if found is None:
-            found = self._shown[choice] = [dim for dim in choice if dim in self._axes]
+            found = self._dims_on_axes[choice] = [dim for dim in choice if dim in self._axes]
         return found
 
-    def _run(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
+    def _consecutive(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
         """Consecutive dims of the shape of a value."""
         shape = source.fact.shape or ()
         if start == 0 and end == len(shape):
@@ -317,11 +334,11 @@ class Search:
         else:
             yield self._new("Slice", [self._shape(source)], (("ends", (end,)), ("starts", (start,))), elements, 1)
 
-    def _single(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
+    def _single_element(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
         """Vectors of one element."""
         yield self._unsqueezed(self._scalar(dim, limit, depth), dim)
         if depth < _MAX_DEPTH:
-            for op_type, left, right in self._splits(dim):
+            for op_type, left, right in self._decompositions(dim):
                 a, b = self._vector(((left,),), limit, depth + 1), self._vector(((right,),), limit, depth + 1)
                 yield self._new(op_type, [a, b], (), (dim,), 1)
                 if not isinstance(left, int):
@@ -332,7 +349,7 @@ class Search:
     def _concat(self, way: Choices, limit: int) -> Term | None:
         """The cheapest Concat of parts: dynamic programming over the prefixes."""
         # rows[n]: the cheapest terms whose concatenation has the first n elements
-        rows: list[tuple[Price, tuple[Term, ...]] | None] = [(Price(), ()), *[None] * len(way)]
+        rows: list[tuple[DagCost, tuple[Term, ...]] | None] = [(DagCost(), ()), *[None] * len(way)]
         for end in range(1, len(way) + 1):
             for start in range(end):
                 before = rows[start]
@@ -342,10 +359,10 @@ class Search:
                 if piece is None:
                     continue
                 row = (*before[1], piece)
-                price = self.pool.extra(frozenset[Unit]().union(*(term.units for term in row)))
+                cost = self.dag.marginal_cost(frozenset[DagNode]().union(*(term.dag_nodes for term in row)))
                 known = rows[end]
-                if known is None or (price, len(row)) < (known[0], len(known[1])):
-                    rows[end] = price, row
+                if known is None or (cost, len(row)) < (known[0], len(known[1])):
+                    rows[end] = cost, row
         found = rows[-1]
         if found is None:
             return None
@@ -358,17 +375,17 @@ class Search:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
         if None not in numbers:
             return self.constant(tuple(n for n in numbers if n is not None), 1)
-        return self._remembered(("parts", way, limit), lambda: self._cheapest(self._parts(way, limit)))
+        return self._memoized(("parts", way, limit), lambda: self._cheapest(self._parts(way, limit)))
 
-    def _kept_with(self, dtype: DType, rank: int, way: Choices, limit: int) -> Iterator[Term | None]:
+    def _existing_with(self, dtype: DType, rank: int, way: Choices, limit: int) -> Iterator[Term | None]:
         """Values of the graph that have these elements."""
         for elements in _combinations(way):
-            for name in self._values.get((dtype, rank, elements), ())[:_MAX_KEPT]:
-                settled = self.settled.get(name)
-                if settled is not None:
-                    yield settled if settled.at < limit else None
+            for name in self._values.get((dtype, rank, elements), ())[:_MAX_EXISTING]:
+                available = self.available.get(name)
+                if available is not None:
+                    yield available if available.at < limit else None
                 else:
-                    yield self.kept(name, limit)
+                    yield self.existing(name, limit)
 
     def _shape(self, source: Term) -> Term | None:
         return self._new("Shape", [source], (), source.fact.shape or (), 1)
@@ -383,48 +400,50 @@ class Search:
             return self._new("Unsqueeze", [scalar], (("axes", (0,)),), (dim,), 1)
         return self._new("Unsqueeze", [scalar, self.constant((0,), 1)], (), (dim,), 1)
 
-    def _splits(self, dim: Expr) -> list[Split]:
-        found = self._split.get(dim)
+    def _decompositions(self, dim: Expr) -> list[Decomposition]:
+        found = self._decomposition_memo.get(dim)
         if found is not None:
             return found
         near = [known for known in self._axes if isinstance(known, Expr) and known.symbols <= dim.symbols]
-        found = self._split[dim] = list(islice(splits(dim, near, self.scope, self.opset), _MAX_SPLITS))
+        found = self._decomposition_memo[dim] = list(
+            islice(decompositions(dim, near, self.scope, self.opset), _MAX_SPLITS)
+        )
         return found
 
     # choice
 
     def _cheapest(self, terms: Iterable[Term | None]) -> Term | None:
         best: Term | None = None
-        least: Price | None = None  # of `best`, computed once there is another term
+        lowest: DagCost | None = None  # of `best`, computed once there is another term
         for term in terms:
             if term is None or term is best:
                 continue
             if best is None:
                 best = term
                 continue
-            if least is None:
-                least = self.pool.extra(best.units)
-            price = self.pool.extra(term.units)
-            if price < least:
-                best, least = term, price
+            if lowest is None:
+                lowest = self.dag.marginal_cost(best.dag_nodes)
+            cost = self.dag.marginal_cost(term.dag_nodes)
+            if cost < lowest:
+                best, lowest = term, cost
         return best
 
-    def _remembered(self, key: tuple[object, ...], make: Callable[[], Term | None]) -> Term | None:
-        if self._version != self.pool.version:
+    def _memoized(self, key: tuple[object, ...], make: Callable[[], Term | None]) -> Term | None:
+        if self._version != self.dag.version:
             self._memo.clear()
-            self._version = self.pool.version
-        known = self._memo.get(key, _UNMADE)
-        if known is not _UNMADE:
+            self._version = self.dag.version
+        known = self._memo.get(key, _MISSING)
+        if known is not _MISSING:
             return known
-        if key in self._open or len(self._open) > 40:
+        if key in self._in_progress or len(self._in_progress) > 40:
             return None  # cyclic, or too deep
-        self._open.add(key)
+        self._in_progress.add(key)
         found = make()
-        self._open.discard(key)
+        self._in_progress.discard(key)
         self._memo[key] = found
         return found
 
-    def stands_for(self, name: str, term: Term) -> bool:
+    def names_constant(self, name: str, term: Term) -> bool:
         """Whether a name of the graph refers to an equal constant."""
         return term.elements is not None and self._token_of(name) == self._token(term)
 
@@ -440,7 +459,7 @@ class Search:
 
     def _constant_of(self, name: str) -> Term | None:
         """A small integer constant of the graph."""
-        if not name or self.graph.held(name) is None:
+        if not name or self.graph.constant_payload(name) is None:
             return None
         fact = _tensor(self.graph.fact(name))
         elements = elements_of(fact)
@@ -460,7 +479,7 @@ def elements_of(fact: SymbolicTensor) -> Elements | None:
 
 def is_computed(graph: Graph, name: str) -> bool:
     """Whether a node computes the value: it is neither an input of a graph nor a constant."""
-    return graph.producer(name) is not None and graph.held(name) is None
+    return graph.producer(name) is not None and graph.constant_payload(name) is None
 
 
 def _tensor(value: object) -> SymbolicTensor:

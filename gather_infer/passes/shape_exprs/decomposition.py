@@ -8,10 +8,10 @@ from math import gcd
 from gather_infer.symbolic import Dim, Expr, Scope, floordiv, known_le, maximum, minimum
 from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, from_terms
 
-Split = tuple[str, Dim, Dim]
+Decomposition = tuple[str, Dim, Dim]
 
 
-def splits(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterator[Split]:
+def decompositions(dim: Expr, near: Sequence[Expr], scope: Scope, opset: int) -> Iterator[Decomposition]:
     """Operators of ai.onnx on int64 that compute the dim, each with its operands: numbers or smaller dims.
 
     near    dims that can be read off shapes
@@ -72,7 +72,7 @@ def _quotient(dim: Expr, factor: Expr, scope: Scope) -> Dim | None:
     return quotient if quotient * factor == dim else None
 
 
-def _sum(left: Dim, right: Dim) -> Split:
+def _sum(left: Dim, right: Dim) -> Decomposition:
     if _is_negative(right):
         return "Sub", left, -right
     if _is_negative(left):

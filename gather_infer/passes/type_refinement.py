@@ -8,7 +8,7 @@ from typing import Final
 from onnx import NodeProto
 
 from gather_infer.inference.proto.tensors import MAX_FLOAT_VALUES
-from gather_infer.passes.draft import Draft, Graph, Node
+from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.passes.worklist import Worklist
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import MAX_VALUES, DType, SymbolicTensor, Value, make_values
@@ -16,11 +16,11 @@ from gather_infer.tensor import MAX_VALUES, DType, SymbolicTensor, Value, make_v
 IsGenerated = Callable[[Dim], bool]
 """Whether a dim contains symbols that stand for unknown sizes."""
 
-_MAX_LESSONS: Final = 16
+_MAX_INFERENCES: Final = 16
 """Times that a node is inferred again."""
 
 
-class Learning:
+class TypeRefinement:
     """The refinement of facts about values after the inference; the users of a refined value are enqueued.
 
     infer         returns the facts about the outputs of a node of a graph, from those about its inputs
@@ -29,25 +29,25 @@ class Learning:
 
     def __init__(
         self,
-        draft: Draft,
-        waiting: Worklist,
+        model: MutableModel,
+        worklist: Worklist,
         infer: Callable[[NodeProto, Graph], list[Value]],
         is_generated: IsGenerated,
     ) -> None:
-        self.draft = draft
-        self.waiting = waiting
+        self.model = model
+        self.worklist = worklist
         self.infer = infer
         self.is_generated = is_generated
-        self._functions_tell_more = False
+        self._has_refined_function_output = False
         self._owners: dict[Node, None] = {}
-        self._lessons: dict[Node, int] = {}
+        self._inference_counts: dict[Node, int] = {}
 
     @property
-    def is_open(self) -> bool:
+    def needs_inference(self) -> bool:
         """Whether a new inference may refine the outputs of a node with subgraphs, or of a function."""
-        return self._functions_tell_more or any(not owner.is_gone for owner in self._owners)
+        return self._has_refined_function_output or any(not owner.is_removed for owner in self._owners)
 
-    def tell(self, graph: Graph, name: str, fact: Value) -> None:
+    def refine(self, graph: Graph, name: str, fact: Value) -> None:
         """Refine the fact about a value of the graph by another fact that holds for it (lattice meet)."""
         known = graph.facts.get(name)
         if known is None:
@@ -55,47 +55,47 @@ class Learning:
             return
         if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
             return
-        both = joined(known, fact, self.is_generated)
+        both = meet(known, fact, self.is_generated)
         if both is not None:
             graph.facts[name] = both
-            self._spread(graph, name)
+            self._propagate(graph, name)
 
-    def compare(self, graph: Graph, name: str, known: Value) -> None:
+    def propagate_if_refined(self, graph: Graph, name: str, known: Value) -> None:
         """Propagate the fact about a value that was replaced, if it is more precise than `known`, the one before."""
         fact = graph.fact(name)
         if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
             return
-        if joined(known, fact, self.is_generated) is not None:
-            self._spread(graph, name)
+        if meet(known, fact, self.is_generated) is not None:
+            self._propagate(graph, name)
 
-    def _spread(self, graph: Graph, name: str) -> None:
+    def _propagate(self, graph: Graph, name: str) -> None:
         """Enqueue the users of a value with a refined fact, and mark them for inference."""
         found = graph.producers.get(name)
         if found is not None:
-            self.waiting.wake(found[0])
-        self.waiting.wake(name)
+            self.worklist.enqueue_dependents(found[0])
+        self.worklist.enqueue_dependents(name)
         for reader in graph.readers.get(name, ()):
-            self.waiting.wake(reader)
-            self.waiting.mark(reader)
-        for inner in self.draft.graphs.values() if name in graph.fixed else (graph,):  # a subgraph may return it
-            if name in inner.ends and inner.home(name) is graph:
+            self.worklist.enqueue_dependents(reader)
+            self.worklist.mark_for_inference(reader)
+        for inner in self.model.graphs.values() if name in graph.fixed else (graph,):  # a subgraph may return it
+            if name in inner.output_set and inner.defining_graph(name) is graph:
                 if inner.owner is not None:
-                    self.waiting.wake(inner.owner)
-                    self.waiting.mark(inner.owner)
+                    self.worklist.enqueue_dependents(inner.owner)
+                    self.worklist.mark_for_inference(inner.owner)
                 elif inner.is_in_function:
-                    self._functions_tell_more = True
+                    self._has_refined_function_output = True
 
-    def again(self, node: Node) -> None:
+    def infer_again(self, node: Node) -> None:
         """Infer a node with changed inputs again, unless its outputs are fully known."""
         graph = node.graph
         facts = [graph.fact(name) for name in node.outputs if name]
-        if node.is_constant or not any(is_open(fact, self.is_generated) for fact in facts):
+        if node.is_constant or not any(is_refinable(fact, self.is_generated) for fact in facts):
             return
-        if node.bodies or not self.draft.subject.is_ours(node.proto):
+        if node.bodies or not self.model.pass_input.is_operator(node.proto):
             self._owners[node] = None
             return
-        times = self._lessons[node] = self._lessons.get(node, 0) + 1
-        if times > _MAX_LESSONS:
+        times = self._inference_counts[node] = self._inference_counts.get(node, 0) + 1
+        if times > _MAX_INFERENCES:
             return
         proto = NodeProto()
         proto.CopyFrom(node.proto)
@@ -103,10 +103,10 @@ class Learning:
         proto.input.extend(node.inputs)
         for name, fact in zip(node.outputs, self.infer(proto, graph), strict=False):
             if name:
-                self.tell(graph, name, fact)
+                self.refine(graph, name, fact)
 
 
-def is_open(fact: Value, is_generated: IsGenerated) -> bool:
+def is_refinable(fact: Value, is_generated: IsGenerated) -> bool:
     """Whether the fact about a value could be more precise, apart from its value range."""
     if not isinstance(fact, SymbolicTensor) or fact.dtype is None or fact.shape is None:
         return True
@@ -114,7 +114,7 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
         return True  # a min, a max or a quotient may simplify
     if fact.values is not None:
         elements = fact.values.ravel().tolist()
-        return any(_is_vague(e, is_generated) or (isinstance(e, Expr) and e.depth > 1) for e in elements)
+        return any(_is_unknown(e, is_generated) or (isinstance(e, Expr) and e.depth > 1) for e in elements)
     limit = MAX_VALUES if fact.dtype.is_integer or fact.dtype is DType.BOOL else MAX_FLOAT_VALUES
     count = 1
     for dim in fact.shape:
@@ -122,15 +122,15 @@ def is_open(fact: Value, is_generated: IsGenerated) -> bool:
     return count <= limit
 
 
-def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:
+def meet(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:
     """The meet of two facts about one value; None if it is no more precise than the first one."""
     dtype = fact.dtype if known.dtype is None else known.dtype
-    shape = _sharper(known.shape, fact.shape, is_generated)
+    shape = _refined(known.shape, fact.shape, is_generated)
     values = known.values
     if values is None:
         values = fact.values
     elif fact.values is not None and fact.values.shape == values.shape:
-        elements = _sharper(tuple(values.ravel().tolist()), tuple(fact.values.ravel().tolist()), is_generated)
+        elements = _refined(tuple(values.ravel().tolist()), tuple(fact.values.ravel().tolist()), is_generated)
         if elements is not None and any(a is not b for a, b in zip(elements, values.ravel().tolist(), strict=True)):
             values = make_values(list(elements), values.shape)
     span = fact.value_range if known.value_range is None else known.value_range
@@ -139,30 +139,30 @@ def joined(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerate
     return SymbolicTensor(dtype, shape, values, span)
 
 
-def _sharper(
+def _refined(
     known: tuple[Dim, ...] | None, others: tuple[Dim, ...] | None, is_generated: IsGenerated
 ) -> tuple[Dim, ...] | None:
     """The more precise one of each pair of equal dims, or elements; `known` itself if none is refined."""
     if known is None or others is None or len(known) != len(others):
         return others if known is None else known
     found = tuple(
-        other if _says_more(other, dim, is_generated) else dim for dim, other in zip(known, others, strict=True)
+        other if _is_more_precise(other, dim, is_generated) else dim for dim, other in zip(known, others, strict=True)
     )
     return known if all(a is b for a, b in zip(found, known, strict=True)) else found
 
 
-def _says_more(other: object, dim: object, is_generated: IsGenerated) -> bool:
+def _is_more_precise(other: object, dim: object, is_generated: IsGenerated) -> bool:
     """Whether `other`, which equals `dim`, is known where `dim` is not, or is the shorter expression."""
-    if _is_vague(other, is_generated):
+    if _is_unknown(other, is_generated):
         # a new symbol for an unknown size is short, but less precise
         if not isinstance(other, Expr) or not isinstance(dim, Expr) or not other.symbols <= dim.symbols:
             return False
-    elif _is_vague(dim, is_generated):
+    elif _is_unknown(dim, is_generated):
         return True
     if not isinstance(dim, Expr) or dim.depth == 1:
         return False
     return not isinstance(other, Expr) or other.depth == 1 or other.size < dim.size
 
 
-def _is_vague(element: object, is_generated: IsGenerated) -> bool:
+def _is_unknown(element: object, is_generated: IsGenerated) -> bool:
     return element is None or (isinstance(element, Expr) and is_generated(element))

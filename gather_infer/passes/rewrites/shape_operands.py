@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from gather_infer.passes.site import Site
+from gather_infer.passes.match import Match
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import INTEGER_RANGE, DType
 
@@ -16,17 +16,17 @@ SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
 """Operators of ai.onnx with a shape operand, and its index."""
 
 
-def choices(site: Site) -> list[Choices]:
+def choices(node: Match) -> list[Choices]:
     """The alternatives for the shape operand of a node; none if too little is known."""
-    if site.domain or site.op_type not in SIZES or site.has_reference:
+    if node.domain or node.op_type not in SIZES or node.has_attribute_reference:
         return []
-    match site.op_type:
-        case "Reshape" if site.version >= 5:
-            return reshape_choices(site, allowzero=site.integer("allowzero", 0) != 0)
+    match node.op_type:
+        case "Reshape" if node.version >= 5:
+            return reshape_choices(node, allowzero=node.integer("allowzero", 0) != 0)
         case "Expand":
-            return _expand_choices(site)
-        case "Slice" if site.version >= 10:
-            return _slice_choices(site)
+            return _expand_choices(node)
+        case "Slice" if node.version >= 10:
+            return _slice_choices(node)
     return []
 
 
@@ -40,24 +40,24 @@ def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
     return None
 
 
-def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
+def reshape_choices(match: Match, *, allowzero: bool) -> list[Choices]:
     """Targets of a Reshape with or without `allowzero`; those without -1 come first.
 
     An entry is the dim of the result, 0 where data has the same dim, or the present entry where a node computes it. One
     entry may be -1 if all other dims are at least 1: runtimes refuse it next to a 0, even if that copies a dim.
     """
-    data, result, target = site.shape(0) or (), site.result().shape, site.elements(1)
+    data, result, target = match.shape(0) or (), match.result().shape, match.elements(1)
     if result is None:
         return []
-    if target is not None and (len(target) != len(result) or (site.integer("allowzero", 0) != 0) != allowzero):
+    if target is not None and (len(target) != len(result) or (match.integer("allowzero", 0) != 0) != allowzero):
         target = None  # an entry of 0 has another meaning there
     entries: list[list[Dim]] = []
     for at, dim in enumerate(result):
-        copies = at < len(data) and site.equal(data[at], dim)
+        copies = at < len(data) and match.equal(data[at], dim)
         found: list[Dim] = []
         if isinstance(dim, int):
             found += [dim] if dim or allowzero else []
-        elif allowzero or copies or site.at_most(1, dim):
+        elif allowzero or copies or match.at_most(1, dim):
             found.append(dim)
         if copies and not allowzero:
             found.append(0)
@@ -69,7 +69,7 @@ def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
         ways.append(tuple(map(tuple, entries)))
     for at, each in enumerate(entries):
         others = [*result[:at], *result[at + 1 :]]
-        if any(isinstance(entry, int) for entry in each) or not all(site.at_most(1, dim) for dim in others):
+        if any(isinstance(entry, int) for entry in each) or not all(match.at_most(1, dim) for dim in others):
             continue
         # A computed entry that is not the dim itself may be -1 at run time.
         safe = [
@@ -80,16 +80,16 @@ def reshape_choices(site: Site, *, allowzero: bool) -> list[Choices]:
     return ways
 
 
-def _expand_choices(site: Site) -> list[Choices]:
+def _expand_choices(match: Match) -> list[Choices]:
     """Targets of an Expand: the dims of the result, or 1 where data has the dim already."""
-    data, result = site.shape(0), site.result().shape
-    target, shape = site.elements(1), site.shape(1)
+    data, result = match.shape(0), match.result().shape
+    target, shape = match.elements(1), match.shape(1)
     if data is None or result is None or shape is None or len(shape) != 1 or not isinstance(shape[0], int):
         return []
     way: list[tuple[Dim, ...]] = []
     for back in range(shape[0], 0, -1):  # axes are aligned at the last one
         dim = result[-back]
-        found: list[Dim] = [1] if back <= len(data) and site.equal(data[-back], dim) else []
+        found: list[Dim] = [1] if back <= len(data) and match.equal(data[-back], dim) else []
         if dim not in found:
             found.append(dim)
         if target is not None and target[-back] not in found:
@@ -98,18 +98,18 @@ def _expand_choices(site: Site) -> list[Choices]:
     return [tuple(way)]
 
 
-def _slice_choices(site: Site) -> list[Choices]:
+def _slice_choices(match: Match) -> list[Choices]:
     """Ends of a Slice: an end at or past the end of its axis may be the largest number of its type."""
-    data, ends, dtype = site.shape(0), site.elements(2), site.fact(2).dtype
+    data, ends, dtype = match.shape(0), match.elements(2), match.fact(2).dtype
     if data is None or ends is None or dtype not in (DType.INT32, DType.INT64):
         return []
-    axes: tuple[int, ...] | None = site.integers_of(3) if site.input(3) else tuple(range(len(ends)))
-    steps: tuple[int, ...] | None = site.integers_of(4) if site.input(4) else (1,) * len(ends)
+    axes: tuple[int, ...] | None = match.integers_of(3) if match.input(3) else tuple(range(len(ends)))
+    steps: tuple[int, ...] | None = match.integers_of(4) if match.input(4) else (1,) * len(ends)
     if axes is None or steps is None or not len(axes) == len(steps) == len(ends):
         return []
     way: list[tuple[Dim, ...]] = []
     for end, axis, step in zip(ends, axes, steps, strict=True):
-        if not isinstance(end, int) and step > 0 and -len(data) <= axis < len(data) and site.at_most(data[axis], end):
+        if not isinstance(end, int) and step > 0 and -len(data) <= axis < len(data) and match.at_most(data[axis], end):
             way.append((INTEGER_RANGE[dtype][1], end))
         else:
             way.append((end,))
