@@ -75,7 +75,7 @@ def _model(context: Context) -> ModelFile | None:
     path = context.params.get("model") or context.params.get("subject") or _file_before()
     if not path or path == "-":
         return None
-    from gather_infer.model.given import to_model_file
+    from gather_infer.model.model_loading import to_model_file
 
     try:
         return to_model_file(os.path.expanduser(path))

@@ -93,7 +93,7 @@ def command(
         )
         verification = None
         if verifying is not None:
-            default = TOLERANCE if result.source.foreign else None
+            default = TOLERANCE if result.source.foreign_format else None
             verification = verifying.run(
                 result.source, result.proto, result.inference, default=default, progress=progress
             )

@@ -66,7 +66,7 @@ def command(
 def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outputs: bool) -> int:
     """Infer one model, and write it if there is a target; the exit code."""
     from gather_infer.model import save
-    from gather_infer.model.given import to_model_file, to_onnx_file, with_constants
+    from gather_infer.model.model_loading import to_model_file, to_onnx_file, with_constants
 
     from .inferring import inferred
 

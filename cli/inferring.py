@@ -62,7 +62,7 @@ def inferred(
 
     inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume, progress=progress)
     model, interface = annotated(file, inference, outputs=outputs) if annotate else (file.proto, None)
-    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign)
+    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign_format)
     more: dict[str, Any] = {}
     if inference.accesses:
         from gather_infer.validate import verdict_diagnostics, verdicts
@@ -124,7 +124,7 @@ def _one_of_many(
 ) -> tuple[InferenceReport, set[str]]:
     """The report of one of several models, and the names in the constraints that it does not have."""
     from gather_infer.inference.constraints.shared import applicable
-    from gather_infer.model.given import to_model_file, with_constants
+    from gather_infer.model.model_loading import to_model_file, with_constants
 
     progress(lambda: "reading")
     file = to_model_file(model)

@@ -53,7 +53,7 @@ def command(models: tuple[str, ...], console: Console) -> int:
 def _summary(path: str) -> ModelSummary:
     """Raises ModelReadError."""
     from gather_infer.catalog.family import is_gather
-    from gather_infer.model.given import to_model_file
+    from gather_infer.model.model_loading import to_model_file
     from gather_infer.report import summarize
 
     file = to_model_file(path)
@@ -63,7 +63,7 @@ def _summary(path: str) -> ModelSummary:
         nbytes=file.size,
         is_gather=is_gather,
         external=_external_files(file),
-        form=file.foreign,
+        form=file.foreign_format,
     )
 
 

@@ -121,11 +121,11 @@ def write_and_print(
 
 def _writing() -> Callable[[], str]:
     """A description of the writing for the progress line, with the bytes of weights written so far."""
-    from gather_infer.model.source import TRAFFIC
+    from gather_infer.model.source import READ_COUNTER
     from gather_infer.report.layout import size
 
-    before = TRAFFIC.nbytes
-    return lambda: f"writing, {size(TRAFFIC.nbytes - before)} of weights"
+    before = READ_COUNTER.nbytes
+    return lambda: f"writing, {size(READ_COUNTER.nbytes - before)} of weights"
 
 
 def write_texts(texts: Mapping[Path, str]) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gather_infer.openvino.lowerings import LOWERINGS
-from gather_infer.openvino.lowerings.dialect import OURS
+from gather_infer.openvino.lowerings.lowering_table import LOWEST_OPSET
+from gather_infer.openvino.lowerings.openvino_dialect import READER_OPERATORS
 from gather_infer.openvino.lowerings.sampling import RANDOM
-from gather_infer.openvino.lowerings.table import LOWEST_OPSET
 from gather_infer.openvino.lowerings.unsupported import REASONS
 
 PAGE = Path(__file__).with_name("openvino-operators.md")
@@ -34,7 +34,7 @@ Several nodes may stand for a layer. What is refused for what its inputs are is 
 
 def page() -> str:
     """The text of docs/openvino-operators.md."""
-    types = sorted(set(LOWERINGS.types) - OURS, key=str.lower)
+    types = sorted(set(LOWERINGS.types) - READER_OPERATORS, key=str.lower)
     refused = [f"| {name} | {REASONS[name]} |" for name in types if name in REASONS]
     made = [_row(name) for name in types if name not in REASONS]
     lines = [

@@ -14,12 +14,12 @@ from gather_infer.checks.result import CheckResult
 from gather_infer.diagnostic import Severity
 
 if TYPE_CHECKING:
-    from gather_infer.model.given import GivenModel
+    from gather_infer.model.model_loading import ModelLike
     from gather_infer.rules import RuleSet
 
 
 def assert_model_ok(
-    model: GivenModel,
+    model: ModelLike,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),

@@ -17,7 +17,7 @@ from gather_infer.dialect import DialectOp
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.op_resolution import CONTROL_FLOW
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
-from gather_infer.model.given import known_dialects
+from gather_infer.model.model_loading import known_dialects
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
 

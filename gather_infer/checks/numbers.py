@@ -54,7 +54,7 @@ def _readable(file: ModelFile) -> list[TensorProto]:
     """The float tensors to read: the smallest ones, up to MAX_BYTES in total."""
     sized: list[tuple[int, int, TensorProto]] = []
     for number, tensor in enumerate(iter_tensors(file.proto)):
-        if tensor.data_type in FLOATS and not file.is_out_of_reach(tensor) and all(dim > 0 for dim in tensor.dims):
+        if tensor.data_type in FLOATS and not file.has_no_directory(tensor) and all(dim > 0 for dim in tensor.dims):
             sized.append((file.nbytes(tensor), number, tensor))
     total, kept = 0, []
     for nbytes, _, tensor in sorted(sized, key=lambda entry: entry[:2]):

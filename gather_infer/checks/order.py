@@ -9,7 +9,7 @@ from onnx import ModelProto
 from gather_infer.checks.places import Places
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.inference.topology import captured
-from gather_infer.model.paths import Body, bodies
+from gather_infer.model.paths import GraphOrFunction, bodies
 
 
 def order_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
@@ -23,7 +23,7 @@ def order_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
         yield diagnostic("GI114", f"the node that produces {name} comes later", where)
 
 
-def _early(body: Body) -> tuple[int, str] | None:
+def _early(body: GraphOrFunction) -> tuple[int, str] | None:
     """The first node that reads an output of a later node or of itself, and the name of that output."""
     producers: dict[str, int] = {}
     for position, node in enumerate(body.node):

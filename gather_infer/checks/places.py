@@ -10,7 +10,7 @@ from gather_infer.diagnostic import Location
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
-from gather_infer.model.paths import graph_at, joined, label_of, node_labels
+from gather_infer.model.paths import graph_at, joined_label, label_of, node_labels
 from gather_infer.node_ids import GraphPath, NodePath, Root
 
 
@@ -46,7 +46,7 @@ class Places:
 
     def _labels_of(self, path: GraphPath) -> list[str]:
         label = label_of(self._model, path)
-        return [joined(label, each) for each in node_labels(graph_at(self._model, path).node)]
+        return [joined_label(label, each) for each in node_labels(graph_at(self._model, path).node)]
 
 
 def _since(op_type: str, domain: str, imported: int) -> int:

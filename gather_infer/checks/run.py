@@ -31,17 +31,17 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.shared import NO_CONSTRAINTS, SharedConstraints, applicable
 from gather_infer.inference.failures import refused_unreachable
 from gather_infer.model.file import STDIN
-from gather_infer.model.given import to_model_file, with_constants
+from gather_infer.model.model_loading import to_model_file, with_constants
 from gather_infer.rules import RuleSet
 from gather_infer.validate import verdict_diagnostics, verdicts
 from gather_infer.validate.contract_builder import contract
 
 if TYPE_CHECKING:
-    from gather_infer.model.given import GivenModel
+    from gather_infer.model.model_loading import ModelLike
 
 
 def check(
-    model: GivenModel,
+    model: ModelLike,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
@@ -86,14 +86,14 @@ def check(
         *wrapping_findings(inference, places),
         *size_findings(inference, places),
     ]
-    if not file.foreign:
+    if not file.foreign_format:
         found += name_findings(file.proto, places)
         found += element_type_findings(file.proto, places)
         found += divisor_findings(inference, places)
         found += refused_unreachable(inference)
     if not any(d.code == "GI102" for d in found):
         found += order_findings(file.proto, places)
-    if not file.foreign and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
+    if not file.foreign_format and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         found += _new(checker_findings(file, places), found)
     return CheckResult(
         file.name,

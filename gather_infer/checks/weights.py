@@ -35,7 +35,7 @@ def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
 def _missing(file: ModelFile) -> Iterator[Diagnostic]:
     faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for tensor in iter_tensors(file.proto):
-        missing = file.missing(tensor)
+        missing = file.missing_reason(tensor)
         if missing is not None:
             alike = (_location(tensor), re.sub(r"\d+", "#", missing.replace(f"{tensor.name!r}", "")))
             faults.setdefault(alike, []).append((tensor.name, missing))

@@ -12,7 +12,7 @@ from gather_infer.cost.nbytes import value_bytes
 from gather_infer.domains import openvino_opset, plain_domain
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphScope
-from gather_infer.model.paths import Body
+from gather_infer.model.paths import GraphOrFunction
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Scope, total
@@ -68,7 +68,7 @@ class Place:
     """
 
     path: GraphPath
-    body: Body
+    body: GraphOrFunction
     index: GraphScope
     values: Mapping[str, Value]
     label: str
@@ -114,7 +114,7 @@ def versions_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     return found
 
 
-def constants_of(body: Body) -> frozenset[str]:
+def constants_of(body: GraphOrFunction) -> frozenset[str]:
     """Names of the constants of a graph: initializers and outputs of Constant nodes."""
     names = {node.output[0] for node in body.node if is_constant(node) and node.output}
     if isinstance(body, GraphProto):

@@ -21,7 +21,7 @@ from gather_infer.cost.traffic import read_bytes, written_bytes
 from gather_infer.cost.work import Formula, Untold, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.paths import below_label
+from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rules
 from gather_infer.rules import NO_TRAITS, Traits
@@ -219,7 +219,7 @@ class _Counting:
             path = place.path.below(step)
             if path not in self.facts.scopes:
                 return None
-            label = below_label(self.path(place, position).label, node, step)
+            label = subgraph_label(self.path(place, position).label, node, step)
             home = self.index[place.index.path.below(step)]
             return Place(
                 path,

@@ -17,8 +17,8 @@ from gather_infer.inference.inference_driver import infer
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
 from gather_infer.inference.result import Inference
 from gather_infer.inference.tensor_table import is_glob, unknown_rank_cause
-from gather_infer.model.given import GivenModel, to_model_file, with_constants
-from gather_infer.model.paths import joined
+from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
+from gather_infer.model.paths import joined_label
 from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Interval, free_symbols
@@ -32,7 +32,7 @@ _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
 
 
 def explain(
-    model: GivenModel,
+    model: ModelLike,
     tensor: str,
     *,
     dims: Iterable[str] = (),
@@ -81,7 +81,7 @@ class Explainer:
 
     def __init__(
         self,
-        model: GivenModel,
+        model: ModelLike,
         *,
         dims: Iterable[str] = (),
         inputs: Mapping[str, str] | Iterable[str] = (),
@@ -265,9 +265,9 @@ def _resolve(
         return found
     place = bodies.find_node(tensor)
     if place is not None and any(place.node.output):
-        made = " and ".join(repr(joined(place.graph.label, n)) for n in place.node.output if n)
+        made = " and ".join(repr(joined_label(place.graph.label, n)) for n in place.node.output if n)
         raise UsageError(f"no tensor {tensor!r}; the node of that name produces {made}")
-    known = [joined(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
+    known = [joined_label(inference.labels[path], name) for path, values in inference.scopes.items() for name in values]
     # Outputs first: they are the most likely suggestions.
     ordered = dict.fromkeys((*inference.outputs, *inference.inputs, *symbols, *known))
     raise UnknownName("tensor or symbol" if symbols else "tensor", tensor, ordered)

@@ -12,7 +12,7 @@ from gather_infer.inference.load_refusals import Facts, NodeId, refused_as_is, r
 from gather_infer.inference.runtime_quirks import is_if, is_stepped_slice
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex, GraphScope
-from gather_infer.model.paths import Body, bodies
+from gather_infer.model.paths import GraphOrFunction, bodies
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -27,7 +27,7 @@ class BackwardSlice:
     def __init__(self, source: ModelFile, proto: ModelProto, facts: Facts) -> None:
         self.facts = facts
         self._source = source
-        self.bodies: dict[GraphPath, Body] = dict(bodies(proto))
+        self.bodies: dict[GraphPath, GraphOrFunction] = dict(bodies(proto))
         self.index = GraphIndex(proto)
         self._proto = proto
         self._visible: Mapping[GraphPath, Mapping[str, TypeProto]] | None = None
@@ -59,7 +59,7 @@ class BackwardSlice:
             path, position = place
             node, scope = self.bodies[path].node[position], self.index[path]
             values = [(path, name) for name in scope.reads[position] if name]
-            for inner in scope.below.get(position, ()):
+            for inner in scope.node_subgraphs.get(position, ()):
                 pending += [(inner, at) for at in range(len(self.bodies[inner].node))]
                 values += [(inner, name) for name in self.index[inner].outputs]
             # A condition that a runtime can compute removes a branch, so all that determines it is followed.
@@ -82,7 +82,7 @@ class BackwardSlice:
 
     def _producers(self, path: GraphPath, name: str, *, whole: bool) -> list[NodeId]:
         """The nodes that determine a value that a graph reads."""
-        home = self.index.home(path, name)
+        home = self.index.defining_scope(path, name)
         if home is None or name in home.initializers or name in home.sparse:
             return []
         if name in home.producers:
@@ -122,8 +122,8 @@ class BackwardSlice:
         found: set[tuple[GraphPath, str]] = set()
         for path, scope in self.index.scopes.items():  # outer graphs first
             for position in scope.order:
-                homes = [(self.index.home(path, name), name) for name in scope.reads[position] if name]
-                if position not in scope.below and all(
+                homes = [(self.index.defining_scope(path, name), name) for name in scope.reads[position] if name]
+                if position not in scope.node_subgraphs and all(
                     home is not None
                     and name not in home.inputs
                     and (name not in home.producers or (home.path, name) in found)

@@ -53,7 +53,7 @@ def with_conditional_severity(inference: Inference) -> tuple[Diagnostic, ...]:
         doubtful: frozenset[Diagnostic] = frozenset()  # onnx's inference may crash on a broken model
     else:
         doubtful = rejectable_nodes(inference, spared)
-    if doubtful and not inference.model.foreign:
+    if doubtful and not inference.model.foreign_format:
         refused = refused_as_is(inference.model)
         is_called = any(path.root is Root.FUNCTION for path, _ in refused)  # findings are located in the call
         spared = {
@@ -64,7 +64,7 @@ def with_conditional_severity(inference: Inference) -> tuple[Diagnostic, ...]:
 
 def refused_unreachable(inference: Inference) -> Iterator[Diagnostic]:
     """The errors of unreachable nodes for which a loader refuses the file anyway."""
-    if not inference.unreachable or inference.model.foreign or is_broken(inference.diagnostics):
+    if not inference.unreachable or inference.model.foreign_format or is_broken(inference.diagnostics):
         return
     doubtful = rejectable_nodes(inference, inference.unreachable)
     refused = refused_as_is(inference.model) if doubtful else {}

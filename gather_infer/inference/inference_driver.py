@@ -31,7 +31,7 @@ from gather_infer.inference.result import Access, Inference, TrustedAnnotation
 from gather_infer.inference.result_simplifier import ResultSimplifier, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
 from gather_infer.model import ModelFile
-from gather_infer.model.given import GivenModel, to_model_file, with_constants
+from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
 from gather_infer.model.tensors import fed_inputs, initializers_of
 from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rules
@@ -55,7 +55,7 @@ MAX_ITERATIONS: Final = 3
 
 
 def infer(
-    model: GivenModel,
+    model: ModelLike,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),

@@ -13,7 +13,7 @@ from gather_infer.inference.environment import Environment
 from gather_infer.inference.op_resolution import Opsets, ResolvedOp
 from gather_infer.inference.result import Inference
 from gather_infer.inference.structure import imports_of
-from gather_infer.model.paths import joined, node_labels, subgraphs
+from gather_infer.model.paths import joined_label, node_labels, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Step
 from gather_infer.tensor import Value
 
@@ -69,7 +69,7 @@ class InferredGraph:
                 if name and name not in producers:
                     producers[name] = position, slot
         object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "labels", tuple(joined(self.label, inner) for inner in node_labels(nodes)))
+        object.__setattr__(self, "labels", tuple(joined_label(self.label, inner) for inner in node_labels(nodes)))
         object.__setattr__(self, "producers", producers)
 
     @property

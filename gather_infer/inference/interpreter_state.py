@@ -152,7 +152,7 @@ class InterpreterState:
 
     def is_missing(self, tensor: TensorProto, where: Location) -> bool:
         """Report a constant whose data is unavailable; its type and shape remain known. Return whether it is."""
-        missing = self.model.missing(tensor)
+        missing = self.model.missing_reason(tensor)
         if missing is not None:
             self.trail.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
         return missing is not None
@@ -164,7 +164,7 @@ class InterpreterState:
         tensor = environment.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
             return None
-        if self.model.is_out_of_reach(tensor) or self.model.missing(tensor) is not None:
+        if self.model.has_no_directory(tensor) or self.model.missing_reason(tensor) is not None:
             return None
         if 0 in tensor.dims and not holds_values(tensor.dims):
             return None

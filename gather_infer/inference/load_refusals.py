@@ -27,7 +27,7 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.inference.runtime_quirks import fuse_reshape_targets, is_constant, misinferred_slices
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.paths import Body, bodies, subgraphs
+from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -206,9 +206,9 @@ def _sort(proto: ModelProto) -> None:
         body.node.extend(nodes[at] for at in (*scope.order, *scope.cyclic))
 
 
-def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, Body]]:
+def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
     """The graphs and functions of a skeleton by their paths in the file, where the node order may differ."""
-    found: dict[GraphPath, tuple[GraphPath, Body]] = {}
+    found: dict[GraphPath, tuple[GraphPath, GraphOrFunction]] = {}
     for path, body in bodies(skeleton):
         origin = path
         if path.steps:

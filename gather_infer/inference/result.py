@@ -372,7 +372,7 @@ class Inference(Mapping[str, Value]):
         """
         from gather_infer.inference.annotate import annotated
         from gather_infer.model import save
-        from gather_infer.model.given import to_onnx_file
+        from gather_infer.model.model_loading import to_onnx_file
 
         model = to_onnx_file(self.model)
         return save(model, annotated(model, self)[0], path, external_data=external_data, in_place=in_place)

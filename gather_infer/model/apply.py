@@ -22,7 +22,7 @@ from gather_infer.model.edits import (
     ReplaceUses,
 )
 from gather_infer.model.names import Names
-from gather_infer.model.paths import Body, graph_at, subgraphs
+from gather_infer.model.paths import GraphOrFunction, graph_at, subgraphs
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN, GraphPath, Root
 
@@ -44,9 +44,9 @@ class _Changes:
     removed: set[int] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
     replaced: dict[str, str] = field(default_factory=dict)
-    taken: dict[str, str] = field(default_factory=dict)
-    moved: dict[str, str] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    takeovers: dict[str, str] = field(default_factory=dict)
+    displaced: dict[str, str] = field(default_factory=dict)
+    removed_values: set[str] = field(default_factory=set)
 
 
 def apply(journal: Journal, model: ModelProto) -> ModelProto:
@@ -69,11 +69,11 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     for path, changes in plan.items():
         changes.replaced = _resolved(changes.replaced)
         body = graph_at(result, path)
-        _settle_gone(changes, body, given if path == MAIN else _inputs(body))
+        _find_removed_values(changes, body, given if path == MAIN else _inputs(body))
         outputs = [o for o in _outputs(body) if o in changes.replaced]
         if outputs:
             names = names or Names(result)
-            _keep_outputs(changes, body, outputs, names)
+            _preserve_outputs(changes, body, outputs, names)
     # Redirect reads first, while every path still leads to its graph; then rebuild the lists, inner graphs first.
     for path, changes in plan.items():
         if changes.replaced:
@@ -84,13 +84,13 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     return result
 
 
-def apply_to(body: Body, edits: Iterable[Edit], ir_version: int) -> None:
+def apply_to(body: GraphOrFunction, edits: Iterable[Edit], ir_version: int) -> None:
     """Apply edits of one graph in place. The edits replace no uses, and edit no subgraph."""
     changes = _Changes()
     for edit in edits:
         _collect(changes, edit)
     assert not changes.replaced, "no use is replaced"
-    _settle_gone(changes, body, _inputs(body))
+    _find_removed_values(changes, body, _inputs(body))
     _rebuild(body, changes, {}, ir_version)
 
 
@@ -123,56 +123,56 @@ def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def _inputs(body: Body) -> set[str]:
+def _inputs(body: GraphOrFunction) -> set[str]:
     return set(body.input) if isinstance(body, FunctionProto) else {value.name for value in body.input}
 
 
-def _settle_gone(changes: _Changes, body: Body, given: Set[str]) -> None:
+def _find_removed_values(changes: _Changes, body: GraphOrFunction, required_inputs: Set[str]) -> None:
     """Compute the names whose definition is removed. `required_inputs` have to stay."""
     assert all(0 <= position < len(body.node) for position in changes.removed), "a removed node is in its graph"
     assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a position in the graph"
     gone = {name for position in changes.removed for name in body.node[position].output if name} | changes.dropped
-    made = _made(changes)
+    made = _defined_names(changes)
     kept = {name for i, node in enumerate(body.node) if i not in changes.removed for name in node.output}
     if not isinstance(body, FunctionProto):
-        assert not changes.dropped & given, "an initializer that a caller may override stays"
+        assert not changes.dropped & required_inputs, "an initializer that a caller may override stays"
         kept |= {tensor.name for tensor in body.initializer} - changes.dropped
         kept |= {value.name for value in body.input} - changes.dropped
     assert len(set(made)) == len(made) and not kept.intersection(made), "a new value has a new name"
-    changes.gone = gone - set(made)
+    changes.removed_values = gone - set(made)
 
 
-def _made(changes: _Changes) -> list[str]:
+def _defined_names(changes: _Changes) -> list[str]:
     """The names that the edits define."""
     nodes = [node for group in changes.inserted.values() for node in group]
     return [tensor.name for tensor in changes.constants] + [name for node in nodes for name in node.output if name]
 
 
-def _keep_outputs(changes: _Changes, body: Body, outputs: Sequence[str], names: Names) -> None:
+def _preserve_outputs(changes: _Changes, body: GraphOrFunction, outputs: Sequence[str], names: Names) -> None:
     """Keep the names of graph outputs whose values are replaced."""
-    made = set(_made(changes)) - set(_outputs(body))
+    made = set(_defined_names(changes)) - set(_outputs(body))
     writers = {name: i for i, node in enumerate(body.node) if i not in changes.removed for name in node.output if name}
     for output in outputs:
         new = changes.replaced[output]
-        if output not in changes.gone and output not in writers:
+        if output not in changes.removed_values and output not in writers:
             continue  # an input or initializer: the output keeps referring to it
         # A value that the journal adds takes over the name of the output.
-        if new in made and new not in changes.taken:
-            changes.taken[new] = output
+        if new in made and new not in changes.takeovers:
+            changes.takeovers[new] = output
             for old, target in list(changes.replaced.items()):
                 if target == new:
                     changes.replaced[old] = output
             del changes.replaced[output]
-            changes.gone.discard(output)
+            changes.removed_values.discard(output)
             if output in writers:
-                changes.moved[output] = names.fresh(f"{output}_unused")
-                _rename_output(body.node[writers[output]], output, changes.moved[output])
-        elif output in changes.gone:
+                changes.displaced[output] = names.fresh(f"{output}_unused")
+                _rename_output(body.node[writers[output]], output, changes.displaced[output])
+        elif output in changes.removed_values:
             # An Identity copies any other value to the output.
-            source = changes.taken.get(new, new)
+            source = changes.takeovers.get(new, new)
             node = helper.make_node("Identity", [source], [output], name=names.fresh(f"{output}_identity"))
             changes.inserted.setdefault(len(body.node), []).append(node)
-            changes.gone.discard(output)
+            changes.removed_values.discard(output)
 
 
 def _rename_output(node: NodeProto, old: str, new: str) -> None:
@@ -181,13 +181,13 @@ def _rename_output(node: NodeProto, old: str, new: str) -> None:
             node.output[position] = new
 
 
-def _outputs(body: Body) -> list[str]:
+def _outputs(body: GraphOrFunction) -> list[str]:
     return list(body.output) if isinstance(body, FunctionProto) else [value.name for value in body.output]
 
 
-def _redirect(body: Body, replaced: Mapping[str, str]) -> None:
+def _redirect(body: GraphOrFunction, replaced: Mapping[str, str]) -> None:
     """Rename the reads in `body` and its subgraphs by `replaced`, except where an inner graph shadows a name."""
-    pending: list[tuple[Body, Mapping[str, str]]] = [(body, replaced)]
+    pending: list[tuple[GraphOrFunction, Mapping[str, str]]] = [(body, replaced)]
     while pending:
         body, renames = pending.pop()
         for position, node in enumerate(body.node):
@@ -206,7 +206,7 @@ def _rename_inputs(node: NodeProto, renames: Mapping[str, str]) -> None:
             node.input[position] = renames[name]
 
 
-def _visible_below(graph: Body, renames: Mapping[str, str]) -> Mapping[str, str]:
+def _visible_below(graph: GraphOrFunction, renames: Mapping[str, str]) -> Mapping[str, str]:
     """The renames that apply in a subgraph. Raises ModelStructureError when it shadows a new name."""
     assert not isinstance(graph, FunctionProto), "a function is not a subgraph"
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
@@ -226,20 +226,22 @@ def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) ->
     renames: dict[str, str] = {}
     for outer, changes in plan.items():
         if outer.contains(path):
-            renames |= {old: new for old, new in changes.replaced.items() if old in changes.gone}
-            renames |= changes.taken | changes.moved
+            renames |= {old: new for old, new in changes.replaced.items() if old in changes.removed_values}
+            renames |= changes.takeovers | changes.displaced
     return renames
 
 
-def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_version: int) -> None:
-    taken = changes.taken
+def _rebuild(body: GraphOrFunction, changes: _Changes, renames: Mapping[str, str], ir_version: int) -> None:
+    taken = changes.takeovers
     inserted = {at: [_renamed(node, renames, taken) for node in group] for at, group in changes.inserted.items()}
     constants = [_named(tensor, taken.get(tensor.name, tensor.name)) for tensor in changes.constants]
     if not isinstance(body, FunctionProto):
         if changes.dropped:
-            _keep(body.initializer, [t for t in body.initializer if t.name not in changes.dropped])
-            _keep(body.sparse_initializer, [t for t in body.sparse_initializer if t.values.name not in changes.dropped])
-            _keep(body.input, [value for value in body.input if value.name not in changes.dropped])
+            _assign_repeated(body.initializer, [t for t in body.initializer if t.name not in changes.dropped])
+            _assign_repeated(
+                body.sparse_initializer, [t for t in body.sparse_initializer if t.values.name not in changes.dropped]
+            )
+            _assign_repeated(body.input, [value for value in body.input if value.name not in changes.dropped])
         if ir_version >= _INITIALIZERS_NEED_NO_INPUT:
             body.initializer.extend(constants)
             constants = []
@@ -252,17 +254,19 @@ def _rebuild(body: Body, changes: _Changes, renames: Mapping[str, str], ir_versi
             kept += inserted.get(position, [])
             if position not in changes.removed:
                 kept.append(node)
-        _keep(body.node, [*kept, *inserted.get(len(body.node), [])])
-    if any(value.name in changes.gone for value in body.value_info):
-        _keep(body.value_info, [value for value in body.value_info if value.name not in changes.gone])
-    assert changes.gone.isdisjoint(_outputs(body)), "an output of the graph is still defined"
+        _assign_repeated(body.node, [*kept, *inserted.get(len(body.node), [])])
+    if any(value.name in changes.removed_values for value in body.value_info):
+        _assign_repeated(
+            body.value_info, [value for value in body.value_info if value.name not in changes.removed_values]
+        )
+    assert changes.removed_values.isdisjoint(_outputs(body)), "an output of the graph is still defined"
 
 
-def _keep(field: Any, messages: Iterable[Message]) -> None:
+def _assign_repeated(field: Any, messages: Iterable[Message]) -> None:
     """Set a repeated field to `messages` in one pass: single removals are quadratic."""
-    kept = list(messages)
+    copies = list(messages)
     del field[:]
-    for message in kept:
+    for message in copies:
         field.add().CopyFrom(message)  # works at any depth: `extend` would serialise and parse the message
 
 

@@ -109,21 +109,21 @@ class Journal:
     def describe(self, model: ModelProto) -> list[str]:
         """A line per edit of `model`, as `--dry-run` prints them; a node and its replacement share one line."""
         lines: list[str] = []
-        places = self._taken_places(model)
-        told = {id(node) for _, node in places.values()}
+        replacements = self._replacements(model)
+        replacing = {id(node) for _, node in replacements.values()}
         for edit in self.edits:
             if isinstance(edit, InsertNodes) and edit.origin is None:
-                edit = replace(edit, nodes=tuple(node for node in edit.nodes if id(node) not in told))
+                edit = replace(edit, nodes=tuple(node for node in edit.nodes if id(node) not in replacing))
             if isinstance(edit, InsertNodes) and (not edit.nodes or edit.origin is not None):
                 continue
-            if isinstance(edit, RemoveNode) and (edit.path, edit.node) in places:
-                insert, node = places[edit.path, edit.node]
-                lines.append(_line(insert, _replaced(_removed(edit, model), node, insert), model))
+            if isinstance(edit, RemoveNode) and (edit.path, edit.node) in replacements:
+                insert, node = replacements[edit.path, edit.node]
+                lines.append(_line(insert, _replacement_text(_removed_node(edit, model), node, insert), model))
             else:
-                lines.append(_line(edit, _what(edit, model), model))
+                lines.append(_line(edit, _description(edit, model), model))
         return lines
 
-    def _taken_places(self, model: ModelProto) -> dict[tuple[GraphPath, int], tuple[InsertNodes, NodeProto]]:
+    def _replacements(self, model: ModelProto) -> dict[tuple[GraphPath, int], tuple[InsertNodes, NodeProto]]:
         """The replacement of each removed node: the same node changed, or one that writes one of its outputs."""
         inserted = [edit for edit in self.edits if isinstance(edit, InsertNodes)]
         found = {(edit.path, edit.origin): (edit, edit.nodes[0]) for edit in inserted if edit.origin is not None}
@@ -135,25 +135,25 @@ class Journal:
         }
         for edit in self.edits:
             if isinstance(edit, RemoveNode) and (edit.path, edit.node) not in found:
-                names = [name for name in _removed(edit, model).output if (edit.path, name) in writers]
+                names = [name for name in _removed_node(edit, model).output if (edit.path, name) in writers]
                 if names:
                     found[edit.path, edit.node] = writers[edit.path, names[0]]
         return found
 
 
-def _removed(edit: RemoveNode, model: ModelProto) -> NodeProto:
+def _removed_node(edit: RemoveNode, model: ModelProto) -> NodeProto:
     node: NodeProto = graph_at(model, edit.path).node[edit.node]
     return node
 
 
-def _line(edit: Edit, what: str, model: ModelProto) -> str:
+def _line(edit: Edit, description: str, model: ModelProto) -> str:
     label = label_of(model, edit.path)
     where = f" in {label}" if label else ""
     cost = f" ({edit.cost:+d} bytes)" if edit.cost else ""
-    return f"{edit.by}: {what}{where}: {edit.reason}{cost}"
+    return f"{edit.by}: {description}{where}: {edit.reason}{cost}"
 
 
-def _what(edit: Edit, model: ModelProto) -> str:
+def _description(edit: Edit, model: ModelProto) -> str:
     match edit:
         case ReplaceUses():
             return f"read {edit.new} instead of {edit.old}"
@@ -161,46 +161,46 @@ def _what(edit: Edit, model: ModelProto) -> str:
             type_name = TensorProto.DataType.Name(edit.tensor.data_type).lower()
             return f"add {edit.tensor.name} {type_name}[{', '.join(map(str, edit.tensor.dims))}]"
         case InsertNodes():
-            return f"insert {', '.join(map(_made, edit.nodes))}"
+            return f"insert {', '.join(map(_node_signature, edit.nodes))}"
         case RemoveNode():
-            return f"remove {_called(_removed(edit, model))}"
+            return f"remove {_node_label(_removed_node(edit, model))}"
         case RemoveInitializer():
             return f"remove {edit.name}"
         case ImportOpset():
             return f"import opset {edit.version} of {edit.domain or 'ai.onnx'}"
 
 
-def _replaced(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
+def _replacement_text(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
     """Description of the replacement of a node by another one, or by its changed form."""
     is_alike = (old.domain, old.op_type, list(old.attribute)) == (new.domain, new.op_type, list(new.attribute))
     if edit.origin is not None or is_alike:
-        return _changed(old, new)
-    return f"replace {_called(old)} by {_made(new)}"
+        return _change_text(old, new)
+    return f"replace {_node_label(old)} by {_node_signature(new)}"
 
 
-def _changed(old: NodeProto, new: NodeProto) -> str:
+def _change_text(old: NodeProto, new: NodeProto) -> str:
     """Description of the differences between two forms of a node."""
-    reads = _renamed(old.input, new.input)
-    writes = _renamed(old.output, new.output)
+    reads = _renamed_pairs(old.input, new.input)
+    writes = _renamed_pairs(old.output, new.output)
     if writes and not reads:
-        return f"rename {' and '.join(f'{before} to {after}' for before, after in writes)}, of {_called(old)}"
+        return f"rename {' and '.join(f'{before} to {after}' for before, after in writes)}, of {_node_label(old)}"
     if reads or writes:
         parts = [f"read {after or 'nothing'} instead of {before or 'nothing'}" for before, after in reads]
         parts += [f"write {after or 'nothing'} instead of {before or 'nothing'}" for before, after in writes]
-        return f"let {_called(old)} {' and '.join(parts)}"
-    return f"{'move' if list(old.attribute) == list(new.attribute) else 'change'} {_called(old)}"
+        return f"let {_node_label(old)} {' and '.join(parts)}"
+    return f"{'move' if list(old.attribute) == list(new.attribute) else 'change'} {_node_label(old)}"
 
 
-def _renamed(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
+def _renamed_pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of old and new names that differ, each pair once."""
     return list(dict.fromkeys((a, b) for a, b in zip_longest(old, new, fillvalue="") if a != b))
 
 
-def _called(node: NodeProto) -> str:
+def _node_label(node: NodeProto) -> str:
     return f"{qualified(node.domain, node.op_type)} {node.name or _outputs(node)}"
 
 
-def _made(node: NodeProto) -> str:
+def _node_signature(node: NodeProto) -> str:
     return f"{qualified(node.domain, node.op_type)} -> {_outputs(node)}"
 
 

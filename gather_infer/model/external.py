@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from onnx import TensorProto
 
 from gather_infer.errors import ModelReadError
-from gather_infer.model.source import Region, Source
+from gather_infer.model.source import Region, SourceFile
 
 _BITS = {
     # element type: bits per element as stored in raw_data, packed without gaps
@@ -33,7 +33,7 @@ _BITS_OF = {number: _BITS[name] for number, name in _NAMES.items() if name in _B
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ExternalReference:
     """The `external_data` of a tensor; `offset` and `length` in bytes, `length` None when absent."""
 
     location: str
@@ -41,7 +41,7 @@ class Reference:
     length: int | None
 
 
-def called(tensor: TensorProto) -> str:
+def tensor_label(tensor: TensorProto) -> str:
     """Label of a tensor in messages; that of an attribute often has no name."""
     return f"tensor {tensor.name!r}" if tensor.name else "a constant without a name"
 
@@ -64,10 +64,10 @@ def raw_nbytes(tensor: TensorProto) -> int:
     """
     bits = element_bits(tensor.data_type)
     if bits is None:
-        raise ModelReadError(f"{called(tensor)}: {type_name(tensor)} has no raw form")
+        raise ModelReadError(f"{tensor_label(tensor)}: {type_name(tensor)} has no raw form")
     dims = tensor.dims[:]
     if dims and min(dims) < 0:
-        raise ModelReadError(f"{called(tensor)}: the dims of {type_name(tensor)} must be >= 0")
+        raise ModelReadError(f"{tensor_label(tensor)}: the dims of {type_name(tensor)} must be >= 0")
     elements: int = prod(dims)
     return (elements * bits + 7) // 8
 
@@ -76,7 +76,7 @@ def is_external(tensor: TensorProto) -> bool:
     return bool(tensor.data_location == TensorProto.EXTERNAL)
 
 
-def reference_of(tensor: TensorProto) -> Reference:
+def reference_of(tensor: TensorProto) -> ExternalReference:
     """The reference of the external `tensor`.
 
     Raises ModelReadError when there is no location, or offset or length is not a number >= 0.
@@ -84,19 +84,19 @@ def reference_of(tensor: TensorProto) -> Reference:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
-        raise ModelReadError(f"{called(tensor)}: external data without a location")
-    length = _size(tensor, "length", entries["length"]) if "length" in entries else None
-    return Reference(location, _size(tensor, "offset", entries.get("offset", "0")), length)
+        raise ModelReadError(f"{tensor_label(tensor)}: external data without a location")
+    length = _byte_count(tensor, "length", entries["length"]) if "length" in entries else None
+    return ExternalReference(location, _byte_count(tensor, "offset", entries.get("offset", "0")), length)
 
 
-def _size(tensor: TensorProto, key: str, text: str) -> int:
+def _byte_count(tensor: TensorProto, key: str, text: str) -> int:
     digits = text.strip()
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
-        raise ModelReadError(f"{called(tensor)}: external data {key} must be a number of bytes, found {text!r}")
+        raise ModelReadError(f"{tensor_label(tensor)}: external data {key} must be a number of bytes, found {text!r}")
     return int(digits)
 
 
-def location_fault(location: str, *, windows: bool = os.name == "nt") -> str | None:
+def location_error(location: str, *, windows: bool = os.name == "nt") -> str | None:
     """The reason why `location` is not allowed, None when it is: it must be a relative path below its directory."""
     if "\0" in location:
         return "contains a NUL"
@@ -116,7 +116,7 @@ def data_file(location: str, directory: Path, model: Path | None = None) -> Path
 
     Raises ModelReadError when the location is not allowed, leaves the directory through a link, or is no file.
     """
-    fault = location_fault(location)
+    fault = location_error(location)
     if fault is not None:
         raise ModelReadError(f"external data location {location!r} {fault}")
     path = directory / location
@@ -145,20 +145,20 @@ def region_of(tensor: TensorProto, directory: Path, model: Path | None = None) -
     needed = raw_nbytes(tensor)
     try:
         path = data_file(reference.location, directory, model)
-        source = Source.of(path)
+        source = SourceFile.of(path)
     except ModelReadError as error:
-        raise ModelReadError(f"{called(tensor)}: {error}") from error
+        raise ModelReadError(f"{tensor_label(tensor)}: {error}") from error
     except OSError as error:
-        raise ModelReadError(f"{called(tensor)}: external data file {path}: {error.strerror}") from error
+        raise ModelReadError(f"{tensor_label(tensor)}: external data file {path}: {error.strerror}") from error
     length = needed if reference.length is None else reference.length
     if length != needed:
         raise ModelReadError(
-            f"{called(tensor)}: {type_name(tensor)} needs {needed} bytes, external data length is {length}"
+            f"{tensor_label(tensor)}: {type_name(tensor)} needs {needed} bytes, external data length is {length}"
         )
     end = reference.offset + length
     if end > source.nbytes:
         raise ModelReadError(
-            f"{called(tensor)}: bytes [{reference.offset}, {end}) are outside {path}, "
+            f"{tensor_label(tensor)}: bytes [{reference.offset}, {end}) are outside {path}, "
             f"which has bytes [0, {source.nbytes})"
         )
     return Region(source, reference.offset, length)

@@ -21,19 +21,19 @@ from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
 from gather_infer.dialect import Dialect
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
-from gather_infer.model.elide import Ledger, Payload, elide
-from gather_infer.model.external import called, is_external, raw_nbytes, reference_of, region_of, type_name
+from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, tensor_label, type_name
 from gather_infer.model.formats import HEAD, known_format
-from gather_infer.model.source import STREAM_BYTES, Region, Source, joined, streamed
+from gather_infer.model.lazy_tensors import Payload, PayloadTable, externalize_payloads
+from gather_infer.model.source import STREAM_BYTES, Region, SourceFile, joined_chunks, streamed
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnusualWire, WireError, length_delimited
+from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnsupportedWire, WireError, length_delimited
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: faster than the wire scan, at no cost in memory
 STDIN = "-"
 
-_NEWEST = (1 << 31) - 1
+_MAX_VERSION = (1 << 31) - 1
 
 _TEXT_SUFFIXES = (".onnxtxt", ".onnxtext", ".json", ".onnxjson", ".textproto", ".pbtxt", ".prototxt", ".txtpb")
 _NATIVE = {
@@ -69,10 +69,10 @@ class ModelFile:
     size: int = 0
     path: Path | None = None
     base_dir: Path | None = None
-    source: Source | None = None
-    ledger: Ledger = field(default_factory=dict)
+    source: SourceFile | None = None
+    payloads: PayloadTable = field(default_factory=dict)
     original: bytes | None = field(default=None, repr=False)
-    foreign: str = ""
+    foreign_format: str = ""
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
     hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None
@@ -110,7 +110,7 @@ class ModelFile:
             return None
         if not (entries["offset"].isdecimal() and entries["length"].isdecimal()):
             return None
-        return self.ledger.get((int(entries["offset"]), int(entries["length"])))
+        return self.payloads.get((int(entries["offset"]), int(entries["length"])))
 
     def region(self, tensor: TensorProto) -> Region | None:
         """The bytes on disk of a lazy or external tensor in raw form, None for a tensor with inline data.
@@ -134,7 +134,7 @@ class ModelFile:
         except ModelReadError as error:
             raise ModelReadError(f"{self.name}: {error}") from error
 
-    def missing(self, tensor: TensorProto) -> str | None:
+    def missing_reason(self, tensor: TensorProto) -> str | None:
         """The reason why the external data of a tensor cannot be read; None when it can, or when it is inline.
 
         Always None for a model in memory, whose directory is unknown.
@@ -144,17 +144,17 @@ class ModelFile:
         try:
             self.region(tensor)
         except ModelReadError as error:
-            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"{called(tensor)}: ")
+            return str(error).removeprefix(f"{self.name}: ").removeprefix(f"{tensor_label(tensor)}: ")
         return None
 
     def require_data(self) -> None:
         """Raise ModelReadError when external data is missing, out of range, or not allowed. Reads none of it."""
         for tensor in iter_tensors(self.proto):
-            missing = self.missing(tensor)
+            missing = self.missing_reason(tensor)
             if missing is not None:
                 raise self._error(tensor, f"{missing}; writing the model needs its bytes, shape inference does not")
 
-    def is_out_of_reach(self, tensor: TensorProto) -> bool:
+    def has_no_directory(self, tensor: TensorProto) -> bool:
         """True for external data of a model in memory, which has no directory to resolve the location against."""
         return is_external(tensor) and self.base_dir is None and self.payload(tensor) is None
 
@@ -196,7 +196,7 @@ class ModelFile:
         """
         copy = ModelProto()
         copy.CopyFrom(self.proto)
-        for tensor in iter_tensors(copy) if self.ledger else ():
+        for tensor in iter_tensors(copy) if self.payloads else ():
             payload = self.payload(tensor)
             if payload is None or self.source is None:
                 continue
@@ -217,7 +217,7 @@ class ModelFile:
             raise self._error(tensor, f"the data does not fit {type_name(tensor)}: {error}") from error
 
     def _error(self, tensor: TensorProto, text: str) -> ModelReadError:
-        return ModelReadError(f"{self.name}: {called(tensor)}: {text}")
+        return ModelReadError(f"{self.name}: {tensor_label(tensor)}: {text}")
 
 
 def open_model(path: PathLike) -> ModelFile:
@@ -231,33 +231,33 @@ def open_model(path: PathLike) -> ModelFile:
     """
     if path == STDIN:
         chunks = iter(partial(sys.stdin.buffer.read, STREAM_BYTES), b"")
-        return _of_stream(chunks, "<stdin>")
+        return _from_stream(chunks, "<stdin>")
     if not os.fspath(path):
         raise ModelReadError("'': not the name of a file")
     path = Path(path)
     try:
         if stat.S_ISREG(os.stat(path).st_mode):
             return _open_regular(path)
-        return _of_stream(streamed(path), str(path))
+        return _from_stream(streamed(path), str(path))
     except OSError as error:
         raise ModelReadError(f"{path}: {error.strerror}") from error
     except ValueError as error:  # a NUL in the path
         raise ModelReadError(f"{str(path)!r}: {error}") from error
 
 
-def _of_stream(chunks: Iterable[bytes], name: str) -> ModelFile:
+def _from_stream(chunks: Iterable[bytes], name: str) -> ModelFile:
     try:
-        data = joined(chunks)
+        data = joined_chunks(chunks)
     except ModelReadError as error:
         raise ModelReadError(f"{name}: {error}") from error
     return ModelFile.from_bytes(data, name=name)
 
 
 def _open_regular(path: Path) -> ModelFile:
-    source = Source.of(path)
+    source = SourceFile.of(path)
     if source.nbytes == 0:
         raise ModelReadError(f"{path}: empty file")
-    ledger: Ledger = {}
+    ledger: PayloadTable = {}
     with source.open() as file:
         if source.nbytes <= WHOLE_BYTES:
             proto = _parse(file.read(), str(path))
@@ -267,14 +267,14 @@ def _open_regular(path: Path) -> ModelFile:
     return ModelFile(proto, source.nbytes, path, path.parent, source if ledger else None, ledger)
 
 
-def _parse_elided(buffer: mmap.mmap, path: Path) -> tuple[ModelProto, Ledger]:
+def _parse_elided(buffer: mmap.mmap, path: Path) -> tuple[ModelProto, PayloadTable]:
     """The model in `buffer` without its large payloads. Raises ModelReadError."""
     small: bytes | None
-    ledger: Ledger = {}
+    ledger: PayloadTable = {}
     try:
         path.name.encode()
-        small, ledger = elide(buffer, path.name)
-    except (UnusualWire, UnicodeEncodeError):  # a file name that is no UTF-8 cannot be a location
+        small, ledger = externalize_payloads(buffer, path.name)
+    except (UnsupportedWire, UnicodeEncodeError):  # a file name that is no UTF-8 cannot be a location
         small = None
     except WireError as error:
         raise _not_a_model(buffer, str(path), f"truncated or not ONNX protobuf: {error}") from error
@@ -306,7 +306,7 @@ def _require_versions(proto: ModelProto, name: str) -> None:
     """Raise ModelReadError for an opset version outside 32 bits: the field holds 64, onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
-        if not -_NEWEST - 1 <= entry.version <= _NEWEST:
+        if not -_MAX_VERSION - 1 <= entry.version <= _MAX_VERSION:
             domain = plain_domain(entry.domain) or "ai.onnx"
             raise ModelReadError(f"{name}: an opset version has 32 bits, that of {domain} is {entry.version}")
 

@@ -9,7 +9,7 @@ HEAD: Final = 512
 """Number of leading bytes that are examined."""
 
 _PYTORCH = "torch.onnx.export makes ONNX of a model in Python"
-_BEGINS: Final = (
+_MAGIC_BYTES: Final = (
     # first bytes of a file, and its description
     (b"version https://git-lfs", "a Git LFS pointer, not the model itself; `git lfs pull` fetches it"),
     (b"\x1f\x8b", "compressed with gzip; gunzip it first"),
@@ -28,7 +28,7 @@ def known_format(head: bytes, name: str) -> str:
     head   its first HEAD bytes, or all of fewer
     name   its path, or the label of a stream
     """
-    for start, text in _BEGINS:
+    for start, text in _MAGIC_BYTES:
         if head.startswith(start):
             return text
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):

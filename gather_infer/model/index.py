@@ -10,8 +10,8 @@ from onnx import FunctionProto, ModelProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.model.names import Names
-from gather_infer.model.order import cycle_among, topological_order
-from gather_infer.model.paths import Body, below_label, bodies, joined, label_of, node_labels
+from gather_infer.model.paths import GraphOrFunction, bodies, joined_label, label_of, node_labels, subgraph_label
+from gather_infer.model.toposort import cycle_among, topological_order
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
 
 
@@ -52,7 +52,7 @@ class GraphScope:
     sparse: Mapping[str, int]
     producers: Mapping[str, int]
     reads: tuple[Sequence[str], ...]
-    below: Mapping[int, Sequence[GraphPath]]
+    node_subgraphs: Mapping[int, Sequence[GraphPath]]
     captures: tuple[str, ...]
     order: tuple[int, ...]
     cyclic: tuple[int, ...]
@@ -73,7 +73,7 @@ class GraphIndex:
     """
 
     def __init__(self, model: ModelProto) -> None:
-        build = _Build(model)
+        build = _IndexBuilder(model)
         self.scopes: Mapping[GraphPath, GraphScope] = build.scopes
         self.findings: tuple[Diagnostic, ...] = tuple(build.findings)
         self._model = model
@@ -93,9 +93,9 @@ class GraphIndex:
             self._names = Names(self._model)
         return self._names.fresh(base)
 
-    def home(self, path: GraphPath, name: str) -> GraphScope | None:
+    def defining_scope(self, path: GraphPath, name: str) -> GraphScope | None:
         """The innermost scope at or around `path` that defines `name`; None when none does."""
-        return next((scope for scope in self._around(path) if scope.defines(name)), None)
+        return next((scope for scope in self._enclosing(path) if scope.defines(name)), None)
 
     def readers(self, path: GraphPath, name: str) -> Iterator[tuple[GraphPath, Use]]:
         """Every node input that reads the value `name` defined in graph `path`, those in subgraphs included."""
@@ -117,7 +117,7 @@ class GraphIndex:
                 for at, name in enumerate(names):
                     if name:
                         found.setdefault(name, []).append(Use(position, at))
-                for child in scope.below.get(position, ()):
+                for child in scope.node_subgraphs.get(position, ()):
                     for name in self.scopes[child].captures:
                         found.setdefault(name, []).append(Use(position, None))
         return found
@@ -125,16 +125,16 @@ class GraphIndex:
     def is_output(self, path: GraphPath, name: str) -> bool:
         """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that captures it."""
         inner = (s for s in self.scopes.values() if name in s.outputs and path.contains(s.path))
-        return any(s.path == path or self.home(s.path, name) is self.scopes[path] for s in inner)
+        return any(s.path == path or self.defining_scope(s.path, name) is self.scopes[path] for s in inner)
 
-    def _around(self, path: GraphPath) -> Iterator[GraphScope]:
+    def _enclosing(self, path: GraphPath) -> Iterator[GraphScope]:
         around: GraphPath | None = path
         while around is not None:
             yield self.scopes[around]
             around = self.scopes[around].outer
 
 
-class _Build:
+class _IndexBuilder:
     """Builder of the scopes of a model, without recursion: subgraphs may nest deeper than Python's call stack."""
 
     def __init__(self, model: ModelProto) -> None:
@@ -155,19 +155,19 @@ class _Build:
         self.scopes = {path: built[path] for path in self.bodies}
         self.findings = [finding for path in self.bodies for finding in found[path]]
 
-    def define(self, model: ModelProto, path: GraphPath, body: Body) -> None:
+    def define(self, model: ModelProto, path: GraphPath, body: GraphOrFunction) -> None:
         """Record the label of a graph, and the names that it defines with their counts."""
         around = _outer(path)
         outer = self.outer[path] = None if around is None else self.paths[around]
         if outer is not None and path.steps:
             step = path.steps[-1]
-            label = below_label(self.nodes[outer][step.node], self.bodies[outer].node[step.node], step)
+            label = subgraph_label(self.nodes[outer][step.node], self.bodies[outer].node[step.node], step)
             self.children[outer].append(path)
         else:
             label = label_of(model, path)
         self.labels[path] = label
         labels = node_labels(body.node)
-        self.nodes[path] = tuple([joined(label, inner) for inner in labels] if label else labels)
+        self.nodes[path] = tuple([joined_label(label, inner) for inner in labels] if label else labels)
         self.children[path] = []
         inputs, _, initializers, sparse = _interface(body)
         # An initializer of an input's name is its default.
@@ -245,7 +245,7 @@ class _Build:
         )  # fmt: skip
 
 
-def _interface(body: Body) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int], dict[str, int]]:
+def _interface(body: GraphOrFunction) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int], dict[str, int]]:
     """Inputs, outputs, initializers and sparse initializers by name."""
     if isinstance(body, FunctionProto):
         return tuple(body.input), tuple(body.output), {}, {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnx import FunctionProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import qualified
-from gather_infer.model.paths import bodies, joined, label_of
+from gather_infer.model.paths import bodies, joined_label, label_of
 from gather_infer.node_ids import Root
 
 
@@ -42,7 +42,7 @@ def tensor_names(model: ModelProto) -> Iterator[str]:
         label = label_of(model, path)
         made = (output for node in graph.node for output in node.output if output)
         for name in (*(v.name for v in graph.input), *(t.name for t in graph.initializer), *made):
-            yield joined(label, name)
+            yield joined_label(label, name)
 
 
 def operator_names(model: ModelProto) -> Iterator[str]:
@@ -59,13 +59,13 @@ def names_of(model: ModelProto) -> Iterator[str]:
             yield from node.input
             yield from node.output
         for value in body.value_info:
-            yield from _of_value(value)
+            yield from _value_names(value)
         if isinstance(body, FunctionProto):
             yield from (*body.input, *body.output, *body.attribute)
             yield from (attribute.name for attribute in body.attribute_proto)
             continue
         for value in (*body.input, *body.output):
-            yield from _of_value(value)
+            yield from _value_names(value)
         for tensor in (*body.initializer, *(t for s in body.sparse_initializer for t in (s.values, s.indices))):
             yield tensor.name
         for annotation in body.quantization_annotation:
@@ -73,7 +73,7 @@ def names_of(model: ModelProto) -> Iterator[str]:
             yield from (entry.value for entry in annotation.quant_parameter_tensor_names)
 
 
-def _of_value(value: ValueInfoProto) -> Iterator[str]:
+def _value_names(value: ValueInfoProto) -> Iterator[str]:
     yield value.name
     pending: list[TypeProto] = [value.type]
     while pending:

@@ -11,10 +11,10 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from gather_infer.domains import plain_domain
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 
-Body: TypeAlias = "GraphProto | FunctionProto"
+GraphOrFunction: TypeAlias = "GraphProto | FunctionProto"
 
 
-def graph_at(model: ModelProto, path: GraphPath) -> Body:
+def graph_at(model: ModelProto, path: GraphPath) -> GraphOrFunction:
     """The graph or function body in `model`.
 
     Raises IndexError for a path that does not exist, LookupError for a call of an undefined function.
@@ -30,14 +30,16 @@ def label_of(model: ModelProto, path: GraphPath) -> str:
     body = _root(model, path)
     label = "" if path.root is Root.GRAPH else _name(body) or path.root.value
     for step in path.steps:
-        label = below_label(joined(label, node_labels(body.node)[step.node]), body.node[step.node], step)
+        label = subgraph_label(joined_label(label, node_labels(body.node)[step.node]), body.node[step.node], step)
         body = _below(model, body, step)
     return label
 
 
 def node_at(model: ModelProto, path: GraphPath, position: int) -> NodePath:
     """The node at `position` of a graph, with its label."""
-    return NodePath(path, position, joined(label_of(model, path), node_labels(graph_at(model, path).node)[position]))
+    return NodePath(
+        path, position, joined_label(label_of(model, path), node_labels(graph_at(model, path).node)[position])
+    )
 
 
 def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
@@ -62,12 +64,12 @@ def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
     return labels
 
 
-def joined(label: str, inner: str) -> str:
+def joined_label(label: str, inner: str) -> str:
     """A label inside the graph labelled `label`."""
     return f"{label}/{inner}" if label else inner
 
 
-def below_label(label: str, node: NodeProto, step: Step) -> str:
+def subgraph_label(label: str, node: NodeProto, step: Step) -> str:
     """The label of the graph that `step` leads to, inside the node labelled `label`."""
     if step.attribute is None:
         return label
@@ -84,7 +86,7 @@ def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto
             yield Step(position, at, item), graph
 
 
-def roots(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
+def roots(model: ModelProto) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
     """The main graph, the functions, the training graphs."""
     yield MAIN, model.graph
     for position, function in enumerate(model.functions):
@@ -96,7 +98,7 @@ def roots(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
             yield GraphPath(Root.ALGORITHM, position), info.algorithm
 
 
-def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, Body]]:
+def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
     """Every graph and function of the model, each before the subgraphs it contains."""
     pending = list(roots(model))[::-1]
     while pending:
@@ -119,11 +121,11 @@ def subgraph_at(node: NodeProto, step: Step) -> GraphProto:
     return graph
 
 
-def _name(body: Body) -> str:
+def _name(body: GraphOrFunction) -> str:
     return str(body.name)
 
 
-def _below(model: ModelProto, body: Body, step: Step) -> Body:
+def _below(model: ModelProto, body: GraphOrFunction, step: Step) -> GraphOrFunction:
     node = body.node[step.node]
     if step.attribute is not None:
         return subgraph_at(node, step)
@@ -135,8 +137,8 @@ def _below(model: ModelProto, body: Body, step: Step) -> Body:
     raise LookupError(f"the model defines no function {node.op_type}")
 
 
-def _root(model: ModelProto, path: GraphPath) -> Body:
-    body: Body
+def _root(model: ModelProto, path: GraphPath) -> GraphOrFunction:
+    body: GraphOrFunction
     match path.root:
         case Root.GRAPH:
             body = model.graph

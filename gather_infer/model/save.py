@@ -15,19 +15,19 @@ from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
 
 from gather_infer.errors import ModelReadError, ModelWriteError, UsageError
-from gather_infer.model.elide import LARGE_BYTES, Payload, restored
-from gather_infer.model.external import data_file, is_external, location_fault, reference_of
+from gather_infer.model.external import data_file, is_external, location_error, reference_of
 from gather_infer.model.file import ModelFile, PathLike, open_model
-from gather_infer.model.source import Region, Source
+from gather_infer.model.lazy_tensors import LARGE_BYTES, Payload, restored
+from gather_infer.model.source import Region, SourceFile
 from gather_infer.model.staging import Staging
-from gather_infer.model.tensors import iter_tensors, tensors_that_may_be_external
+from gather_infer.model.tensors import externalizable_tensors, iter_tensors
 from gather_infer.model.wire import (
     MAX_MESSAGE_BYTES,
     TENSOR_FIELDS,
-    Rewriter,
-    Span,
-    Splice,
-    UnusualWire,
+    ByteSpan,
+    PieceList,
+    TensorReplacer,
+    UnsupportedWire,
 )
 
 STDOUT = "-"
@@ -47,23 +47,23 @@ class SaveReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _WritePlan:
     """A serialised model with its lazy tensors as pieces to write inline, and the external files that it refers to."""
 
     serialized: bytes
-    splice: Splice
+    content: PieceList
     regions: dict[str, Region] = field(default_factory=dict)
 
     def write(self, file: BinaryIO) -> None:
-        opened: dict[Source, BinaryIO] = {}
+        opened: dict[SourceFile, BinaryIO] = {}
         try:
-            for piece in self.splice.pieces:
+            for piece in self.content.pieces:
                 if isinstance(piece, Region):
                     if piece.source not in opened:
                         opened[piece.source] = piece.source.open()
                     for chunk in piece.chunks(opened[piece.source]):
                         file.write(chunk)
-                elif isinstance(piece, Span):
+                elif isinstance(piece, ByteSpan):
                     file.write(memoryview(self.serialized)[piece.start : piece.stop])
                 else:
                     assert isinstance(piece, bytes), "a piece is a span, a region or bytes"
@@ -93,29 +93,31 @@ def save(
     ModelReadError when the payloads cannot be read any more, ModelWriteError when the output cannot be written.
     """
     if external_data is not None:
-        _check_name(external_data)
+        _check_data_name(external_data)
     out = Path(out_path)
     if out_path == STDOUT or (out.exists() and not out.is_file() and not out.is_dir()):
         if external_data is not None:
             raise UsageError(f"{out_path}: a stream has no place for the external data file {external_data!r}")
         return _save_stream(model, proto, out_path)
     _check_target(model, out, in_place)
-    original = None if external_data is not None else _original(model, proto)
+    original = None if external_data is not None else _unedited_bytes(model, proto)
     if original is not None and in_place and _is_same_file(out, model.path):
         return SaveReport(out, model.size, verbatim=True)
     plan = _plan(model, proto, embed=embed)
     with Staging() as staging:
         data: Path | None = None
-        if external_data is not None or (original is None and (plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES)):
+        if external_data is not None or (
+            original is None and (plan is None or plan.content.nbytes > MAX_MESSAGE_BYTES)
+        ):
             data = out.parent / (external_data or f"{out.name}.data")
             _check_data_target(model, proto, out, data, in_place)
-            _check_home(data, out)
-            moved = _move_payloads(model, proto, data, staging, everything=embed or external_data is not None)
+            _check_data_directory(data, out)
+            moved = _move_payloads(model, proto, data, staging, move_external=embed or external_data is not None)
             if moved is None:
                 data = None
             else:
                 plan = _plan(model, moved, staged=data.name)
-        if plan is None or (original is None and plan.splice.nbytes > MAX_MESSAGE_BYTES):
+        if plan is None or (original is None and plan.content.nbytes > MAX_MESSAGE_BYTES):
             raise ModelWriteError(f"{out}: past {MAX_MESSAGE_BYTES} bytes even with external data")
         copied = () if embed else _stage_data_files(model, plan, out, data, staging)
         with staging.create(out) as file:
@@ -133,9 +135,9 @@ def _save_stream(model: ModelFile, proto: ModelProto, out_path: PathLike) -> Sav
     """Write to standard output, a pipe or a device, with all external data inline."""
     name = "<stdout>" if out_path == STDOUT else str(out_path)
     plan = _plan(model, proto, embed=True)
-    if plan is None or plan.splice.nbytes > MAX_MESSAGE_BYTES:
+    if plan is None or plan.content.nbytes > MAX_MESSAGE_BYTES:
         raise ModelWriteError(f"{name}: a model past {MAX_MESSAGE_BYTES} bytes needs a file, and external data")
-    original = None if plan.regions else _original(model, proto)
+    original = None if plan.regions else _unedited_bytes(model, proto)
     try:
         if out_path == STDOUT:
             _write_stream(sys.stdout.buffer, plan, original)
@@ -145,10 +147,10 @@ def _save_stream(model: ModelFile, proto: ModelProto, out_path: PathLike) -> Sav
                 _write_stream(file, plan, original)
     except OSError as error:
         raise ModelWriteError(f"{name}: {error.strerror}") from error
-    return SaveReport(None, plan.splice.nbytes if original is None else model.size, verbatim=original is not None)
+    return SaveReport(None, plan.content.nbytes if original is None else model.size, verbatim=original is not None)
 
 
-def _write_stream(file: BinaryIO, plan: _Plan, original: Iterator[bytes] | None) -> None:
+def _write_stream(file: BinaryIO, plan: _WritePlan, original: Iterator[bytes] | None) -> None:
     if original is None:
         plan.write(file)
     else:
@@ -156,7 +158,7 @@ def _write_stream(file: BinaryIO, plan: _Plan, original: Iterator[bytes] | None)
             file.write(chunk)
 
 
-def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
+def _unedited_bytes(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
     """The bytes that `model` was read from when `proto` equals it; None when it was edited.
 
     The file is read again, so that an edit made to `model.proto` itself is not lost.
@@ -172,7 +174,7 @@ def _original(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
         return None
     if again.size != model.size or again.proto.SerializeToString() != _serialized(proto):
         return None
-    return Region(Source.of(model.path), 0, model.size).chunks()
+    return Region(SourceFile.of(model.path), 0, model.size).chunks()
 
 
 def _serialized(proto: ModelProto) -> bytes | None:
@@ -184,7 +186,7 @@ def _serialized(proto: ModelProto) -> bytes | None:
     return data
 
 
-def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _Plan | None:
+def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _WritePlan | None:
     """The pieces to write for `proto`; None when it exceeds protobuf's size limit.
 
     `embed`: write external data inline. `staged`: location of a data file that is being written.
@@ -196,7 +198,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
         return None
     regions: dict[str, Region] = {}
 
-    def tensor(start: int, stop: int) -> Splice | None:
+    def tensor(start: int, stop: int) -> PieceList | None:
         message = serialized[start:stop]
         found = TensorProto.FromString(message)
         if not is_external(found):
@@ -222,14 +224,14 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
         at = bisect_left(marks, start)
         return at < len(marks) and marks[at] < stop
 
-    whole = Splice()
+    whole = PieceList()
     whole.span(0, len(serialized))
     if not marks:
-        return _Plan(serialized, whole)
+        return _WritePlan(serialized, whole)
     try:
-        splice = Rewriter(serialized, len(_MARK), has_mark, tensor).model()
-    except UnusualWire:
-        if model.ledger or embed:
+        splice = TensorReplacer(serialized, len(_MARK), has_mark, tensor).model()
+    except UnsupportedWire:
+        if model.payloads or embed:
             raise ModelWriteError(f"{model.name}: too unusual (groups, nesting) to write with large tensors") from None
         for external in filter(is_external, iter_tensors(proto)):
             location = reference_of(external).location
@@ -237,7 +239,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
             if region is not None:
                 regions[location] = region
         splice = None
-    return _Plan(serialized, whole if splice is None else splice, regions)
+    return _WritePlan(serialized, whole if splice is None else splice, regions)
 
 
 def _positions(data: bytes, mark: bytes) -> list[int]:
@@ -250,7 +252,7 @@ def _positions(data: bytes, mark: bytes) -> list[int]:
 
 
 def _move_payloads(
-    model: ModelFile, proto: ModelProto, data: Path, staging: Staging, *, everything: bool
+    model: ModelFile, proto: ModelProto, data: Path, staging: Staging, *, move_external: bool
 ) -> ModelProto | None:
     """A copy of `proto` whose payloads above 1 KiB are in the staged file `data`; None when there are none.
 
@@ -258,7 +260,7 @@ def _move_payloads(
     """
     copy = ModelProto()
     copy.CopyFrom(proto)
-    moved = [t for t in tensors_that_may_be_external(copy) if _is_movable(model, t, everything)]
+    moved = [t for t in externalizable_tensors(copy) if _is_movable(model, t, move_external)]
     if not moved:
         return None
     with staging.create(data) as file:
@@ -283,14 +285,14 @@ def _move_payloads(
     return copy
 
 
-def _is_movable(model: ModelFile, tensor: TensorProto, everything: bool) -> bool:
+def _is_movable(model: ModelFile, tensor: TensorProto, move_external: bool) -> bool:
     if is_external(tensor):
-        return everything or model.payload(tensor) is not None
+        return move_external or model.payload(tensor) is not None
     return tensor.HasField("raw_data") and len(tensor.raw_data) > LARGE_BYTES
 
 
 def _stage_data_files(
-    model: ModelFile, plan: _Plan, out: Path, data: Path | None, staging: Staging
+    model: ModelFile, plan: _WritePlan, out: Path, data: Path | None, staging: Staging
 ) -> tuple[Path, ...]:
     """Stage copies of the data files that the model refers to, unless the output is in their directory."""
     if not plan.regions or (model.base_dir is not None and _is_same_file(out.parent, model.base_dir)):
@@ -315,7 +317,7 @@ def _stage_data_files(
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ModelWriteError(f"{target.parent}: {error.strerror}") from error
-        _check_home(target, out)
+        _check_data_directory(target, out)
         with staging.create(target) as file:
             for chunk in Region(source, 0, source.nbytes).chunks():
                 file.write(chunk)
@@ -323,7 +325,7 @@ def _stage_data_files(
     return tuple(copied)
 
 
-def _check_home(data: Path, out: Path) -> None:
+def _check_data_directory(data: Path, out: Path) -> None:
     """Raise ModelWriteError for a data file whose link leads out of the directories that loaders read from."""
     homes = (os.path.realpath(out.parent), os.path.dirname(os.path.realpath(out)))
     if not any(Path(os.path.realpath(data)).is_relative_to(home) for home in homes):
@@ -340,8 +342,8 @@ def _locations(path: Path) -> set[str]:
         return set()
 
 
-def _check_name(external_data: str) -> None:
-    fault = location_fault(external_data)
+def _check_data_name(external_data: str) -> None:
+    fault = location_error(external_data)
     if fault is None and os.path.basename(external_data) != external_data:
         fault = "is not a plain file name"
     if fault is not None or not external_data:

@@ -39,7 +39,7 @@ def streamed(path: Path) -> Iterator[bytes]:
             chunk = file.read(STREAM_BYTES)
 
 
-def joined(chunks: Iterable[bytes]) -> bytes:
+def joined_chunks(chunks: Iterable[bytes]) -> bytes:
     """All chunks of a stream. Raises ModelReadError when they exceed protobuf's size limit."""
     found: list[bytes] = []
     nbytes = 0
@@ -60,17 +60,17 @@ def _kind(mode: int) -> str:
 
 
 @dataclass(slots=True)
-class Traffic:
+class ReadCounter:
     """Bytes of tensors that this process has read from files: the measure of progress while a model is written."""
 
     nbytes: int = 0
 
 
-TRAFFIC: Final = Traffic()
+READ_COUNTER: Final = ReadCounter()
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file as it was when the model was opened. Each read reopens it, so that the file is never locked.
 
     `stamp`: inode, size in bytes and modification time. A read fails when the file has changed since.
@@ -84,9 +84,9 @@ class Source:
         return self.stamp[1]
 
     @staticmethod
-    def of(path: Path) -> Source:
+    def of(path: Path) -> SourceFile:
         """The file at `path`. Raises OSError when there is no such file."""
-        return Source(path, _stamp(os.stat(path)))
+        return SourceFile(path, _stamp(os.stat(path)))
 
     def open(self) -> BinaryIO:
         """The file, opened for reading. Raises ModelReadError when it is missing or has changed."""
@@ -104,7 +104,7 @@ class Source:
 class Region:
     """Bytes [offset, offset + nbytes) of a source."""
 
-    source: Source
+    source: SourceFile
     offset: int
     nbytes: int
 
@@ -124,19 +124,19 @@ class Region:
             with self.source.open() as opened:
                 yield from self._chunks(opened, CHUNK_BYTES)
 
-    def _chunks(self, file: BinaryIO, most: int) -> Iterator[bytes]:
+    def _chunks(self, file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
         file.seek(self.offset)
         left = self.nbytes
         while left > 0:
             try:
-                chunk = file.read(min(left, most))
+                chunk = file.read(min(left, max_bytes))
             except OSError as error:
                 raise ModelReadError(f"{self.source.path}: {error.strerror}") from error
             if not chunk:
                 end = self.offset + self.nbytes
                 raise ModelReadError(f"{self.source.path}: ends at byte {end - left}, a tensor needs {end} bytes")
             left -= len(chunk)
-            TRAFFIC.nbytes += len(chunk)
+            READ_COUNTER.nbytes += len(chunk)
             yield chunk
 
 

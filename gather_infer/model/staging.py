@@ -41,7 +41,7 @@ class Staging:
         It has the mode of the file that it will replace, or that of any new file (umask).
         Raises ModelWriteError for an error of the file system, and for two files with the same target.
         """
-        path = _behind_links(path)
+        path = _link_target(path)
         if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
             raise ModelWriteError(f"{path}: two files of the output would be this one")
         temporary = path.parent / f".gather-infer-{os.urandom(6).hex()}.tmp"
@@ -76,7 +76,7 @@ class Staging:
             del self.pending[0]
 
 
-def _behind_links(path: Path) -> Path:
+def _link_target(path: Path) -> Path:
     """The target of a link at `path`, which need not exist; `path` itself when it is no link.
 
     Raises ModelWriteError for a link that leads back to itself.

@@ -16,7 +16,7 @@ def iter_tensors(model: ModelProto) -> Iterator[TensorProto]:
     yield from _of_graphs([model.graph, *training], model, sparse=True)
 
 
-def tensors_that_may_be_external(model: ModelProto) -> Iterator[TensorProto]:
+def externalizable_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """Tensors whose external data loaders look up: all but those of sparse tensors and training graphs."""
     yield from _of_graphs([model.graph], model, sparse=False)
 

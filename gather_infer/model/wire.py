@@ -26,12 +26,12 @@ class WireError(ValueError):
     """Bytes that cannot be a protobuf message: a length runs past its end. The text names the position."""
 
 
-class UnusualWire(Exception):
+class UnsupportedWire(Exception):
     """Wire data that no exporter writes (groups, a singular message in two parts): leave the decision to protobuf."""
 
 
 @dataclass(slots=True)
-class Window:
+class PageWindow:
     """Releases the pages of a mapped file as a scan advances.
 
     Reading one byte may map 2 MiB of the file, all of which count as memory of the process.
@@ -40,7 +40,7 @@ class Window:
     buffer: Buffer
     released: int = 0
 
-    def reached(self, pos: int) -> None:
+    def advance(self, pos: int) -> None:
         """Note that the scan has reached byte `pos`, and release the pages before it."""
         if pos - self.released > WINDOW_BYTES and isinstance(self.buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.buffer.madvise(mmap.MADV_DONTNEED)
@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteSpan:
     """Bytes [start, stop) of the scanned buffer, to be copied verbatim."""
 
     start: int
@@ -71,7 +71,7 @@ class Field:
 
 
 @dataclass(slots=True)
-class Splice:
+class PieceList:
     """The new bytes of a message as a list of pieces, with their total size in bytes.
 
     A piece is a `ByteSpan` of the scanned buffer, new `bytes`, or any other object with `nbytes` that the caller knows
@@ -83,7 +83,7 @@ class Splice:
 
     def span(self, start: int, stop: int) -> None:
         if stop > start:
-            self.pieces.append(Span(start, stop))
+            self.pieces.append(ByteSpan(start, stop))
             self.nbytes += stop - start
 
     def data(self, data: bytes) -> None:
@@ -94,17 +94,17 @@ class Splice:
         self.pieces.append(piece)
         self.nbytes += nbytes
 
-    def splice(self, other: Splice) -> None:
+    def extend(self, other: PieceList) -> None:
         self.pieces.extend(other.pieces)
         self.nbytes += other.nbytes
 
     def join(self, buffer: Buffer) -> bytes:
         """The pieces as one byte string; only for spans and bytes."""
         out = bytearray()
-        window = Window(buffer)
+        window = PageWindow(buffer)
         for piece in self.pieces:
-            if isinstance(piece, Span):
-                window.reached(piece.start)
+            if isinstance(piece, ByteSpan):
+                window.advance(piece.start)
                 out += buffer[piece.start : piece.stop]
             else:
                 assert isinstance(piece, bytes), "a piece of another file cannot be joined in memory"
@@ -113,7 +113,7 @@ class Splice:
 
 
 @dataclass(slots=True, eq=False)
-class Kind:
+class MessageKind:
     """A message type from which a TensorProto can be reached, and the fields that lead there.
 
     `singular`: those of them that occur once. `bulk`: fields with a million values in a tree ensemble, one wire field
@@ -121,12 +121,12 @@ class Kind:
     """
 
     name: str
-    children: dict[int, Kind] = field(default_factory=dict)
+    children: dict[int, MessageKind] = field(default_factory=dict)
     singular: frozenset[int] = frozenset()
     bulk: frozenset[int] = frozenset()
 
 
-def _kinds() -> Kind:
+def _message_kinds() -> MessageKind:
     """The kind of ModelProto, linked to all kinds below it. Types are cyclic: graphs hold nodes, which hold graphs."""
     target = TensorProto.DESCRIPTOR
     reaches = {target.full_name}
@@ -136,7 +136,7 @@ def _kinds() -> Kind:
         found = {t.full_name for t in types for f in t.fields if f.message_type and f.message_type.full_name in reaches}
         growing = not found <= reaches
         reaches |= found
-    kinds = {t.full_name: Kind(t.name) for t in types if t.full_name in reaches}
+    kinds = {t.full_name: MessageKind(t.name) for t in types if t.full_name in reaches}
     for t in types:
         if t.full_name not in reaches or t is target:
             continue
@@ -155,7 +155,7 @@ def _is_repeated(descriptor: object) -> bool:
     return bool(repeated) if repeated is not None else getattr(descriptor, "label", 0) == 3
 
 
-MODEL = _kinds()
+MODEL = _message_kinds()
 TENSOR_FIELDS: dict[str, int] = {f.name: f.number for f in TensorProto.DESCRIPTOR.fields}
 
 
@@ -207,14 +207,14 @@ def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
         elif wire_type in (FIXED32, FIXED64):
             pos += 4 if wire_type == FIXED32 else 8
         else:
-            raise UnusualWire
+            raise UnsupportedWire
         if pos > stop:
             raise WireError(f"the field at byte {at} ends at byte {pos}, its message at byte {stop}")
         yield Field(tag >> 3, wire_type, at, value, pos)
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriter:
+class TensorReplacer:
     """Replaces TensorProtos in the serialised ModelProto `buffer`.
 
     `min_bytes`     messages below this size are not entered
@@ -224,23 +224,23 @@ class Rewriter:
 
     buffer: Buffer
     min_bytes: int
-    wanted: Callable[[int, int], bool]
-    tensor: Callable[[int, int], Splice | None]
+    should_enter: Callable[[int, int], bool]
+    tensor: Callable[[int, int], PieceList | None]
 
-    def model(self) -> Splice | None:
+    def model(self) -> PieceList | None:
         """The new bytes of the whole buffer, None when no tensor was replaced.
 
         Raises WireError when the bytes cannot be protobuf, UnsupportedWire when only protobuf itself can decide.
         """
         return self._message(0, len(self.buffer), MODEL, 0)
 
-    def _message(self, start: int, stop: int, kind: Kind, depth: int) -> Splice | None:
+    def _message(self, start: int, stop: int, kind: MessageKind, depth: int) -> PieceList | None:
         if depth > MAX_DEPTH:
-            raise UnusualWire
-        buffer, min_bytes, wanted = self.buffer, self.min_bytes, self.wanted
+            raise UnsupportedWire
+        buffer, min_bytes, wanted = self.buffer, self.min_bytes, self.should_enter
         children, singular, bulk = kind.children, kind.singular, kind.bulk
         seen: set[int] = set()
-        out: Splice | None = None
+        out: PieceList | None = None
         copied = pos = start
         while pos < stop:
             # Hot loop, one iteration per node of a graph: one-byte tags and short lengths are decoded inline.
@@ -268,7 +268,7 @@ class Rewriter:
             number = tag >> 3
             if number in singular:
                 if number in seen:
-                    raise UnusualWire  # protobuf merges the parts
+                    raise UnsupportedWire  # protobuf merges the parts
                 seen.add(number)
             if size >= min_bytes and number in children and wanted(pos, end):
                 child = children[number]
@@ -276,10 +276,10 @@ class Rewriter:
                 part = self._message(pos, end, child, depth + 1) if child.children else self.tensor(pos, end)
                 if part is not None:
                     if out is None:
-                        out = Splice()
+                        out = PieceList()
                     out.span(copied, at)
                     out.data(length_delimited(number, part.nbytes))
-                    out.splice(part)
+                    out.extend(part)
                     copied = end
             pos = end
         if out is not None:
@@ -291,7 +291,7 @@ class Rewriter:
         if wire_type == VARINT:
             return read_varint(self.buffer, pos, stop)[1]
         if wire_type not in (FIXED32, FIXED64):
-            raise UnusualWire
+            raise UnsupportedWire
         end = pos + (4 if wire_type == FIXED32 else 8)
         if end > stop:
             raise WireError(f"the number at byte {pos} ends at byte {end}, its message at byte {stop}")

@@ -18,19 +18,26 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
-from gather_infer.model.given import GivenModel, as_given, to_model_file, with_constants
+from gather_infer.model.model_loading import ModelLike, to_caller_type, to_model_file, with_constants
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import NodePath
-from gather_infer.openvino.beams import without_reorderings
-from gather_infer.openvino.beside import beside
-from gather_infer.openvino.interface import check_interface, state_outputs, with_parts_declared
-from gather_infer.openvino.lowerings.table import LOWEST_OPSET
-from gather_infer.openvino.nodes import is_kept_apart
-from gather_infer.openvino.plan import Converted, Plan, Policy, Random, Refused, plan
-from gather_infer.openvino.state import Variable, without_state
-from gather_infer.openvino.unread import drop_unread
-from gather_infer.openvino.weights import Compression, Form, with_reshaped_constants, with_weights
+from gather_infer.openvino.beam_index import eliminate_beam_indices
+from gather_infer.openvino.conversion_plan import (
+    ConversionPlan,
+    Converted,
+    OutOfBoundsPolicy,
+    RandomPolicy,
+    Refused,
+    plan_conversion,
+)
+from gather_infer.openvino.dead_nodes import eliminate_dead_nodes
+from gather_infer.openvino.dialect_nodes import is_opaque
+from gather_infer.openvino.lowerings.lowering_table import LOWEST_OPSET
+from gather_infer.openvino.model_signature import check_interface, declare_outputs, with_scan_output_shapes
+from gather_infer.openvino.sidecar_weights import with_sidecar_weights
+from gather_infer.openvino.state_variables import Variable, expose_state
+from gather_infer.openvino.weights import WeightConversion, WeightFormat, fold_constant_reshapes, lower_weights
 from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
@@ -41,12 +48,12 @@ _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
 """The IR version of ONNX that an opset of ai.onnx needs, where it is newer than the one that the reader writes."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
-_BEAMS = ("keep", "drop")
-_FORMS = ("dequantize", "contrib", "float")
-_RANDOM = ("refuse", "onnx")
+_BEAM_POLICIES = ("keep", "drop")
+_WEIGHT_FORMATS = ("dequantize", "contrib", "float")
+_RANDOM_POLICIES = ("refuse", "onnx")
 
 
-Beams: TypeAlias = Literal["keep", "drop"]
+BeamIndexPolicy: TypeAlias = Literal["keep", "drop"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -66,8 +73,8 @@ class ConversionResult(PassResult):
     converted: tuple[Converted, ...]
     kept: tuple[Refused, ...] = ()
     variables: tuple[Variable, ...] = ()
-    weights: tuple[Compression, ...] = ()
-    dropped: tuple[str, ...] = ()
+    weights: tuple[WeightConversion, ...] = ()
+    dropped_inputs: tuple[str, ...] = ()
 
     def save(
         self,
@@ -86,7 +93,7 @@ class ConversionResult(PassResult):
         Raises UsageError where the output would overwrite the IR, and where runtimes would not find the .bin; otherwise
         as `gather_infer.model.save`.
         """
-        if not self.source.foreign:
+        if not self.source.foreign_format:
             if in_place_weights:
                 raise UsageError("in_place_weights: the weights of an ONNX file stay where they are anyway")
             return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
@@ -98,16 +105,16 @@ class ConversionResult(PassResult):
             return save(self.source, self.proto, path, external_data=external_data, embed=True)
         if external_data is not None:
             raise UsageError("in_place_weights and external_data exclude each other")
-        return save(*beside(self.source, self.proto, path), path)
+        return save(*with_sidecar_weights(self.source, self.proto, path), path)
 
 
 def convert(
-    model: GivenModel,
+    model: ModelLike,
     *,
-    gather_oob: Policy = "guard",
-    weights: Form = "dequantize",
-    beam_idx: Beams = "keep",
-    random: Random = "refuse",
+    gather_oob: OutOfBoundsPolicy = "guard",
+    weights: WeightFormat = "dequantize",
+    beam_idx: BeamIndexPolicy = "keep",
+    random: RandomPolicy = "refuse",
     opset: int | None = None,
     keep_unsupported: bool = False,
     dims: Mapping[str, object] | Iterable[str] = (),
@@ -140,59 +147,59 @@ def convert(
     """
     if gather_oob not in _POLICIES:
         raise UsageError(f"gather_oob is one of {', '.join(_POLICIES)}, not {gather_oob!r}")
-    if weights not in _FORMS:
-        raise UsageError(f"weights is one of {', '.join(_FORMS)}, not {weights!r}")
-    if beam_idx not in _BEAMS:
-        raise UsageError(f"beam_idx is one of {', '.join(_BEAMS)}, not {beam_idx!r}")
-    if random not in _RANDOM:
-        raise UsageError(f"random is one of {', '.join(_RANDOM)}, not {random!r}")
+    if weights not in _WEIGHT_FORMATS:
+        raise UsageError(f"weights is one of {', '.join(_WEIGHT_FORMATS)}, not {weights!r}")
+    if beam_idx not in _BEAM_POLICIES:
+        raise UsageError(f"beam_idx is one of {', '.join(_BEAM_POLICIES)}, not {beam_idx!r}")
+    if random not in _RANDOM_POLICIES:
+        raise UsageError(f"random is one of {', '.join(_RANDOM_POLICIES)}, not {random!r}")
     source = to_model_file(model)
     if initializers_as_constants:
         source = with_constants(source)
     source.require_data()
-    target = _target(source, opset)
+    target = _target_opset(source, opset)
     dropped: tuple[str, ...] = ()
     if beam_idx == "drop":
-        source, dropped = without_reorderings(source)
+        source, dropped = eliminate_beam_indices(source)
         if not dropped:
             raise ConversionRefused(
                 f"{source.name}: no input only reorders the rows of the state, so there is none to drop"
             )
-    compressed: tuple[Compression, ...] = ()
-    if source.foreign:
-        source, compressed = with_weights(with_reshaped_constants(source), weights, target)
+    compressed: tuple[WeightConversion, ...] = ()
+    if source.foreign_format:
+        source, compressed = lower_weights(fold_constant_reshapes(source), weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    made = plan(inference, gather_oob=gather_oob, random=random, opset=target)
+    made = plan_conversion(inference, gather_oob=gather_oob, random=random, opset=target)
     if made.refused and not keep_unsupported:
         raise ConversionRefused(_refusal(source.name, made))
     journal = Journal()
     journal.add(*made.edits)
-    journal.add(*made.dead)
-    if made.converted or source.foreign:
+    journal.add(*made.dead_edits)
+    if made.converted or source.foreign_format:
         journal.add(*_imports(source.proto, made, target))
     declared, interface = declare(source.proto, inference, is_relied_on=bool(journal.edits))
-    proto = apply(journal, with_parts_declared(declared, inference) if source.foreign else declared)
+    proto = apply(journal, with_scan_output_shapes(declared, inference) if source.foreign_format else declared)
     try:
-        variables = without_state(proto, source, inference)
+        variables = expose_state(proto, source, inference)
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
-    if source.foreign:
+    if source.foreign_format:
         proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
-        state_outputs(proto, source, inference)
-        _declare_kept(proto, inference)
-        drop_unread(proto)
+        declare_outputs(proto, source, inference)
+        _declare_kept_outputs(proto, inference)
+        eliminate_dead_nodes(proto)
         check_interface(proto, source, inference, target)
-        _name_apart(proto)
-    if made.converted or variables or source.foreign:
+        _deduplicate_node_names(proto)
+    if made.converted or variables or source.foreign_format:
         _drop_unused_imports(proto)
     return ConversionResult(
-        model=as_given(model, proto),
+        model=to_caller_type(model, proto),
         inference=inference,
         converted=tuple(made.converted),
         kept=tuple(made.refused),
         variables=variables,
         weights=compressed,
-        dropped=dropped,
+        dropped_inputs=dropped,
         diagnostics=inference.diagnostics,
         journal=journal,
         source=source,
@@ -201,12 +208,12 @@ def convert(
     )
 
 
-def _target(source: ModelFile, opset: int | None) -> int:
+def _target_opset(source: ModelFile, opset: int | None) -> int:
     """The opset of ai.onnx in the result. Raises UsageError for an opset that the result cannot have."""
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     if opset is None or opset in imported[:1]:
         return imported[0] if imported else _OPSET
-    if imported and not source.foreign:
+    if imported and not source.foreign_format:
         raise UsageError(
             f"opset = {opset}: {source.name} is ONNX of opset {imported[0]}, which convert does not change"
         )
@@ -215,7 +222,7 @@ def _target(source: ModelFile, opset: int | None) -> int:
     return opset
 
 
-def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset]:
+def _imports(proto: ModelProto, made: ConversionPlan, target: int) -> Iterator[ImportOpset]:
     """The opset imports that the new nodes need."""
     microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
     wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
@@ -225,19 +232,19 @@ def _imports(proto: ModelProto, made: Plan, target: int) -> Iterator[ImportOpset
             yield ImportOpset(by="openvino", reason="for the converted nodes", domain=domain, version=version)
 
 
-def _declare_kept(proto: ModelProto, inference: Inference) -> None:
+def _declare_kept_outputs(proto: ModelProto, inference: Inference) -> None:
     """Declare the trusted types of the outputs of kept nodes: their readers were converted for these types."""
-    believed = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
+    trusted = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
     for _, body in bodies(proto):
-        said = {value.name for value in (*body.value_info, *body.output)}
+        declared_names = {value.name for value in (*body.value_info, *body.output)}
         for node in body.node:
-            for name in node.output if is_kept_apart(node) else ():
-                known = believed.get(name)
-                if known is not None and name not in said:
+            for name in node.output if is_opaque(node) else ():
+                known = trusted.get(name)
+                if known is not None and name not in declared_names:
                     body.value_info.add(name=name, type=known)
 
 
-def _name_apart(proto: ModelProto) -> None:
+def _deduplicate_node_names(proto: ModelProto) -> None:
     """Number the node names that a graph uses more than once: onnxruntime refuses a graph with two equal ones."""
     names = Names(proto)
     for _, body in bodies(proto):
@@ -249,7 +256,7 @@ def _name_apart(proto: ModelProto) -> None:
                 seen.add(node.name)
 
 
-def _refusal(name: str, made: Plan) -> str:
+def _refusal(name: str, made: ConversionPlan) -> str:
     """One error that names every operator that cannot be converted, once for each reason."""
     alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:

@@ -52,7 +52,7 @@ def find_dead_code(
     pending = list(candidates)
     while pending:
         path, name = pending.pop()
-        home = pass_input.index.home(path, name) if name else None
+        home = pass_input.index.defining_scope(path, name) if name else None
         if home is None or home.path not in pass_input.graphs or is_read(home.path, name):
             continue
         position = home.producers.get(name)

@@ -13,8 +13,8 @@ from gather_infer.inference.failures import conditional_bodies, rejectable_nodes
 from gather_infer.inference.interface_types import UNCHANGED, declare
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
 from gather_infer.model.index import GraphIndex
+from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
 from gather_infer.node_ids import NodePath
 from gather_infer.passes.result import PassResult
 from gather_infer.progress import Progress, no_progress
@@ -52,7 +52,7 @@ class FreezeResult(PassResult):
 
 
 def freeze(
-    model: GivenModel,
+    model: ModelLike,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),
@@ -95,7 +95,7 @@ def freeze(
         proto = type(proto)()
         proto.CopyFrom(source.proto)
     return FreezeResult(
-        model=as_given(model, proto),
+        model=to_caller_type(model, proto),
         diagnostics=_all_diagnostics(inference, unloadable),
         journal=Journal(),
         source=source,

@@ -13,8 +13,8 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
 from gather_infer.model.apply import apply_to
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
-from gather_infer.model.order import topological_order
 from gather_infer.model.paths import subgraph_at
+from gather_infer.model.toposort import topological_order
 from gather_infer.node_ids import GraphPath, NodeId, NodePath, Root
 from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.pass_input import ConstantPayload, PassInput

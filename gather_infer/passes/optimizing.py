@@ -13,7 +13,7 @@ from gather_infer.inference.interface_types import declare
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
-from gather_infer.model.given import GivenModel, as_given, to_onnx_file, with_constants
+from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.greedy_driver import AppliedRewrite, GreedyDriver
@@ -81,7 +81,7 @@ class OptimizeResult(PassResult):
 
 
 def fold(
-    model: GivenModel,
+    model: ModelLike,
     *,
     max_growth: int = DEFAULT_MAX_GROWTH,
     passes: Collection[str] = (),
@@ -122,7 +122,7 @@ def fold(
 
 
 def optimize(
-    model: GivenModel,
+    model: ModelLike,
     *,
     max_growth: int = DEFAULT_MAX_GROWTH,
     passes: Collection[str] = (),
@@ -200,7 +200,7 @@ class _RuleSelection:
 
 
 def _run(
-    model: GivenModel,
+    model: ModelLike,
     by: str,
     rewrites: Sequence[RewriteSet],
     selection: _RuleSelection,
@@ -248,7 +248,7 @@ def _run(
             inference = infer_all(replace(model_file, proto=apply(last.journal, model_file.proto)))
     inexact = tuple(each.node for each in applied if each.rule == floating.NAME)
     return OptimizeResult(
-        model=as_given(model, proto),
+        model=to_caller_type(model, proto),
         applied=tuple(applied),
         inference=first,
         diagnostics=(*first.diagnostics, *rewritten.driver.diagnostics, *notes),

@@ -13,7 +13,7 @@ from gather_infer.errors import ModelReadError, ModelStructureError
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.model.index import GraphIndex
-from gather_infer.model.paths import Body, bodies, roots
+from gather_infer.model.paths import GraphOrFunction, bodies, roots
 from gather_infer.model.tensors import fed_inputs, iter_tensors
 from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
 from gather_infer.ops import standard_rules
@@ -50,7 +50,7 @@ class PassInput:
         for finding in self.index.findings:
             if finding.code in ("GI101", "GI102"):
                 raise ModelStructureError(f"{self.model.name}: {finding.message}")
-        self.bodies: dict[GraphPath, Body] = dict(bodies(proto))
+        self.bodies: dict[GraphPath, GraphOrFunction] = dict(bodies(proto))
         self.graphs: dict[GraphPath, GraphProto] = {
             path: body for path, body in self.bodies.items() if path.root is Root.GRAPH and isinstance(body, GraphProto)
         }
@@ -182,7 +182,7 @@ class PassInput:
 
     def find(self, path: GraphPath, name: str) -> ConstantPayload | None:
         """The constant that `name` refers to in a graph, None if it is not one; inner names shadow outer ones."""
-        home = self.index.home(path, name) if name else None
+        home = self.index.defining_scope(path, name) if name else None
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
 
     def load(self, path: GraphPath, name: str) -> Constant | None:

@@ -51,7 +51,7 @@ def _further(line: str) -> str:
 def _head(result: ConversionResult) -> str:
     """The first line: file, format, and the number of nodes before and after."""
     opset = next((o.version for o in result.proto.opset_import if not o.domain), 0)
-    what = result.source.foreign or "ONNX"
+    what = result.source.foreign_format or "ONNX"
     before, after = result.before.nodes, result.after.nodes
     if not result.converted:
         return f"{result.source.name}   {what}, no OpenVINO nodes"
@@ -62,7 +62,7 @@ def _operators(converted: Sequence[Converted], view: View) -> list[str]:
     """A row for each lowered operator: number of nodes, ONNX operators, and verdicts of the indices."""
     rows = []
     for (op_type, version), alike in sorted(_by_operator(converted).items()):
-        made = Counter(op for one in alike for op in one.made)
+        made = Counter(op for one in alike for op in one.operators)
         shown = ", ".join(op if n == 1 else f"{n}{GLUE}{op}" for op, n in made.most_common())
         rows.append((f"{op_type}-{version}", str(len(alike)), shown or "constants", _bounds(alike)))
     if not rows:
@@ -71,7 +71,12 @@ def _operators(converted: Sequence[Converted], view: View) -> list[str]:
     lines = ["", *table(columns, rows, width=None if view.width is None else view.width)]
     if view.verbose:
         each = [
-            (printable(str(one.node)), f"{one.op_type}-{one.version}", ", ".join(one.made) or "constant", one.indices)
+            (
+                printable(str(one.node)),
+                f"{one.op_type}-{one.version}",
+                ", ".join(one.operators) or "constant",
+                one.indices,
+            )
             for one in converted
         ]
         columns = Column("node"), Column("operator"), Column("in ONNX"), Column("indices")
@@ -142,9 +147,9 @@ _EXACT = "session.qdq_matmulnbits_accuracy_level=1"
 def _weights(result: ConversionResult) -> list[str]:
     if not result.weights:
         return []
-    forms = Counter(one.form for one in result.weights)
+    forms = Counter(one.format for one in result.weights)
     lines = [f"  compressed weights: {', '.join(f'{n} {form}' for form, n in forms.most_common())}"]
-    if any(one.form == "dequantize" and one.element in _FUSED for one in result.weights):
+    if any(one.format == "dequantize" and one.element in _FUSED for one in result.weights):
         lines.append(f"  onnxruntime accumulates in float32 with the session option {_EXACT}, otherwise in 8 bits")
     return lines
 
@@ -196,7 +201,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
                 "node": str(c.node),
                 "op_type": c.op_type,
                 "version": c.version,
-                "operators": list(c.made),
+                "operators": list(c.operators),
                 "indices": c.indices or None,
                 "draws": c.draws,
             }
@@ -206,7 +211,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
         "trusted_annotations": [belief_json(b) for b in result.inference.trusted_annotations],
-        "weights": [{"name": w.name, "format": w.form} for w in result.weights],
+        "weights": [{"name": w.name, "format": w.format} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}
             for v in result.variables

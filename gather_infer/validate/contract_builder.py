@@ -17,7 +17,7 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, 
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.inference_driver import infer_with_shapes
 from gather_infer.model import ModelFile, SaveReport, save
-from gather_infer.model.given import GivenModel, to_onnx_file
+from gather_infer.model.model_loading import ModelLike, to_onnx_file
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
@@ -92,7 +92,7 @@ class ContractResult:
 
 
 def contract_of(
-    model: GivenModel,
+    model: ModelLike,
     *,
     dims: Mapping[str, object] | Iterable[str] = (),
     inputs: Mapping[str, str] | Iterable[str] = (),

@@ -26,7 +26,7 @@ from onnx import (
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.model.names import Names
-from gather_infer.model.paths import Body, graph_at, label_of, subgraphs
+from gather_infer.model.paths import GraphOrFunction, graph_at, label_of, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SymbolicTensor
@@ -94,7 +94,7 @@ def body_coverage_of(inference: Inference) -> BodyCoverage:
     labels = {path: label_of(proto, path) for path in found}
     if not found:
         return BodyCoverage(None, (), {}, {})
-    if inference.model.foreign:
+    if inference.model.foreign_format:
         return BodyCoverage(None, found, labels, {}, "an IR cannot be instrumented")
     if len(found) > MAX_BODIES or proto.ByteSize() > MAX_BYTES:
         return BodyCoverage(None, found, labels, {}, "the model is too large to be instrumented")
@@ -221,7 +221,7 @@ class _Instrumentation:
         lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
         return {path: at for path, at in self.positions.items() if path in self.reporting and path not in lost}
 
-    def instrument_body(self, body: Body, path: GraphPath) -> list[str]:
+    def instrument_body(self, body: GraphOrFunction, path: GraphPath) -> list[str]:
         """Instrument the nodes of a graph; the new values that report the bodies below them."""
         before = len(body.node)
         begins = self.names.fresh("entered")
@@ -282,7 +282,7 @@ class _Instrumentation:
         node.output.insert(at, name)
         return name
 
-    def any_of(self, body: Body, seen: Sequence[str]) -> str:
+    def any_of(self, body: GraphOrFunction, seen: Sequence[str]) -> str:
         """The disjunction of these vectors."""
         found = seen[0]
         for name in seen[1:]:

@@ -14,7 +14,7 @@ from onnx import ModelProto
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
-from gather_infer.model.given import GivenModel, to_model_file
+from gather_infer.model.model_loading import ModelLike, to_model_file
 from gather_infer.progress import Progress, no_progress
 from gather_infer.runtimes.process import RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME, OPENVINO, REFERENCE
@@ -43,8 +43,8 @@ the end.
 
 
 def verify(
-    original: GivenModel,
-    rewritten: GivenModel,
+    original: ModelLike,
+    rewritten: ModelLike,
     runs: int,
     *,
     inference: Inference,
@@ -89,7 +89,7 @@ def verify(
     after = rewritten if isinstance(rewritten, ModelProto) else to_model_file(rewritten)
     proto = after if isinstance(after, ModelProto) else after.proto
     found = VerificationBuilder(runs, tolerance)
-    is_onnx = not before.foreign
+    is_onnx = not before.foreign_format
     faults = interface_differences(before.proto, proto, may_add=not is_onnx)
     found.mismatches += [Mismatch("", text) for text in faults]
     converted = None if is_onnx else infer(ModelFile.from_proto(proto, before.base_dir))

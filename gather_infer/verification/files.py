@@ -23,7 +23,7 @@ def on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]
     paths outside its directory; the weights are copied only where that directory is not writable.
     """
     folder.mkdir()
-    if proto is model.proto and model.foreign:
+    if proto is model.proto and model.foreign_format:
         yield Path(model.name).absolute()
         return
     if proto is model.proto and model.path is not None:

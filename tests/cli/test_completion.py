@@ -74,7 +74,7 @@ def test_zsh_and_fish_are_offered_the_same(run: Run) -> None:
 
 def test_a_fault_is_silent_to_a_shell(run: Run, tmp_path: Path) -> None:
     code = (
-        "import gather_infer.model.given as given\n"
+        "import gather_infer.model.model_loading as given\n"
         "def fault(path): raise AssertionError('an invariant')\n"
         "given.to_model_file = fault\n"
         "from gather_infer_cli.start import main; main()"

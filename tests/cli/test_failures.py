@@ -160,7 +160,7 @@ def test_our_own_fault_is_exit_4_with_a_line_to_report(run: Run, monkeypatch: py
     def broken(*_: object, **__: object) -> None:
         raise AssertionError("an invariant\nin words")
 
-    monkeypatch.setattr("gather_infer.model.given.to_model_file", broken)
+    monkeypatch.setattr("gather_infer.model.model_loading.to_model_file", broken)
     result = run("inspect", "embedding.onnx")
     assert (result.exit_code, result.stdout) == (4, "")
     assert re.fullmatch(r"error: .*: AssertionError: an invariant in words \[.*:\d+\]\n", result.stderr)
@@ -171,7 +171,7 @@ def test_an_interrupt_is_exit_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gather_infer.model.given.to_model_file", interrupt)
+    monkeypatch.setattr("gather_infer.model.model_loading.to_model_file", interrupt)
     result = run("inspect", "embedding.onnx")
     assert result.exit_code == 130
     assert result.stderr.strip() == "error: interrupted"

@@ -110,7 +110,7 @@ main()
 """
 PLACES = {
     # id: (module, name, what code in C makes of the interrupt)
-    "as the model is read": ("gather_infer.model.given", "to_model_file", "SystemError('returned a result')"),
+    "as the model is read": ("gather_infer.model.model_loading", "to_model_file", "SystemError('returned a result')"),
     "as it is inferred": ("gather_infer.inference.inference_driver", "scope_of", "ImportError('failed to import')"),
     "as it is written": ("gather_infer.model", "save", "KeyboardInterrupt"),
 }
@@ -131,7 +131,7 @@ def test_an_interrupt_in_a_callback_is_not_lost(run: Run) -> None:
     code = """
 import os, signal, time
 from gather_infer_cli.start import main
-import gather_infer.model.given as given
+import gather_infer.model.model_loading as given
 
 class Dying:
     def __del__(self):

@@ -12,7 +12,7 @@ import pytest
 
 from gather_infer.cost.formulas import tables
 from gather_infer.cost.work import Untold, Work
-from gather_infer.openvino.lowerings.dialect import LOWERINGS
+from gather_infer.openvino.lowerings.openvino_dialect import LOWERINGS
 from gather_infer.ops import standard_rules
 from gather_infer.symbolic import Dim, evaluate, symbol
 from gather_infer.tensor import DType, SymbolicTensor, make_values

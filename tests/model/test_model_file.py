@@ -17,7 +17,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile, file, open_model
-from gather_infer.model.elide import elide
+from gather_infer.model.lazy_tensors import externalize_payloads
 from gather_infer.model.tensors import iter_tensors
 from tests.model.model_samples import (
     INFO,
@@ -358,15 +358,15 @@ def test_model_without_directory() -> None:
 
 
 def test_locations_on_windows() -> None:
-    from gather_infer.model.external import location_fault
+    from gather_infer.model.external import location_error
 
     for location in ("C:\\w.bin", "C:w.bin", "\\w.bin", "\\\\host\\share\\w.bin", "sub\\w.bin", "/w.bin", "..\\w.bin"):
-        assert location_fault(location, windows=True) is not None, location
+        assert location_error(location, windows=True) is not None, location
     for location in ("w.bin", "sub/w.bin", "dense/kernel_0"):
-        assert location_fault(location, windows=True) is None, location
-        assert location_fault(location, windows=False) is None, location
-    assert location_fault("dense/kernel:0", windows=False) is None
-    assert location_fault("..\\w.bin", windows=False) is not None
+        assert location_error(location, windows=True) is None, location
+        assert location_error(location, windows=False) is None, location
+    assert location_error("dense/kernel:0", windows=False) is None
+    assert location_error("..\\w.bin", windows=False) is not None
 
 
 # Cost
@@ -384,7 +384,7 @@ def test_attributes_with_a_million_numbers_are_not_walked(tmp_path: Path) -> Non
             reads += 1
             return super().__getitem__(at)
 
-    small, ledger = elide(Counting(path.read_bytes()), "m.onnx")
+    small, ledger = externalize_payloads(Counting(path.read_bytes()), "m.onnx")
     assert reads < 1000 and small is not None and len(ledger) == 1
     assert open_model(path).with_weights() == onnx.load(path)
 

@@ -62,9 +62,9 @@ def test_definitions_and_reads() -> None:
     readers = set(index.readers(MAIN, "x"))
     assert readers == {(MAIN, Use(1, 0)), (MAIN, Use(2, 0)), (MAIN, Use(2, 1)), (THEN, Use(0, 2)), (BODY, Use(0, 0))}
     assert set(index.readers(BODY, "c")) == {(BODY, Use(1, 0))}  # its own `c`, not that of the main graph
-    home = index.home(BODY, "x")
+    home = index.defining_scope(BODY, "x")
     assert home is not None and home.path == MAIN
-    assert index.home(BODY, "nothing") is None
+    assert index.defining_scope(BODY, "nothing") is None
     assert index.is_output(MAIN, "z") and not index.is_output(MAIN, "k")
 
 

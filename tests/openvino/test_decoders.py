@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from gather_infer import convert
-from gather_infer.openvino.weights import Form
+from gather_infer.openvino.weights import WeightFormat
 from tests.openvino.decoders import differences, differences_back
 
 ROOT = Path(__file__).parents[2]
@@ -33,9 +33,9 @@ def _worked(task: str, names: tuple[str, ...], folder: Path) -> None:
     assert [e["name"] for e in entries if e["stage"] == "done"] == list(names), entries
 
 
-def forms(name: str) -> tuple[Form, ...]:
+def forms(name: str) -> tuple[WeightFormat, ...]:
     """Of weights, those that differ for a decoder."""
-    return get_args(Form) if name.split(":")[1] not in ("f32", "f16") else ("dequantize",)
+    return get_args(WeightFormat) if name.split(":")[1] not in ("f32", "f16") else ("dequantize",)
 
 
 def faults(names: tuple[str, ...], folder: Path) -> dict[str, list[str]]:
@@ -62,12 +62,12 @@ def test_decoders(tmp_path: Path) -> None:
         "dequantize": "DequantizeLinear",
         "contrib": "MatMulNBits",
     }
-    for form in get_args(Form):
+    for form in get_args(WeightFormat):
         result = convert(int4, weights=form)
         types = [node.op_type for node in result.proto.graph.node]
         for name, op_type in operators.items():
             assert (op_type in types) == (name == form), (form, op_type)
-        assert {each.form for each in result.weights} == {form}
+        assert {each.format for each in result.weights} == {form}
     names = {v.name: (v.past, v.present) for v in convert(int4).variables}
     assert names["past_key_values.0.keypresent.0.key"] == ("past_key_values.0.key", "present.0.key")
 

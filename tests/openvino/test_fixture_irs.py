@@ -20,7 +20,7 @@ from gather_infer import check, convert, infer
 from gather_infer.model import save
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.ir import read_ir
-from gather_infer.openvino.weights import Form
+from gather_infer.openvino.weights import WeightFormat
 from gather_infer.symbolic import evaluate, free_symbols
 from tests.openvino.judge import unequal
 
@@ -49,7 +49,7 @@ LAYERS = {
 """What each network is there for."""
 
 COMPRESSED = ("int8", "int4", "quantized")
-FORMS = [form for form in get_args(Form) if form != "dequantize"]
+FORMS = [form for form in get_args(WeightFormat) if form != "dequantize"]
 
 each = pytest.mark.parametrize("name", LAYERS)
 
@@ -116,7 +116,7 @@ def test_no_weight_is_zero(name: str, tmp_path: Path) -> None:
 )
 def test_equal_to_the_recorded_runs(name: str, form: Any, tmp_path: Path) -> None:
     result = convert(path_of(name), weights=form)
-    forms = {found.form for found in result.weights}
+    forms = {found.format for found in result.weights}
     assert bool(forms) == (name in COMPRESSED)
     assert forms <= ({form, "dequantize"} if form == "contrib" else {form})
     target = tmp_path / "converted.onnx"
@@ -180,7 +180,7 @@ def test_what_became_of_weights_and_state() -> None:
         for key in ("key", "value")
     }
     for name in ("int8", "int4"):
-        assert [found.form for found in convert(path_of(name), weights="dequantize").weights] == ["dequantize"] * 2
+        assert [found.format for found in convert(path_of(name), weights="dequantize").weights] == ["dequantize"] * 2
         types = {node.op_type for node in convert(path_of(name), weights="contrib").proto.graph.node}
         assert "MatMulNBits" in types
 
@@ -189,7 +189,7 @@ def test_the_accuracy_of_weights_of_four_bits_in_onnxruntime(tmp_path: Path) -> 
     """docs/convert.md: with its optimizations on it rounds activations, unless it is told not to."""
     feeds, expected = recorded("int4")[0]
 
-    def error(form: Form, level: str | None) -> float:
+    def error(form: WeightFormat, level: str | None) -> float:
         target = tmp_path / f"{form}.onnx"
         convert(path_of("int4"), weights=form).save(target)
         options = ort.SessionOptions()

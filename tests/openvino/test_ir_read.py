@@ -13,7 +13,7 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from gather_infer import Inference, infer
 from gather_infer.domains import canonical_domain
 from gather_infer.openvino.ir import IR, PortType, read_ir
-from gather_infer.openvino.ir.elements import onnx_type
+from gather_infer.openvino.ir.ir_element_types import onnx_type
 from gather_infer.openvino.ir.layers import split_names
 from tests.openvino.ir_made import Layer, chain, computed, const, net, parameter, relu, result, save, written
 

@@ -6,12 +6,12 @@ from importlib import import_module
 
 import pytest
 
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from tests.openvino.cases_elements_few import CASES as FEW
 from tests.openvino.judge import assert_equal_to_openvino
 
 MODULES = (
-    "activation", "arithmetic", "blocks", "joining", "linear", "reduction", "scatter", "selection", "shapes",
+    "activation", "arithmetic", "blocks", "concat_split", "linear", "reduction", "scatter", "selection", "shapes",
     "slicing", "unary",
 )  # fmt: skip
 WRITTEN = {"Relu": "ReLU", "PRelu": "PReLU", "Softmax": "SoftMax"}
@@ -29,7 +29,7 @@ def test_positions_are_counted_up_to_sizes() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_version_has_a_case(module: str) -> None:
-    table: Lowerings = import_module(f"gather_infer.openvino.lowerings.{module}").lowerings
+    table: LoweringTable = import_module(f"gather_infer.openvino.lowerings.{module}").lowerings
     judged = {(WRITTEN.get(kind, kind), int(opset)) for kind, _, opset in (name.partition("-") for name in FEW)}
     chosen = {(kind, entry.since) for kind, opset in judged if (entry := table.find(kind, opset)) is not None}
     assert chosen == {(kind, entry.since) for kind in table.types for entry in table.versions(kind)}

@@ -55,7 +55,7 @@ def test_a_constant_gather_of_every_domain(domain: str) -> None:
     assert [(a.name, a.i) for a in node.attribute] == [("axis", 1)]
     assert [o.domain for o in result.proto.opset_import] == [""]
     assert [t.name for t in result.proto.graph.initializer] == ["data", "indices"]
-    assert [(str(c.node), c.version, c.made, c.indices) for c in result.converted] == [
+    assert [(str(c.node), c.version, c.operators, c.indices) for c in result.converted] == [
         ("g", version, ("Gather",), "proved")
     ]
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
@@ -108,7 +108,7 @@ def test_an_axis_that_is_an_input_too_goes_where_nobody_can_feed_it() -> None:
 def test_other_index_types_are_cast(dtype: type) -> None:
     result = convert(gather_model(np.array([0, 2], dtype)))
     assert ops(result.proto.graph) == ["Cast", "Gather"]
-    assert result.converted[0].made == ("Cast", "Gather")
+    assert result.converted[0].operators == ("Cast", "Gather")
     assert (run(result.proto, {})[0] == DATA[:, [0, 2]]).all()
 
 

@@ -13,8 +13,8 @@ from gather_infer import convert
 from gather_infer.dialect import InputPrecondition
 from gather_infer.inference import infer
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.symbolic import symbol
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import verify
@@ -38,7 +38,7 @@ def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     (entry,) = LOWERINGS.versions("LSTMSequence")
     real = entry.lowering
 
-    def whole(op: Layer, g: Fragment) -> str | Sequence[str]:
+    def whole(op: LayerView, g: FunctionBuilder) -> str | Sequence[str]:
         results = real(op, g)
         for node in g.nodes:
             if node.op_type == "LSTM":
@@ -76,7 +76,7 @@ def test_for_what_layers_define_a_result() -> None:
 
 
 def test_what_is_defined_is_said_of_other_inputs_than_its_dim_is_of() -> None:
-    found = {known.op_type: known.preconditions for known in DIALECT.known() if known.preconditions}
+    found = {known.op_type: known.preconditions for known in DIALECT.operators() if known.preconditions}
     assert {"LSTMSequence", "GRUSequence", "RNNSequence", "ReverseSequence", "EmbeddingBagOffsets"} <= found.keys()
     for held in found.values():
         for position, one in held.items():

@@ -18,10 +18,10 @@ from gather_infer import convert, infer
 from gather_infer.errors import ConversionRefused, UsageError
 from gather_infer.model.paths import bodies
 from gather_infer.openvino.lowerings import LOWERINGS
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Entry
-from gather_infer.openvino.weights import Form
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringEntry
+from gather_infer.openvino.weights import WeightFormat
 from gather_infer.symbolic import Expr
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.verification import Verification, verify
@@ -59,7 +59,7 @@ FEW_WEIGHTS = [
 def faults(names: Sequence[str], folder: Path) -> dict[str, list[str]]:
     found = {}
     for name, path in made(names, folder).items():
-        for form in get_args(Form) if name.startswith("weights") else ("dequantize",):
+        for form in get_args(WeightFormat) if name.startswith("weights") else ("dequantize",):
             found[f"{name}, {form}"] = differences(path, form)
     return {name: wrong for name, wrong in found.items() if wrong}
 
@@ -81,7 +81,10 @@ def test_an_input_that_only_reorders_state_is_dropped(tmp_path: Path) -> None:
     in_order = paths["beams, in order"]
     assert not differences(in_order, beam_idx="drop")
     result = convert(in_order, beam_idx="drop")
-    assert result.dropped == ("beam_idx",) and [value.name for value in result.proto.graph.input] == ["x", "past"]
+    assert result.dropped_inputs == ("beam_idx",) and [value.name for value in result.proto.graph.input] == [
+        "x",
+        "past",
+    ]
     assert not any(node.op_type == "Gather" and "beam_idx" in node.input for node in result.proto.graph.node)
     with pytest.raises(ConversionRefused, match="no input only reorders"):
         convert(paths["beams, read besides"], beam_idx="drop")
@@ -214,8 +217,8 @@ def verified(path: Path) -> Verification:
     return verify(result.source, result.proto, 3, inference=result.inference, rtol=1e-4, atol=1e-4)
 
 
-def off_by_one(entry: Entry) -> Entry:
-    def lowering(op: Layer, g: Fragment) -> str:
+def off_by_one(entry: LoweringEntry) -> LoweringEntry:
+    def lowering(op: LayerView, g: FunctionBuilder) -> str:
         written = entry.lowering(op, g)
         assert isinstance(written, str), "the operators have one output"
         return g.Add(written, g.scalar(1, DType.FLOAT32))
@@ -260,7 +263,7 @@ def test_integers_that_the_plugin_does_not_hold(tmp_path: Path) -> None:
 def test_a_wrong_lowering_of_large_integers_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """That its numbers pass int32 is no excuse: they are not what wraps around to OpenVINO's."""
 
-    def wrong(entry: Entry) -> Entry:
+    def wrong(entry: LoweringEntry) -> LoweringEntry:
         return replace(entry, lowering=lambda op, g: g.Add(g.Mul(op.x(0), op.x(1)), g.scalar(2**40 + 1, DType.INT64)))
 
     path = made(["squares of integers"], tmp_path)["squares of integers"]

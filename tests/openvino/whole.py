@@ -18,7 +18,7 @@ import onnxruntime as ort
 from gather_infer import convert
 from gather_infer.errors import GatherInferError
 from gather_infer.openvino import ConversionResult
-from gather_infer.openvino.weights import Form
+from gather_infer.openvino.weights import WeightFormat
 from gather_infer.symbolic import evaluate, parse_dim
 from tests.openvino.judge import unequal
 
@@ -62,7 +62,7 @@ def first_states(result: ConversionResult, feeds: Mapping[str, npt.NDArray[Any]]
     return state
 
 
-def differences(path: Path, weights: Form = "dequantize", **options: Any) -> list[str]:
+def differences(path: Path, weights: WeightFormat = "dequantize", **options: Any) -> list[str]:
     """How a converted model differs from OpenVINO at any of the steps; empty when it does not."""
     try:
         result = convert(path, weights=weights, **options)
@@ -84,7 +84,7 @@ def differences(path: Path, weights: Form = "dequantize", **options: Any) -> lis
     for number, step in enumerate(steps):
         with np.load(step) as held:
             feeds = {key[2:]: held[key] for key in held.files if key.startswith("i:")}
-            feeds = {key: array for key, array in feeds.items() if key not in result.dropped}
+            feeds = {key: array for key, array in feeds.items() if key not in result.dropped_inputs}
             expected = [held[f"o:{k}"] for k in range(sum(key.startswith("o:") for key in held.files))]
         state = state or first_states(result, feeds)
         if reset:

@@ -15,7 +15,7 @@ from onnx import ModelProto
 
 import gather_infer
 from gather_infer.inference import load_refusals
-from gather_infer.model.given import to_onnx_file
+from gather_infer.model.model_loading import to_onnx_file
 from gather_infer.passes import fold, optimize
 from gather_infer.passes.loadability import ProtectedValues
 from tests.oracle.loaders import LOADERS, refused_now

@@ -10,7 +10,7 @@ from onnx import GraphProto, NodeProto
 
 from gather_infer.context import Context
 from gather_infer.inference.environment import Environment
-from gather_infer.model.paths import below_label
+from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import GraphPath, NodePath, Step
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
@@ -43,7 +43,7 @@ def body_location(place: NodePath, node: NodeProto, attribute: str) -> BodyLocat
     """The location of the graph in an attribute of the node at `place`."""
     position = next(at for at, found in enumerate(node.attribute) if found.name == attribute)
     step = Step(place.position, position)
-    return BodyLocation(place.graph.below(step), below_label(place.label, node, step))
+    return BodyLocation(place.graph.below(step), subgraph_label(place.label, node, step))
 
 
 def interpret_body(

@@ -82,7 +82,7 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
     """
     dtype = _DTYPES.get(tensor.data_type)
     shape = tuple(tensor.dims)
-    if dtype is None or model.is_out_of_reach(tensor):
+    if dtype is None or model.has_no_directory(tensor):
         return SymbolicTensor(dtype, shape)
     return constant_fact(dtype, shape, lambda: _read(tensor, model))
 

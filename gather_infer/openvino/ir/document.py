@@ -47,17 +47,17 @@ class Element:
         return value
 
 
-Compact = Callable[[Element], object]
+ElementConverter = Callable[[Element], object]
 
 
-def read_document(path: Path, compact: Mapping[tuple[str, str], Compact]) -> Element:
+def read_document(path: Path, converters: Mapping[tuple[str, str], ElementConverter]) -> Element:
     """The root element of the file.
 
     converters   by the tags of parent and element, a function that replaces an element once it is read completely
 
     Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
     """
-    parser = _Parser(compact)
+    parser = _XmlParser(converters)
     for chunk in streamed(path):
         parser.feed(chunk, last=False)
     parser.feed(b"", last=True)
@@ -70,10 +70,10 @@ def layer_label(name: str, layer_id: str) -> str:
     return f"layer {shortened(name)!r} (id {shortened(layer_id)})"
 
 
-class _Parser:
-    def __init__(self, compact: Mapping[tuple[str, str], Compact]) -> None:
+class _XmlParser:
+    def __init__(self, converters: Mapping[tuple[str, str], ElementConverter]) -> None:
         self.root: Element | None = None
-        self.compact = compact
+        self.converters = converters
         self.open: list[Element] = []
         self.text: list[str] = []
         self.expat = expat.ParserCreate()
@@ -83,13 +83,13 @@ class _Parser:
         self.expat.StartDoctypeDeclHandler = self.refuse_dtd
         self.expat.EntityDeclHandler = self.refuse_dtd
 
-    def named(self, error: ModelReadError) -> ModelReadError:
+    def with_layer(self, error: ModelReadError) -> ModelReadError:
         """The error, prefixed with the innermost open layer."""
         text = str(error)
-        said = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
-        if not said or text.startswith("layer "):
+        layers = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
+        if not layers or text.startswith("layer "):
             return error
-        return ModelReadError(f"{layer_label(said[-1]['name'], said[-1]['id'])}: {text}")
+        return ModelReadError(f"{layer_label(layers[-1]['name'], layers[-1]['id'])}: {text}")
 
     def feed(self, data: bytes, *, last: bool) -> None:
         try:
@@ -122,15 +122,15 @@ class _Parser:
             self.expat.CharacterDataHandler = None
             parent.dims.append("".join(self.text))
             return
-        compact = self.compact.get((parent.tag, tag))
+        converter = self.converters.get((parent.tag, tag))
         try:
-            parent.children.append(element if compact is None else compact(element))
+            parent.children.append(element if converter is None else converter(element))
         except ModelReadError as error:
-            raise self.named(error) from error
+            raise self.with_layer(error) from error
 
     def characters(self, text: str) -> None:
         """Collect the text of a `<dim>`, the only text that is read."""
         self.text.append(text)
         found = "".join(self.text)
         if len(found) > MAX_TEXT:
-            raise self.named(ModelReadError(f"<dim> must be a number, found {found[:MAX_TEXT]!r}..."))
+            raise self.with_layer(ModelReadError(f"<dim> must be a number, found {found[:MAX_TEXT]!r}..."))

@@ -10,15 +10,15 @@ from typing import Final
 
 from gather_infer.domains import EXTENSION_SETS, NEWEST_OPENVINO
 from gather_infer.errors import ModelReadError
-from gather_infer.openvino.ir.document import Compact, Element, layer_label
-from gather_infer.openvino.ir.elements import DYNAMIC, element_of
-from gather_infer.openvino.ir.shapes import port_dim
+from gather_infer.openvino.ir.document import Element, ElementConverter, layer_label
+from gather_infer.openvino.ir.ir_element_types import DYNAMIC, element_of
+from gather_infer.openvino.ir.shape_syntax import port_dim
 
 _OPSET = re.compile(r"opset([1-9][0-9]{0,3})")
 _COMMA = re.compile(r"(?<!\\),")
 _TYPED: Final = frozenset(("Parameter", "Const"))
 _STRUCTURAL: Final = frozenset(("Parameter", "Const", "Result", "If", "Loop", "TensorIterator"))
-_ADOPTED: Final = frozenset(
+_LEGACY_OPERATORS: Final = frozenset(
     (
         "ExperimentalDetectronDetectionOutput", "ExperimentalDetectronGenerateProposalsSingleImage",
         "ExperimentalDetectronPriorGridGenerator", "ExperimentalDetectronROIFeatureExtractor",
@@ -27,7 +27,7 @@ _ADOPTED: Final = frozenset(
 )  # fmt: skip
 """Operators of opset 6 that OpenVINO also reads from the sets `experimental` and `extension`, its only ones there."""
 
-_ADOPTED_OPSET: Final = 6
+_LEGACY_OPSET: Final = 6
 _CONTROL: Final = frozenset(
     ("body", "port_map", "back_edges", "then_body", "then_port_map", "else_body", "else_port_map")
 )
@@ -53,7 +53,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class IRLayer:
     """A layer of the main network or of a body.
 
     opset     the number in `version`, None for an operator of `extension` and the like
@@ -74,34 +74,34 @@ class Layer:
     control: dict[str, Element] = field(default_factory=dict)
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """Label of the layer in messages."""
         return layer_label(self.name, self.id)
 
-    def fault(self, text: object) -> ModelReadError:
-        return ModelReadError(f"{self.where}: {text}")
+    def error(self, text: object) -> ModelReadError:
+        return ModelReadError(f"{self.label}: {text}")
 
     @contextmanager
-    def named(self) -> Iterator[None]:
+    def error_context(self) -> Iterator[None]:
         """Context that prefixes a ModelReadError with the label of the layer."""
         try:
             yield
         except ModelReadError as error:
             text = str(error)
-            raise error if text.startswith(self.where) else self.fault(text) from error
+            raise error if text.startswith(self.label) else self.error(text) from error
 
     def attribute(self, name: str) -> str:
         """An attribute of `<data>`. Raises ModelReadError when it is missing."""
         value = self.data.get(name)
         if value is None:
-            raise self.fault(f"{self.type} has no attribute {name!r}")
+            raise self.error(f"{self.type} has no attribute {name!r}")
         return value
 
-    def only(self, kind: str) -> Port:
+    def single_port(self, kind: str) -> Port:
         """The single `input` or `output`. Raises ModelReadError when the layer has none or several."""
         ports = self.inputs if kind == "input" else self.outputs
         if len(ports) != 1:
-            raise self.fault(f"{self.type} must have one {kind}, has {len(ports)}")
+            raise self.error(f"{self.type} must have one {kind}, has {len(ports)}")
         return ports[0]
 
 
@@ -113,7 +113,7 @@ class Edge:
     target: tuple[str, str]
 
 
-def _layer(element: Element) -> Layer:
+def _read_layer(element: Element) -> IRLayer:
     name, layer_id, kind = (element.require(key) for key in ("name", "id", "type"))
     try:
         if not kind:
@@ -124,7 +124,7 @@ def _layer(element: Element) -> Layer:
         outputs = _ports(element, "output")
         if kind in _TYPED and "element_type" in data:  # the type of the port is a copy of it
             outputs = tuple(replace(port, element=element_of(data["element_type"])) for port in outputs)
-        return Layer(
+        return IRLayer(
             layer_id,
             name,
             kind,
@@ -144,8 +144,8 @@ def _layer(element: Element) -> Layer:
 def _opset(version: str, kind: str) -> int | None:
     """The number in `opset8`, None for an operator of a set without numbers. Raises ModelReadError for another text."""
     if version in EXTENSION_SETS:
-        if kind in _ADOPTED and version != "ie_internal_opset":
-            return _ADOPTED_OPSET
+        if kind in _LEGACY_OPERATORS and version != "ie_internal_opset":
+            return _LEGACY_OPSET
         if kind in _STRUCTURAL:
             raise ModelReadError(f"{kind} is of an opset, found version {version!r}")
         return None
@@ -164,7 +164,7 @@ def _ports(layer: Element, tag: str) -> tuple[Port, ...]:
     return ports
 
 
-def _port(element: Element) -> Port:
+def _read_port(element: Element) -> Port:
     return Port(
         element.require("id"),
         element_of(element.attributes.get("precision", DYNAMIC)),
@@ -174,16 +174,16 @@ def _port(element: Element) -> Port:
     )
 
 
-def _edge(element: Element) -> Edge:
+def _read_edge(element: Element) -> Edge:
     source, target = ((element.require(f"{end}-layer"), element.require(f"{end}-port")) for end in ("from", "to"))
     return Edge(source, target)
 
 
-COMPACT: Final[dict[tuple[str, str], Compact]] = {
-    ("layers", "layer"): _layer,
-    ("input", "port"): _port,
-    ("output", "port"): _port,
-    ("edges", "edge"): _edge,
+ELEMENT_CONVERTERS: Final[dict[tuple[str, str], ElementConverter]] = {
+    ("layers", "layer"): _read_layer,
+    ("input", "port"): _read_port,
+    ("output", "port"): _read_port,
+    ("edges", "edge"): _read_edge,
 }
 """Converters of elements to records, by the tags of parent and element, applied while the file is read."""
 
@@ -201,9 +201,9 @@ def _rt_info(element: Element) -> Iterator[tuple[str, str]]:
     return iter(()) if held is None else flattened(held)
 
 
-def flattened(held: Element) -> Iterator[tuple[str, str]]:
+def flattened(rt_info: Element) -> Iterator[tuple[str, str]]:
     """The entries of an `<rt_info>`, with the keys of nested elements joined by dots."""
-    pending = [("", child) for child in reversed(held.children) if isinstance(child, Element)]
+    pending = [("", child) for child in reversed(rt_info.children) if isinstance(child, Element)]
     while pending:
         above, element = pending.pop()
         named = element.tag in ("attribute", "info") and "name" in element.attributes

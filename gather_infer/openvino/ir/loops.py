@@ -17,12 +17,12 @@ from typing import Final
 
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
-from gather_infer.openvino.ir.branches import control_node, end_of
-from gather_infer.openvino.ir.elements import is_integer, onnx_type
-from gather_infer.openvino.ir.graph import OWN_DOMAIN, Draft, declare
-from gather_infer.openvino.ir.layers import Layer
-from gather_infer.openvino.ir.portmap import Body, Entry, body_of
-from gather_infer.openvino.ir.shapes import partial_shape
+from gather_infer.openvino.ir.branches import control_node, output_port
+from gather_infer.openvino.ir.graph_builder import READER_DOMAIN, GraphBuilder, declare
+from gather_infer.openvino.ir.ir_element_types import is_integer, onnx_type
+from gather_infer.openvino.ir.layers import IRLayer
+from gather_infer.openvino.ir.port_map import LayerBody, PortMapEntry, read_body
+from gather_infer.openvino.ir.shape_syntax import partial_shape
 
 PARTS: Final = "ConcatParts"
 FOREVER: Final = 2**63 - 1
@@ -32,13 +32,13 @@ _FILLED: Final = frozenset(
 """Types for which onnxruntime has a kernel of ConstantOfShape."""
 
 
-def add_loop(draft: Draft, layer: Layer) -> Draft:
+def add_loop(builder: GraphBuilder, layer: IRLayer) -> GraphBuilder:
     """Add the Loop of a Loop or TensorIterator; returns the builder of its body, still to be written."""
-    return _Repeated(draft, layer, body_of(layer)).add()
+    return _LoopBuilder(builder, layer, read_body(layer)).add()
 
 
 @dataclass(slots=True)
-class _Repeated:
+class _LoopBuilder:
     """Builder of the Loop for a layer with a repeated body.
 
     begins    begin of the first part of a sliced input, by the id of its Parameter, a one-element vector; "" for 0
@@ -47,58 +47,60 @@ class _Repeated:
     stacked   Results that become scan outputs
     """
 
-    outer: Draft
-    layer: Layer
-    body: Body
+    outer: GraphBuilder
+    layer: IRLayer
+    body: LayerBody
     begins: dict[str, str] = field(default_factory=dict)
     counts: list[str] = field(default_factory=list)
-    states: list[tuple[Layer, str, str]] = field(default_factory=list)
+    states: list[tuple[IRLayer, str, str]] = field(default_factory=list)
     invariant: dict[tuple[str, str], str] = field(default_factory=dict)
-    stacked: list[Layer] = field(default_factory=list)
+    stacked: list[IRLayer] = field(default_factory=list)
     counter: str = ""
-    goes_on: str = ""
+    condition_name: str = ""
 
-    def add(self) -> Draft:
+    def add(self) -> GraphBuilder:
         layer, outer, body = self.layer, self.outer, self.body
         inputs = outer.inputs(layer)
         values = {port.id: value for port, value in zip(layer.inputs, inputs, strict=True)}
         for entry in body.inputs:
             if entry.axis is not None:
-                self.measure(entry, values)
+                self.measure_slices(entry, values)
         limits = self.limits(inputs)
         node = control_node(outer, layer, "Loop")
         held = node.attribute.add(name="body", type=AttributeProto.GRAPH)
         held.g.name = f"{layer.name}/body"
-        inner = Draft(outer.book, held.g, body.network)
-        self.counter, self.goes_on = (outer.book.names.fresh(f"{layer.name}.{end}") for end in ("i", "cond"))
+        inner = GraphBuilder(outer.context, held.g, body.network)
+        self.counter, self.condition_name = (outer.context.names.fresh(f"{layer.name}.{end}") for end in ("i", "cond"))
         for entry in body.inputs:
-            self.bind(entry, values, inner)
+            self.bind_parameter(entry, values, inner)
         bound = {state.id for state, _, _ in self.states}
         for parameter in body.back.keys() - bound:
-            raise layer.fault(f"a back edge leads to internal layer {parameter}, no input does")
+            raise layer.error(f"a back edge leads to internal layer {parameter}, no input does")
         declare(held.g.input, self.counter, "i64", ())
-        declare(held.g.input, self.goes_on, "boolean", ())
+        declare(held.g.input, self.condition_name, "boolean", ())
         for state, name, _ in self.states:
             declare(held.g.input, name, _element(state))
         node.input.extend((*limits, *(first for _, _, first in self.states)))
-        self.give(node)
+        self.add_outputs(node)
         inner.finish = self.finish
         return inner
 
     # before the loop
 
-    def measure(self, entry: Entry, values: dict[str, str]) -> None:
+    def measure_slices(self, entry: PortMapEntry, values: dict[str, str]) -> None:
         """Compute the begin of the first part of a sliced input, and the number of parts."""
         axis, outer, stem = entry.axis, self.outer, self.layer.name
         if entry.port is None or axis is None:
-            raise self.layer.fault("a sliced input without a port")
+            raise self.layer.error("a sliced input without a port")
         ends = {} if axis == -1 else {"end": axis + 1}
         size = outer.node("Shape", [values[entry.port]], f"{stem}.size", start=axis, **ends)
 
         def position(index: int) -> str:
             if index >= 0:
-                return outer.book.constant([index])
-            return size if index == -1 else outer.node("Add", [size, outer.book.constant([index + 1])], f"{stem}.end")
+                return outer.context.constant([index])
+            return (
+                size if index == -1 else outer.node("Add", [size, outer.context.constant([index + 1])], f"{stem}.end")
+            )
 
         first, last = position(entry.start), position(entry.end)
         self.begins[entry.inner.id] = "" if entry.start == 0 else first
@@ -106,7 +108,7 @@ class _Repeated:
         length = high if start == 0 else outer.node("Sub", [high, low], f"{stem}.length")
         step = abs(entry.stride)
         if step > 1:
-            length = outer.node("Div", [length, outer.book.constant([step])], f"{stem}.parts")
+            length = outer.node("Div", [length, outer.context.constant([step])], f"{stem}.parts")
         self.counts.append(length)
 
     def limits(self, inputs: list[str]) -> tuple[str, str]:
@@ -114,69 +116,69 @@ class _Repeated:
         layer, outer = self.layer, self.outer
         if layer.type == "Loop":
             if len(inputs) < 2:
-                raise layer.fault("a Loop needs a trip count and a condition")
+                raise layer.error("a Loop needs a trip count and a condition")
             limit, start = self.trip_count(inputs[0]), self.condition(inputs[1])
         else:
-            limit, start = self.joined_parts(), ""
+            limit, start = self.concatenated_trip_count(), ""
         if self.counts:
-            count = outer.node("Reshape", [self.counts[0], outer.book.constant([])], f"{layer.name}.count")
+            count = outer.node("Reshape", [self.counts[0], outer.context.constant([])], f"{layer.name}.count")
             limit = outer.node("Min", [limit, count], f"{layer.name}.trips") if limit else count
         return limit, start
 
-    def joined_parts(self) -> str:
+    def concatenated_trip_count(self) -> str:
         """Trip count of a TensorIterator without sliced inputs, from its concatenated outputs; "" with sliced ones."""
         if self.counts:
             return ""
         joined = [entry for entry in self.body.outputs if entry.axis is not None]
         for entry in joined:
             if (entry.start < 0) != (entry.end < 0):
-                raise self.layer.fault("no input is sliced, and no concatenated output determines the trip count")
+                raise self.layer.error("no input is sliced, and no concatenated output determines the trip count")
         counts = [abs(entry.end - entry.start) // abs(entry.stride) for entry in joined]
-        return self.outer.book.constant(counts[0] if counts else 1)
+        return self.outer.context.constant(counts[0] if counts else 1)
 
     def trip_count(self, value: str) -> str:
         """The trip count of a Loop, "" without a limit: a negative number means an endless loop."""
         outer, stem = self.outer, self.layer.name
-        known = self.known(0)
+        known = self.known_element(0)
         if known is not None:
-            return "" if known < 0 else outer.book.constant(known)
+            return "" if known < 0 else outer.context.constant(known)
         wide = outer.node("Cast", [value], f"{stem}.limit", to=TensorProto.INT64)
-        limit = outer.node("Reshape", [wide, outer.book.constant([])], f"{stem}.limit")
-        is_endless = outer.node("Less", [limit, outer.book.constant(0)], f"{stem}.endless")
-        return outer.node("Where", [is_endless, outer.book.constant(FOREVER), limit], f"{stem}.limit")
+        limit = outer.node("Reshape", [wide, outer.context.constant([])], f"{stem}.limit")
+        is_endless = outer.node("Less", [limit, outer.context.constant(0)], f"{stem}.endless")
+        return outer.node("Where", [is_endless, outer.context.constant(FOREVER), limit], f"{stem}.limit")
 
     def condition(self, value: str) -> str:
-        known = self.known(1)
+        known = self.known_element(1)
         if known is not None:
-            return self.outer.book.constant(bool(known), bool)
-        return self.outer.node("Reshape", [value, self.outer.book.constant([])], f"{self.layer.name}.start")
+            return self.outer.context.constant(bool(known), bool)
+        return self.outer.node("Reshape", [value, self.outer.context.constant([])], f"{self.layer.name}.start")
 
-    def known(self, position: int) -> int | None:
+    def known_element(self, position: int) -> int | None:
         """The one element that an input port reads, None when it is not a constant."""
         outer = self.outer
         source = outer.network.layers[outer.network.sources[self.layer.id, self.layer.inputs[position].id][0]]
         if source.type != "Const":
             return None
-        constants = outer.book.constants
-        constant = constants.described(source)
+        constants = outer.context.constants
+        constant = constants.describe(source)
         if constant.count != 1 or not (is_integer(constant.element) or constant.element == "boolean"):
-            raise self.layer.fault(f"input port {self.layer.inputs[position].id} must be one number or boolean")
+            raise self.layer.error(f"input port {self.layer.inputs[position].id} must be one number or boolean")
         data = constants.weights.read(constant.offset, constant.nbytes)
         return int.from_bytes(data, "little", signed=constant.element.startswith("i"))
 
     # in the body
 
-    def bind(self, entry: Entry, values: dict[str, str], inner: Draft) -> None:
+    def bind_parameter(self, entry: PortMapEntry, values: dict[str, str], inner: GraphBuilder) -> None:
         """Bind a Parameter of the body to the iteration number, a slice, a loop-carried value or an outer value."""
-        end = end_of(entry.inner)
+        end = output_port(entry.inner)
         is_state = entry.inner.id in self.body.back
         if entry.port is None:
             if entry.axis is not None or is_state or self.layer.type != "Loop":
-                raise self.layer.fault(f"nothing is bound to internal layer {entry.inner.id}")
+                raise self.layer.error(f"nothing is bound to internal layer {entry.inner.id}")
             inner.values[end] = self.iteration(entry.inner, inner)
         elif entry.axis is not None:
             if is_state:
-                raise self.layer.fault(f"internal layer {entry.inner.id} has a back edge and a sliced input")
+                raise self.layer.error(f"internal layer {entry.inner.id} has a back edge and a sliced input")
             inner.values[end] = self.part(entry, values[entry.port], inner)
         elif is_state:
             name = inner.define(entry.inner, entry.inner.outputs[0])
@@ -184,22 +186,22 @@ class _Repeated:
         else:
             inner.values[end] = self.invariant[end] = values[entry.port]
 
-    def iteration(self, parameter: Layer, inner: Draft) -> str:
+    def iteration(self, parameter: IRLayer, inner: GraphBuilder) -> str:
         """The iteration number in the type of the Parameter: i32 or i64, a scalar or a vector."""
         element, stem, value = _element(parameter), parameter.name, self.counter
         if element not in ("i32", "i64"):
-            raise parameter.fault(f"the number of an iteration must be i32 or i64, is {element}")
+            raise parameter.error(f"the number of an iteration must be i32 or i64, is {element}")
         if element != "i64":
             value = inner.node("Cast", [value], stem, to=onnx_type(element))
-        with parameter.named():
+        with parameter.error_context():
             shape = partial_shape(parameter.data.get("shape", ""))
         if shape:
-            value = inner.node("Reshape", [value, inner.book.constant([1] * len(shape))], stem)
+            value = inner.node("Reshape", [value, inner.context.constant([1] * len(shape))], stem)
         return value
 
-    def part(self, entry: Entry, value: str, inner: Draft) -> str:
+    def part(self, entry: PortMapEntry, value: str, inner: GraphBuilder) -> str:
         """The slice of an input for the current iteration."""
-        book, stem, begin = inner.book, entry.inner.name, self.begins[entry.inner.id]
+        book, stem, begin = inner.context, entry.inner.name, self.begins[entry.inner.id]
         step = inner.node("Reshape", [self.counter, book.constant([1])], f"{stem}.i")
         if abs(entry.stride) > 1:
             step = inner.node("Mul", [step, book.constant([abs(entry.stride)])], f"{stem}.step")
@@ -212,34 +214,34 @@ class _Repeated:
             first = inner.node("Sub", [last, length], f"{stem}.first")
         return inner.node("Slice", [value, first, last, book.constant([entry.axis or 0])], stem)
 
-    def finish(self, inner: Draft) -> None:
+    def finish(self, inner: GraphBuilder) -> None:
         """Declare the outputs of the body: the condition, the loop-carried values, the scan outputs."""
         outputs, stem = inner.graph.output, self.layer.name
         ends = [entry.inner for entry in self.body.outputs if entry.port is None]
         if ends and self.layer.type == "Loop":
-            goes_on = inner.node("Reshape", [inner.result(ends[0]), inner.book.constant([])], f"{stem}.cond")
+            goes_on = inner.node("Reshape", [inner.result(ends[0]), inner.context.constant([])], f"{stem}.cond")
         else:
-            goes_on = inner.node("Identity", [self.goes_on], f"{stem}.cond")
+            goes_on = inner.node("Identity", [self.condition_name], f"{stem}.cond")
         declare(outputs, goes_on, "boolean", ())
         for result in (*(self.body.back[state.id] for state, _, _ in self.states), *self.stacked):
             value = inner.fresh_output(inner.result(result), f"{stem}.out")
-            declare(outputs, value, inner.element(result, result.only("input")))
+            declare(outputs, value, inner.element(result, result.single_port("input")))
 
     # behind the loop
 
-    def give(self, node: NodeProto) -> None:
+    def add_outputs(self, node: NodeProto) -> None:
         """Add the outputs of the Loop, and the nodes that compute the outputs of the layer from them."""
         layer, outer, stem = self.layer, self.outer, self.layer.name
         entries = {entry.port: entry for entry in self.body.outputs if entry.port is not None}
         missing = [port.id for port in layer.outputs if port.id not in entries]
         if missing:
-            raise layer.fault(f"the port map has nothing for output port {missing[0]}")
+            raise layer.error(f"the port map has nothing for output port {missing[0]}")
         wanted = {port.id: outer.define(layer, port) for port in layer.outputs}
         final: dict[str, str] = {}
         for state, _, _ in self.states:
             result = self.body.back[state.id].id
             ports = [p for p, e in entries.items() if e.axis is None and e.inner.id == result and p in wanted]
-            name = wanted.pop(ports[0]) if ports else outer.book.names.fresh(f"{stem}.state")
+            name = wanted.pop(ports[0]) if ports else outer.context.names.fresh(f"{stem}.state")
             node.output.append(name)
             final.setdefault(result, name)
         behind = []
@@ -251,48 +253,48 @@ class _Repeated:
                 behind.append((entry, whole, name))
                 continue
             self.stacked.append(entry.inner)
-            node.output.append(outer.book.names.fresh(f"{stem}.parts"))
+            node.output.append(outer.context.names.fresh(f"{stem}.parts"))
             behind.append((entry, node.output[-1], name))
         outer.produced.update(node.output)
         for entry, value, name in behind:
-            self.derive(entry, value, name, is_stack=value not in (*final.values(), *self.invariant.values()))
+            self.add_layer_output(entry, value, name, is_stack=value not in (*final.values(), *self.invariant.values()))
 
-    def derive(self, entry: Entry, value: str, name: str, *, is_stack: bool) -> None:
+    def add_layer_output(self, entry: PortMapEntry, value: str, name: str, *, is_stack: bool) -> None:
         """Add the node that computes an output of the layer."""
-        outer, book = self.outer, self.outer.book
+        outer, book = self.outer, self.outer.context
         if entry.axis is not None:
             if (entry.stride > 0, entry.start, entry.end) not in ((True, 0, -1), (False, -1, 0)) and self.counts:
-                raise self.layer.fault(
+                raise self.layer.error(
                     f"parts concatenated from {entry.start} to {entry.end} are not supported, only all of them"
                 )
             reverse = {"reverse": 1} if entry.stride < 0 else {}
-            outer.own_node(PARTS, [value], name, OWN_DOMAIN, axis=entry.axis, **reverse)
+            outer.named_node(PARTS, [value], name, READER_DOMAIN, axis=entry.axis, **reverse)
         elif is_stack:
             bounds = [book.constant([-1]), book.constant([FOREVER]), book.constant([0])]
             last = outer.node("Slice", [value, *bounds], f"{name}.last")
-            zeros = self.zeros_before(entry, value)
+            zeros = self.zero_part(entry, value)
             if zeros:
                 last = outer.node("Slice", [outer.node("Concat", [zeros, last], f"{name}.rows", axis=0), *bounds], name)
-            outer.own_node("Squeeze", [last, book.constant([0])], name)
+            outer.named_node("Squeeze", [last, book.constant([0])], name)
         else:
-            outer.own_node("Identity", [value], name)
+            outer.named_node("Identity", [value], name)
 
-    def zeros_before(self, entry: Entry, stack: str) -> str:
+    def zero_part(self, entry: PortMapEntry, stack: str) -> str:
         """Zeros for the undefined last value of a Loop that may run no iterations; "" where it always runs."""
         network = self.body.network
         element = network.outputs[network.source(entry.inner)].element
-        runs = not self.counts and self.known(0) not in (0, None) and self.known(1) == 1
+        runs = not self.counts and self.known_element(0) not in (0, None) and self.known_element(1) == 1
         if self.layer.type != "Loop" or runs or element not in _FILLED:
             return ""
         outer, name = self.outer, f"{self.layer.name}.zeros"
         dims = outer.node("Shape", [stack], f"{name}.dims", start=1)
-        shape = outer.node("Concat", [outer.book.constant([1]), dims], f"{name}.shape", axis=0)
+        shape = outer.node("Concat", [outer.context.constant([1]), dims], f"{name}.shape", axis=0)
         number = onnx_type(element)
         assert number is not None, "ONNX has what can be filled"
         return outer.node("ConstantOfShape", [shape], name, value=helper.make_tensor("value", number, [1], [0]))
 
 
-def _element(parameter: Layer) -> str:
+def _element(parameter: IRLayer) -> str:
     """The element type that a Parameter declares."""
     parameter.attribute("element_type")
-    return parameter.only("output").element
+    return parameter.single_port("output").element

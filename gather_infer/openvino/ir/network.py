@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from gather_infer.errors import ModelReadError
 from gather_infer.openvino.ir.document import Element
-from gather_infer.openvino.ir.layers import Edge, Layer, Port
+from gather_infer.openvino.ir.layers import Edge, IRLayer, Port
 
-End: TypeAlias = "tuple[str, str]"
+PortRef: TypeAlias = "tuple[str, str]"
 """A port: the ids of its layer and of itself."""
 
 
@@ -18,15 +18,15 @@ End: TypeAlias = "tuple[str, str]"
 class Network:
     """The layers by id in file order, and the output that each input reads."""
 
-    layers: Mapping[str, Layer]
-    sources: Mapping[End, End]
-    outputs: Mapping[End, Port]
+    layers: Mapping[str, IRLayer]
+    sources: Mapping[PortRef, PortRef]
+    outputs: Mapping[PortRef, Port]
 
-    def source(self, layer: Layer) -> End:
+    def source(self, layer: IRLayer) -> PortRef:
         """The output that the single input of a layer reads."""
-        return self.sources[layer.id, layer.only("input").id]
+        return self.sources[layer.id, layer.single_port("input").id]
 
-    def of_type(self, kind: str) -> list[Layer]:
+    def of_type(self, kind: str) -> list[IRLayer]:
         return [layer for layer in self.layers.values() if layer.type == kind]
 
 
@@ -38,16 +38,16 @@ def network_of(element: Element) -> Network:
     held = element.first("layers")
     if held is None:
         raise ModelReadError(f"line {element.line}: <{element.tag}> has no <layers>")
-    layers: dict[str, Layer] = {}
+    layers: dict[str, IRLayer] = {}
     for layer in held.children:
-        if not isinstance(layer, Layer):
+        if not isinstance(layer, IRLayer):
             continue
         if layer.id in layers:
-            raise layer.fault(f"{layers[layer.id].where} has the same id")
+            raise layer.error(f"{layers[layer.id].label} has the same id")
         layers[layer.id] = layer
     outputs = {(layer.id, port.id): port for layer in layers.values() for port in layer.outputs}
     inputs = {(layer.id, port.id) for layer in layers.values() for port in layer.inputs}
-    sources: dict[End, End] = {}
+    sources: dict[PortRef, PortRef] = {}
     edges = element.first("edges")
     for edge in edges.children if edges is not None else ():
         if isinstance(edge, Edge):
@@ -55,33 +55,39 @@ def network_of(element: Element) -> Network:
     for layer in layers.values():
         for port in layer.inputs:
             if (layer.id, port.id) not in sources:
-                raise layer.fault(f"no edge leads to input port {port.id}")
+                raise layer.error(f"no edge leads to input port {port.id}")
     return Network(layers, sources, outputs)
 
 
 def _connect(
-    edge: Edge, layers: Mapping[str, Layer], inputs: set[End], outputs: Mapping[End, Port], sources: dict[End, End]
+    edge: Edge,
+    layers: Mapping[str, IRLayer],
+    inputs: set[PortRef],
+    outputs: Mapping[PortRef, Port],
+    sources: dict[PortRef, PortRef],
 ) -> None:
     for (layer_id, port), kind, known in ((edge.source, "output", outputs), (edge.target, "input", inputs)):
         layer = layers.get(layer_id)
         if layer is None:
-            raise ModelReadError(f"an edge from {_shown(edge.source)} to {_shown(edge.target)}: no layer {layer_id}")
+            raise ModelReadError(
+                f"an edge from {_port_label(edge.source)} to {_port_label(edge.target)}: no layer {layer_id}"
+            )
         if (layer_id, port) not in known:
-            raise layer.fault(f"an edge leads to {kind} port {port}, which it does not have")
+            raise layer.error(f"an edge leads to {kind} port {port}, which it does not have")
     if edge.target in sources:
-        raise layers[edge.target[0]].fault(f"two edges lead to input port {edge.target[1]}")
+        raise layers[edge.target[0]].error(f"two edges lead to input port {edge.target[1]}")
     sources[edge.target] = edge.source
 
 
-def _shown(end: End) -> str:
+def _port_label(end: PortRef) -> str:
     return f"layer {end[0]} port {end[1]}"
 
 
-def in_order(network: Network) -> list[Layer]:
+def topologically_sorted(network: Network) -> list[IRLayer]:
     """The layers in topological order, otherwise as in the file. Raises ModelReadError when there is a cycle."""
     done: set[str] = set()
     open_: set[str] = set()
-    order: list[Layer] = []
+    order: list[IRLayer] = []
     for root in network.layers.values():
         pending = [(root, 0)]
         while pending:
@@ -99,6 +105,6 @@ def in_order(network: Network) -> list[Layer]:
             if source.id in done:
                 continue
             if source.id in open_:
-                raise source.fault("its input depends on its output")
+                raise source.error("its input depends on its output")
             pending.append((source, 0))
     return order

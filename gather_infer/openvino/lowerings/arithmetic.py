@@ -9,18 +9,25 @@ from collections.abc import Mapping
 from typing import Final
 
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import CHOSEN, EXTREMES, HALF, SIGNED, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment, range_of
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, range_of
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import (
+    FOR_MIN_MAX,
+    FOR_WHERE,
+    SIGNED,
+    WITHOUT_BFLOAT16,
+    TypeLegalization,
+    legalized,
+)
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-_ARITHMETIC: Final[Mapping[str, tuple[str, Carriers]]] = {
-    "Add": ("Add", HALF), "Subtract": ("Sub", HALF), "Multiply": ("Mul", HALF),
-    "Maximum": ("Max", EXTREMES), "Minimum": ("Min", EXTREMES), "Power": ("Pow", SIGNED),
+_ARITHMETIC: Final[Mapping[str, tuple[str, TypeLegalization]]] = {
+    "Add": ("Add", WITHOUT_BFLOAT16), "Subtract": ("Sub", WITHOUT_BFLOAT16), "Multiply": ("Mul", WITHOUT_BFLOAT16),
+    "Maximum": ("Max", FOR_MIN_MAX), "Minimum": ("Min", FOR_MIN_MAX), "Power": ("Pow", SIGNED),
 }  # fmt: skip
 _COMPARISONS: Final = {
     "Equal": "Equal", "Less": "Less", "LessEqual": "LessOrEqual", "Greater": "Greater",
@@ -28,17 +35,17 @@ _COMPARISONS: Final = {
 }  # fmt: skip
 _LOGICAL: Final = {"LogicalAnd": "And", "LogicalOr": "Or", "LogicalXor": "Xor", "Xor": "Xor"}
 _BITWISE: Final = {"BitwiseAnd": "And", "BitwiseOr": "Or", "BitwiseXor": "Xor"}
-_COMPARED: Final[Carriers] = {DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32}
+_COMPARED: Final[TypeLegalization] = {DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32}
 
 
-def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
+def aligned(op: LayerView, g: FunctionBuilder, onto: int, index: int) -> str:
     """An input in a shape that ONNX broadcasts to another input as OpenVINO does.
 
     `auto_broadcast="pdpd"` aligns the first dim of the input with an axis of the other input; -1 aligns the last dims.
     `none` and `numpy` need no change.
     """
     x = op.x(index)
-    if op.text("auto_broadcast", "numpy", among=("numpy", "none", "explicit", "pdpd")) != "pdpd":
+    if op.text("auto_broadcast", "numpy", choices=("numpy", "none", "explicit", "pdpd")) != "pdpd":
         return x
     target, rank = op.rank(onto), op.rank(index)
     axis = op.integer("auto_broadcast.auto_broadcast_axis", -1)
@@ -48,26 +55,26 @@ def aligned(op: Layer, g: Fragment, onto: int, index: int) -> str:
     return g.unsqueeze(x, *range(rank, rank + behind))
 
 
-@lowers(*_ARITHMETIC, alike=True)
-def arithmetic(op: Layer, g: Fragment) -> str:
+@lowers(*_ARITHMETIC, preserves_failures=True)
+def arithmetic(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: Add, Sub, Mul, Max, Min, Pow."""
     kind, carriers = _ARITHMETIC[op.type]
-    return carried(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
+    return legalized(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
 
 
-@lowers("SquaredDifference", alike=True)
-def squared_difference(op: Layer, g: Fragment) -> str:
+@lowers("SquaredDifference", preserves_failures=True)
+def squared_difference(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/squared-difference-1: Sub, then Mul of the difference with itself."""
 
     def square(a: str, b: str) -> str:
         difference = g.Sub(a, b)
         return g.Mul(difference, difference)
 
-    return carried(g, op.dtype(0), square, op.x(0), aligned(op, g, 0, 1), by=HALF)
+    return legalized(g, op.dtype(0), square, op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16)
 
 
-@lowers("Divide", alike=True)
-def divide(op: Layer, g: Fragment) -> str:
+@lowers("Divide", preserves_failures=True)
+def divide(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/divide-1: Div; integer quotients round down with `m_pythondiv`, else towards 0 as in ONNX.
 
     Rounding down is (a - Mod(a, b)) / b: Mod has the sign of the divisor.
@@ -79,11 +86,11 @@ def divide(op: Layer, g: Fragment) -> str:
         return g.Div(g.Sub(a, g.Mod(a, b)), b)
 
     truncates = dtype.is_float or dtype in unsigned or not op.flag("m_pythondiv", True)
-    return carried(g, dtype, g.Div if truncates else floor, op.x(0), aligned(op, g, 0, 1), by=HALF)
+    return legalized(g, dtype, g.Div if truncates else floor, op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16)
 
 
-@lowers("FloorMod", alike=True)
-def floor_mod(op: Layer, g: Fragment) -> str:
+@lowers("FloorMod", preserves_failures=True)
+def floor_mod(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/floormod-1: the remainder with the sign of the divisor.
 
     Mod for integers; a - floor(a / b) * b for floats, where ONNX's Mod has the sign of the dividend.
@@ -93,65 +100,69 @@ def floor_mod(op: Layer, g: Fragment) -> str:
         return g.Sub(a, g.Mul(g.Floor(g.Div(a, b)), b))
 
     dtype = op.dtype(0)
-    return carried(g, dtype, remainder if dtype.is_float else g.Mod, op.x(0), aligned(op, g, 0, 1), by=HALF)
+    return legalized(
+        g, dtype, remainder if dtype.is_float else g.Mod, op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16
+    )
 
 
-@lowers("Mod", alike=True)
-def mod(op: Layer, g: Fragment) -> str:
+@lowers("Mod", preserves_failures=True)
+def mod(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/mod-1: the remainder with the sign of the dividend, Mod with fmod=1."""
-    return carried(g, op.dtype(0), lambda a, b: g.Mod(a, b, fmod=1), op.x(0), aligned(op, g, 0, 1), by=HALF)
+    return legalized(
+        g, op.dtype(0), lambda a, b: g.Mod(a, b, fmod=1), op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16
+    )
 
 
-@lowers(*_COMPARISONS, alike=True)
-def comparison(op: Layer, g: Fragment) -> str:
+@lowers(*_COMPARISONS, preserves_failures=True)
+def comparison(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/{equal,less,less-equal,greater,greater-equal}-1: Equal, Less, LessOrEqual, Greater, GreaterOrEqual."""
     return _compared(op, g, _COMPARISONS[op.type])
 
 
-@lowers("NotEqual", alike=True)
-def not_equal(op: Layer, g: Fragment) -> str:
+@lowers("NotEqual", preserves_failures=True)
+def not_equal(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/not-equal-1: Equal and Not."""
     return g.Not(_compared(op, g, "Equal"))
 
 
-def _compared(op: Layer, g: Fragment, kind: str) -> str:
+def _compared(op: LayerView, g: FunctionBuilder, kind: str) -> str:
     dtype = op.dtype(0)
-    wide = HALF.get(dtype, dtype) if kind == "Equal" else _COMPARED.get(dtype, dtype)
+    wide = WITHOUT_BFLOAT16.get(dtype, dtype) if kind == "Equal" else _COMPARED.get(dtype, dtype)
     return g.node(kind, [g.cast(x, dtype, wide) for x in (op.x(0), aligned(op, g, 0, 1))])[0]
 
 
-@lowers(*_LOGICAL, alike=True)
-def logical(op: Layer, g: Fragment) -> str:
+@lowers(*_LOGICAL, preserves_failures=True)
+def logical(op: LayerView, g: FunctionBuilder) -> str:
     """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor."""
     return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
 
 
-@lowers("LogicalNot", alike=True)
-def logical_not(op: Layer, g: Fragment) -> str:
+@lowers("LogicalNot", preserves_failures=True)
+def logical_not(op: LayerView, g: FunctionBuilder) -> str:
     """logical/logical-not-1: Not."""
     return g.Not(_truth(op, g, op.x(0), 0))
 
 
-def _truth(op: Layer, g: Fragment, x: str, index: int) -> str:
+def _truth(op: LayerView, g: FunctionBuilder, x: str, index: int) -> str:
     return g.cast(x, op.dtype(index), DType.BOOL)
 
 
-@lowers(*_BITWISE, since=13, alike=True)
-def bitwise(op: Layer, g: Fragment) -> str:
+@lowers(*_BITWISE, since=13, preserves_failures=True)
+def bitwise(op: LayerView, g: FunctionBuilder) -> str:
     """bitwise/{bitwise-and,bitwise-or,bitwise-xor}-13: BitwiseAnd, BitwiseOr, BitwiseXor; And, Or, Xor for booleans."""
     kind = _BITWISE[op.type]
     kind = kind if op.dtype(0) is DType.BOOL else f"Bitwise{kind}"
     return g.node(kind, (op.x(0), aligned(op, g, 0, 1)))[0]
 
 
-@lowers("BitwiseNot", since=13, alike=True)
-def bitwise_not(op: Layer, g: Fragment) -> str:
+@lowers("BitwiseNot", since=13, preserves_failures=True)
+def bitwise_not(op: LayerView, g: FunctionBuilder) -> str:
     """bitwise/bitwise-not-13: BitwiseNot; Not for booleans."""
     return g.Not(op.x(0)) if op.dtype(0) is DType.BOOL else g.BitwiseNot(op.x(0))
 
 
-@lowers("BitwiseLeftShift", "BitwiseRightShift", since=15, alike=True)
-def shift(op: Layer, g: Fragment) -> str:
+@lowers("BitwiseLeftShift", "BitwiseRightShift", since=15, preserves_failures=True)
+def shift(op: LayerView, g: FunctionBuilder) -> str:
     """bitwise/{bitwise-left-shift,bitwise-right-shift}-15: BitShift, which takes unsigned integers alone.
 
     A left shift of a signed integer has the bits of the unsigned one. For an arithmetic right shift, negative elements
@@ -176,15 +187,15 @@ def shift(op: Layer, g: Fragment) -> str:
     return g.BitwiseXor(g.cast(g.BitShift(kept, amount, direction="RIGHT"), wide, dtype), sign)
 
 
-def _minus_where_negative(g: Fragment, x: str, dtype: DType) -> str:
+def _minus_where_negative(g: FunctionBuilder, x: str, dtype: DType) -> str:
     """-1 for each negative element, 0 for the others."""
     return g.Neg(g.Cast(g.Less(x, g.scalar(0, dtype)), to=int(dtype)))
 
 
 @lowers("Select")
-def select(op: Layer, g: Fragment) -> str:
+def select(op: LayerView, g: FunctionBuilder) -> str:
     """condition/select-1: Where; `pdpd` broadcasts the condition and the last input to the second one."""
     condition = aligned(op, g, 1, 0)
-    return carried(
-        g, op.dtype(1), lambda a, b: g.Where(condition, a, b), op.x(1), aligned(op, g, 1, 2), by=CHOSEN
+    return legalized(
+        g, op.dtype(1), lambda a, b: g.Where(condition, a, b), op.x(1), aligned(op, g, 1, 2), by=FOR_WHERE
     )  # fmt: skip

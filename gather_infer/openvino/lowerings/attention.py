@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _MASK, _SCALE, _SINK = 3, 4, 5
@@ -24,7 +24,7 @@ _ATTENTION: Final = 23
 
 
 @lowers("ScaledDotProductAttention", since=13)
-def scaled_dot_product_attention(op: Layer, g: Fragment) -> str:
+def scaled_dot_product_attention(op: LayerView, g: FunctionBuilder) -> str:
     """scaled-dot-product-attention-13: softmax(query * scale x key^T + mask) x value.
 
     query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, V]
@@ -54,11 +54,11 @@ def scaled_dot_product_attention(op: Layer, g: Fragment) -> str:
     return g.cast(g.MatMul(g.Slice(shared, g.i64(0), g.i64(-1), g.i64(-1)), value), wide, op.dtype(0))
 
 
-def _is_masked(op: Layer) -> bool:
+def _is_masked(op: LayerView) -> bool:
     return op.has(_MASK) and op.rank(_MASK) > 0 and not op.flag("causal", False)
 
 
-def _is_attention(op: Layer) -> bool:
+def _is_attention(op: LayerView) -> bool:
     """Whether ONNX's Attention computes the same: rank 4, equal batch and head dims, no sink.
 
     False where a dim is known to be 0, which onnxruntime refuses.
@@ -79,7 +79,7 @@ def _is_attention(op: Layer) -> bool:
     return op.rank(_MASK) >= 2 and op.shape(_MASK)[-2:] == (query[2], key[2])
 
 
-def _scaled(op: Layer, g: Fragment, query: str, wide: DType) -> str:
+def _scaled(op: LayerView, g: FunctionBuilder, query: str, wide: DType) -> str:
     if op.has(_SCALE):
         scale = g.cast(op.x(_SCALE), op.dtype(_SCALE), wide)
         return g.Mul(query, scale if op.has_rank(_SCALE) and op.rank(_SCALE) == 0 else g.as_scalar(scale))
@@ -87,7 +87,7 @@ def _scaled(op: Layer, g: Fragment, query: str, wide: DType) -> str:
     return g.Div(query, g.Sqrt(width))
 
 
-def _masked(op: Layer, g: Fragment, scores: str, wide: DType) -> str:
+def _masked(op: LayerView, g: FunctionBuilder, scores: str, wide: DType) -> str:
     """Scores [N, ..., L, S] with -inf at masked elements."""
     nothing = g.scalar(-np.inf, wide)
     if op.flag("causal", False):

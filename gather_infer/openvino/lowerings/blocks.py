@@ -8,18 +8,18 @@ from __future__ import annotations
 from math import prod
 
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import EXTREMES, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import Length, counted, lengths, over, plus, times, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.operands import Length, iota, lengths, over, plus, times, vector
+from gather_infer.openvino.lowerings.type_legalization import FOR_MIN_MAX, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 
-def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -> str:
+def sizes(op: LayerView, g: FunctionBuilder, axis: int, *, times: int = 1, over: int = 1) -> str:
     """A dim of the first input, multiplied or divided, as a vector of one element."""
     known = op.size(0, axis)
     if known is not None:
@@ -32,13 +32,13 @@ def sizes(op: Layer, g: Fragment, axis: int, *, times: int = 1, over: int = 1) -
 
 
 @lowers("DepthToSpace")
-def depth_to_space(op: Layer, g: Fragment) -> str:
+def depth_to_space(op: LayerView, g: FunctionBuilder) -> str:
     """depth-to-space-1: [n, c * b^k, s1, ..., sk] becomes [n, c, s1 * b, ..., sk * b].
 
     ONNX's DepthToSpace has k = 2 alone.
     """
     block, k = op.integer("block_size", 1), op.rank(0) - 2
-    first = op.text("mode", among=("blocks_first", "depth_first")) == "blocks_first"
+    first = op.text("mode", choices=("blocks_first", "depth_first")) == "blocks_first"
     batch, space = sizes(op, g, 0), [sizes(op, g, 2 + i) for i in range(k)]
     depth, blocks = sizes(op, g, 1, over=block**k), [g.i64(block)] * k
     cut = g.concat(batch, *((*blocks, depth) if first else (depth, *blocks)), *space)
@@ -49,10 +49,10 @@ def depth_to_space(op: Layer, g: Fragment) -> str:
 
 
 @lowers("SpaceToDepth")
-def space_to_depth(op: Layer, g: Fragment) -> str:
+def space_to_depth(op: LayerView, g: FunctionBuilder) -> str:
     """space-to-depth-1: [n, c, s1 * b, ..., sk * b] becomes [n, c * b^k, s1, ..., sk]."""
     block, k = op.integer("block_size", 1), op.rank(0) - 2
-    first = op.text("mode", among=("blocks_first", "depth_first")) == "blocks_first"
+    first = op.text("mode", choices=("blocks_first", "depth_first")) == "blocks_first"
     batch, depth = sizes(op, g, 0), sizes(op, g, 1)
     space = [sizes(op, g, 2 + i, over=block) for i in range(k)]
     cut = g.concat(batch, depth, *(part for size in space for part in (size, g.i64(block))))
@@ -63,7 +63,7 @@ def space_to_depth(op: Layer, g: Fragment) -> str:
 
 
 @lowers("BatchToSpace", since=2)
-def batch_to_space(op: Layer, g: Fragment) -> str:
+def batch_to_space(op: LayerView, g: FunctionBuilder) -> str:
     """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], then a Slice crops it."""
     rank = op.rank(0)
     k = rank - 1
@@ -85,13 +85,13 @@ def batch_to_space(op: Layer, g: Fragment) -> str:
 
 
 @lowers("SpaceToBatch", since=2)
-def space_to_batch(op: Layer, g: Fragment) -> str:
+def space_to_batch(op: LayerView, g: FunctionBuilder) -> str:
     """space-to-batch-2: [n, s1 * b1, ..., sk * bk] after a Pad with zeros becomes [n * b1 * ... * bk, s1, ..., sk]."""
     rank, x = op.rank(0), op.x(0)
     k = rank - 1
     blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
     if any(pad != 0 for pad in (*begins, *ends)):
-        x = carried(g, op.dtype(0), lambda a: g.Pad(a, _joined(g, *begins, *ends)), x, by=EXTREMES)
+        x = legalized(g, op.dtype(0), lambda a: g.Pad(a, _joined(g, *begins, *ends)), x, by=FOR_MIN_MAX)
     batch = _dim(op, g, 0)
     space, parts = [], []
     for axis in range(1, rank):
@@ -105,12 +105,12 @@ def space_to_batch(op: Layer, g: Fragment) -> str:
     return g.Reshape(moved, _joined(g, batch, *space), allowzero=1)
 
 
-def _dim(op: Layer, g: Fragment, axis: int) -> Length:
+def _dim(op: LayerView, g: FunctionBuilder, axis: int) -> Length:
     known = op.size(0, axis)
     return g.dim(op.x(0), axis) if known is None else known
 
 
-def _joined(g: Fragment, *sizes: Length) -> str:
+def _joined(g: FunctionBuilder, *sizes: Length) -> str:
     """A vector of these sizes; a constant when all are known."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
@@ -119,7 +119,7 @@ def _joined(g: Fragment, *sizes: Length) -> str:
 
 
 @lowers("ShuffleChannels")
-def shuffle_channels(op: Layer, g: Fragment) -> str:
+def shuffle_channels(op: LayerView, g: FunctionBuilder) -> str:
     """shuffle-channels-1: an axis of groups * c channels is transposed as [groups, c]."""
     rank, group = op.rank(0), op.integer("group", 1)
     axis = op.axis(op.integer("axis", 1), rank)
@@ -130,20 +130,20 @@ def shuffle_channels(op: Layer, g: Fragment) -> str:
 
 
 @lowers("ExtractImagePatches", since=3)
-def extract_image_patches(op: Layer, g: Fragment) -> str:
+def extract_image_patches(op: LayerView, g: FunctionBuilder) -> str:
     """extract-image-patches-3: a Gather along each of the two spatial axes, then a Transpose.
 
     data    [n, c, h, w]
     output  [n, kh * kw * c, rows, columns], the patch that begins at each position
     """
     x = op.x(0)
-    kernel, strides, rates = (op.integers(name, count=2, least=1) for name in ("sizes", "strides", "rates"))
-    auto_pad = op.text("auto_pad", among=("valid", "same_upper", "same_lower"))
+    kernel, strides, rates = (op.integers(name, count=2, lower=1) for name in ("sizes", "strides", "rates"))
+    auto_pad = op.text("auto_pad", choices=("valid", "same_upper", "same_lower"))
     windows = [_Window(op, g, 2 + i, *of, auto_pad) for i, of in enumerate(zip(kernel, strides, rates, strict=True))]
     pads = [g.i64(0, 0), *(window.before for window in windows), g.i64(0, 0), *(window.after for window in windows)]
     if auto_pad != "valid":
-        x = carried(g, op.dtype(0), lambda a: g.Pad(a, g.concat(*pads)), x, by=EXTREMES)
-    rows, columns = (window.places for window in windows)
+        x = legalized(g, op.dtype(0), lambda a: g.Pad(a, g.concat(*pads)), x, by=FOR_MIN_MAX)
+    rows, columns = (window.positions for window in windows)
     picked = g.Gather(g.Gather(x, columns, axis=3), rows, axis=2)  # [n, c, kh, rows, kw, columns]
     moved = g.transpose(picked, [0, 2, 4, 1, 3, 5])
     depth = sizes(op, g, 1, times=prod(kernel))
@@ -159,7 +159,7 @@ class _Window:
     """
 
     def __init__(
-        self, op: Layer, g: Fragment, axis: int, size: int, stride: int, rate: int, auto_pad: str
+        self, op: LayerView, g: FunctionBuilder, axis: int, size: int, stride: int, rate: int, auto_pad: str
     ) -> None:  # fmt: skip
         dim, reach = g.dim(op.x(0), axis), (size - 1) * rate + 1
         self.before = self.after = g.i64(0)
@@ -173,12 +173,12 @@ class _Window:
             small = g.Div(total, g.i64(2))
             large = g.Sub(total, small)
             self.before, self.after = (small, large) if auto_pad == "same_upper" else (large, small)
-        starts = g.Mul(counted(g, self.count), g.i64(stride))
-        self.places = g.Add(g.const([[i * rate] for i in range(size)], "<i8"), starts)
+        starts = g.Mul(iota(g, self.count), g.i64(stride))
+        self.positions = g.Add(g.const([[i * rate] for i in range(size)], "<i8"), starts)
 
 
 @lowers("Col2Im", since=15)
-def col2im(op: Layer, g: Fragment) -> str:
+def col2im(op: LayerView, g: FunctionBuilder) -> str:
     """col2im-15: Col2Im, the sum of overlapping patches.
 
     data         [n, c * kernel, places] or [c * kernel, places]
@@ -186,8 +186,8 @@ def col2im(op: Layer, g: Fragment) -> str:
     kernel_size  [kh, kw]
     """
     ones = [1, 1]
-    pads = [pad for name in ("pads_begin", "pads_end") for pad in op.integers(name, (0, 0), count=2, least=0)]
-    steps = {name: op.integers(name, ones, count=2, least=1) for name in ("strides", "dilations")}
+    pads = [pad for name in ("pads_begin", "pads_end") for pad in op.integers(name, (0, 0), count=2, lower=0)]
+    steps = {name: op.integers(name, ones, count=2, lower=1) for name in ("strides", "dilations")}
     attributes = {**steps, "pads": pads}
     unbatched = op.rank(0) == 2
 
@@ -197,4 +197,4 @@ def col2im(op: Layer, g: Fragment) -> str:
         return g.squeeze(made, 0) if unbatched else made
 
     dtype = op.dtype(0)
-    return carried(g, dtype, image, op.x(0), by={dtype: DType.FLOAT32})
+    return legalized(g, dtype, image, op.x(0), by={dtype: DType.FLOAT32})

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.fragment import FLOAT8, Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FLOAT8, FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.ops.openvino.elements import ELEMENT_TYPES, FOREIGN
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 Bytes = npt.NDArray[np.uint8]
@@ -46,9 +46,9 @@ _E5M2_END: Final = 61440.0
 
 
 @lowers("Const")
-def const(op: Layer, g: Fragment) -> str:
+def const(op: LayerView, g: FunctionBuilder) -> str:
     """Const of a type that ONNX lacks: a constant with one code per byte, unpacked from input 0."""
-    element, shape = op.text("element_type", among=tuple(FOREIGN)), op.integers("shape", [], least=0)
+    element, shape = op.text("element_type", choices=tuple(FOREIGN)), op.integers("shape", [], lower=0)
     packed = op.call.constant(0)
     if packed is None or packed.dtype != np.uint8:
         raise LoweringRefused("the bytes of the constant are not known")
@@ -87,19 +87,19 @@ def _parts(packed: Bytes, shifts: Any, mask: int) -> Bytes:
     return np.stack([packed >> np.uint8(shift) & np.uint8(mask) for shift in shifts], -1).reshape(-1)
 
 
-@lowers("Convert", alike=True)
-def convert(op: Layer, g: Fragment) -> str:
+@lowers("Convert", preserves_failures=True)
+def convert(op: LayerView, g: FunctionBuilder) -> str:
     """type/convert-1: Cast to `destination_type`, with more nodes where ONNX's Cast differs. See `converted`."""
     return converted(op, g, op.text("destination_type").lower())
 
 
-@lowers("ConvertLike", alike=True)
-def convert_like(op: Layer, g: Fragment) -> str:
+@lowers("ConvertLike", preserves_failures=True)
+def convert_like(op: LayerView, g: FunctionBuilder) -> str:
     """type/convert-like-1: as Convert, to the element type of input 1."""
     return converted(op, g, op.element(1))
 
 
-def converted(op: Layer, g: Fragment, target: str) -> str:
+def converted(op: LayerView, g: FunctionBuilder, target: str) -> str:
     """Input 0 in another element type: floats rounded towards zero, integers modulo 2^n, 8-bit floats to the nearest.
 
     Raises LoweringRefused for a conversion that OpenVINO or ONNX does not have.
@@ -114,7 +114,7 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
     new = ELEMENT_TYPES.get(target)
     for one in (dtype, new):
         if one in FLOAT8 or one in _NIBBLES:
-            g.needs(19 if one in FLOAT8 else 21, f"a Convert of {source} to {target}")
+            g.require_opset(19 if one in FLOAT8 else 21, f"a Convert of {source} to {target}")
     if DType.STRING in (dtype, new):
         raise LoweringRefused(f"there is no Convert of {source} to {target}")
     if new is not None:
@@ -126,7 +126,7 @@ def converted(op: Layer, g: Fragment, target: str) -> str:
     return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** FOREIGN[target] - 1)))
 
 
-def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
+def decoded(g: FunctionBuilder, element: str, codes: str) -> tuple[str, DType]:
     """The numbers for codes of a type that ONNX lacks, by a Gather from a table, and their type.
 
     Integers are their own codes.
@@ -143,7 +143,7 @@ def decoded(g: Fragment, element: str, codes: str) -> tuple[str, DType]:
     return g.Gather(g.const(table), g.cast(codes, DType.UINT8, DType.INT32), axis=0), DType.FLOAT32
 
 
-def _to_f4e2m1(g: Fragment, x: str) -> str:
+def _to_f4e2m1(g: FunctionBuilder, x: str) -> str:
     """Codes of the nearest numbers, ties to even codes; numbers that are too large, and NaN, get the largest."""
     middles = [(low + high) / 2 for low, high in pairwise(F4E2M1[:8])]
     magnitude = _code(g, g.Abs(x), middles)
@@ -152,16 +152,16 @@ def _to_f4e2m1(g: Fragment, x: str) -> str:
     return g.cast(g.Add(code, g.Mul(is_negative, g.scalar(8, DType.INT32))), DType.INT32, DType.UINT8)
 
 
-def _to_f8e8m0(g: Fragment, x: str) -> str:
+def _to_f8e8m0(g: FunctionBuilder, x: str) -> str:
     """Codes of the nearest powers of two, ties to even codes; 0 and below get the smallest."""
     code = _code(g, x, [1.5 * 2.0**exponent for exponent in range(-127, 127)])
     return g.cast(g.Where(g.IsNaN(x), g.scalar(255, DType.INT32), code), DType.INT32, DType.UINT8)
 
 
-_ROUNDED: Final[Mapping[str, Callable[[Fragment, str], str]]] = {"f4e2m1": _to_f4e2m1, "f8e8m0": _to_f8e8m0}
+_ROUNDED: Final[Mapping[str, Callable[[FunctionBuilder, str], str]]] = {"f4e2m1": _to_f4e2m1, "f8e8m0": _to_f8e8m0}
 
 
-def _code(g: Fragment, x: str, middles: Sequence[float]) -> str:
+def _code(g: FunctionBuilder, x: str, middles: Sequence[float]) -> str:
     """Number of `middles`, in ascending order, that an element exceeds, int32: by binary search.
 
     A tie counts as exceeding the second, the fourth, ... of them, so that ties round to even codes.
@@ -178,7 +178,7 @@ def _code(g: Fragment, x: str, middles: Sequence[float]) -> str:
     return code
 
 
-def cast(g: Fragment, x: str, old: DType, new: DType) -> str:
+def cast(g: FunctionBuilder, x: str, old: DType, new: DType) -> str:
     """A Cast with OpenVINO's result, where onnxruntime's differs.
 
     A float out of range of an integer type wraps, by way of int64; a number past the largest f8e5m2 is infinite.

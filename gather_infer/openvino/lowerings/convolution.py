@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.carried import AS_FLOAT, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import AS_FLOAT, legalized
 from gather_infer.openvino.lowerings.windows import SAME_LOWER, SAME_UPPER, Windows, of_length, spatial_of, windows
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _WEIGHTS: Final = 1
@@ -25,7 +25,7 @@ _OUTPUT_SHAPE: Final = 2
 
 
 @lowers("Convolution")
-def convolution(op: Layer, g: Fragment) -> str:
+def convolution(op: LayerView, g: FunctionBuilder) -> str:
     """convolution-1: Conv.
 
     data      [N, C, D1, ..., Dk]
@@ -36,7 +36,7 @@ def convolution(op: Layer, g: Fragment) -> str:
 
 
 @lowers("GroupConvolution")
-def group_convolution(op: Layer, g: Fragment) -> str:
+def group_convolution(op: LayerView, g: FunctionBuilder) -> str:
     """group-convolution-1: Conv with the attribute `group`, which has to be known.
 
     data      [N, G*C, D1, ..., Dk]
@@ -46,7 +46,7 @@ def group_convolution(op: Layer, g: Fragment) -> str:
     return _convolve(op, g, _without_groups(op, g), _groups(op), slide)
 
 
-def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows) -> str:
+def _convolve(op: LayerView, g: FunctionBuilder, weights: str, groups: int, slide: Windows) -> str:
     data = op.x(0)
     if not slide.is_explicit and any(d > 1 for d in slide.dilations):  # onnxruntime has no auto_pad with dilations
         kernel = _kernel(op, len(slide.strides))
@@ -62,10 +62,10 @@ def _convolve(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows)
             pads=slide.pads, auto_pad=slide.onnx_auto_pad,
         )  # fmt: skip
 
-    return carried(g, op.dtype(0), conv, data, weights, by=AS_FLOAT)
+    return legalized(g, op.dtype(0), conv, data, weights, by=AS_FLOAT)
 
 
-def _kernel(op: Layer, rank: int) -> list[int]:
+def _kernel(op: LayerView, rank: int) -> list[int]:
     """The spatial dims of the filters. Raises LoweringRefused when one is unknown."""
     kernel = [size for size in op.shape(_WEIGHTS)[-rank:] if isinstance(size, int)]
     if len(kernel) < rank:
@@ -73,7 +73,7 @@ def _kernel(op: Layer, rank: int) -> list[int]:
     return kernel
 
 
-def _groups(op: Layer) -> int:
+def _groups(op: LayerView) -> int:
     """The number of groups, an attribute in ONNX. Raises LoweringRefused when it is unknown."""
     groups = op.size(_WEIGHTS, 0)
     if groups is None:
@@ -81,7 +81,7 @@ def _groups(op: Layer) -> int:
     return groups
 
 
-def _without_groups(op: Layer, g: Fragment) -> str:
+def _without_groups(op: LayerView, g: FunctionBuilder) -> str:
     """The filters with their first two axes merged."""
     weights = op.x(_WEIGHTS)
     sizes = op.sizes(_WEIGHTS)
@@ -92,7 +92,7 @@ def _without_groups(op: Layer, g: Fragment) -> str:
 
 
 @lowers("ConvolutionBackpropData")
-def convolution_backprop(op: Layer, g: Fragment) -> str:
+def convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
     """convolution-backprop-data-1: ConvTranspose.
 
     data           [N, C, D1, ..., Dk]
@@ -104,7 +104,7 @@ def convolution_backprop(op: Layer, g: Fragment) -> str:
 
 
 @lowers("GroupConvolutionBackpropData")
-def group_convolution_backprop(op: Layer, g: Fragment) -> str:
+def group_convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
     """group-convolution-backprop-data-1: ConvTranspose with the attribute `group`.
 
     data           [N, G*C, D1, ..., Dk]
@@ -115,7 +115,7 @@ def group_convolution_backprop(op: Layer, g: Fragment) -> str:
     return _transposed(op, g, _without_groups(op, g), _groups(op), slide)
 
 
-def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Windows) -> str:
+def _transposed(op: LayerView, g: FunctionBuilder, weights: str, groups: int, slide: Windows) -> str:
     """A ConvTranspose; same_upper and same_lower mean no pads without output_shape."""
     extra = of_length(op, "output_padding", len(slide.strides), 0)
     begin, end, crop = slide.begin, slide.end, False
@@ -130,12 +130,12 @@ def _transposed(op: Layer, g: Fragment, weights: str, groups: int, slide: Window
             pads=[*begin, *end], output_padding=list(extra) if any(extra) else None,
         )  # fmt: skip
 
-    made = carried(g, op.dtype(0), conv, op.x(0), weights, by=AS_FLOAT)
+    made = legalized(g, op.dtype(0), conv, op.x(0), weights, by=AS_FLOAT)
     return _cropped(op, g, made, slide) if crop else made
 
 
 def _static_pads(
-    op: Layer, slide: Windows, extra: tuple[int, ...]
+    op: LayerView, slide: Windows, extra: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
     """Pads and output padding that produce the output_shape.
 
@@ -165,7 +165,7 @@ def _static_pads(
     return tuple(begin), tuple(end), tuple(rest)
 
 
-def _cropped(op: Layer, g: Fragment, full: str, slide: Windows) -> str:
+def _cropped(op: LayerView, g: FunctionBuilder, full: str, slide: Windows) -> str:
     """The part of an unpadded output that output_shape selects, with zeros behind its end: Pad and Slice."""
     rank = len(slide.strides)
     wanted = g.cast(op.x(_OUTPUT_SHAPE), op.dtype(_OUTPUT_SHAPE), DType.INT64)

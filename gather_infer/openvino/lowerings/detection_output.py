@@ -7,14 +7,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import as_float, at, count, dims, order, part, product, reshape, sizes
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, take, widest
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.suppression import (
+    LOWEST,
+    SuppressionState,
+    boxes_of,
+    hard_suppression,
+    max_candidates,
+    select_greedily,
+)
+from gather_infer.openvino.lowerings.tensor_idioms import (
+    argsort,
+    as_float,
+    axis_element,
+    axis_slice,
+    dims,
+    iota,
+    product,
+    reshape,
+    shape_vector,
+)
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT, _INT, _FLAG = DType.FLOAT32, DType.INT64, DType.INT32
 _CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size")
@@ -31,7 +48,7 @@ class _Sizes:
 
 @lowers("DetectionOutput", since=1)
 @lowers("DetectionOutput", since=8)
-def detection_output(op: Layer, g: Fragment) -> str:
+def detection_output(op: LayerView, g: FunctionBuilder) -> str:
     """detection/detectionoutput-1 (which has num_classes), detectionoutput-8: TopK, a suppression Loop, GatherND.
 
     box logits         [n, priors * (1 or classes) * 4]
@@ -47,26 +64,26 @@ def detection_output(op: Layer, g: Fragment) -> str:
     most, lowest = op.integer("top_k", -1), g.scalar(LOWEST, _FLOAT)
     if most >= 0 and op.flag("decrease_label_id", False):
         left = g.And(left, _best(g, g.Where(left, scores, lowest), most, known))
-    number = g.Min(sizes(g, known.priors), widest(g, left))
+    number = g.Min(shape_vector(g, known.priors), max_candidates(g, left))
     if most >= 0:
         number = g.Min(number, g.i64(max(most, 1)))
     scores, ranked = g.node("TopK", (g.Where(left, scores, lowest), number), 2, axis=2)
     left = g.GatherElements(left, ranked, axis=2)
     chosen = g.GatherND(boxes, g.unsqueeze(ranked, 3), batch_dims=2)
     rows = product(g, known.images, known.classes)
-    start = State(reshape(g, scores, rows, number), reshape(g, left, rows, number))
+    start = SuppressionState(reshape(g, scores, rows, number), reshape(g, left, rows, number))
     shapes = boxes_of(g, reshape(g, chosen, rows, number, 4))
     limit = g.scalar(op.number("nms_threshold"), _FLOAT)
     turns = g.as_scalar(number) if most else g.scalar(0, _INT)
-    taken = take(g, start, turns, hard(g, shapes, limit, touching=True))
+    taken = select_greedily(g, start, turns, hard_suppression(g, shapes, limit, touching=True))
     each = g.dim(taken.index, 1)
-    by_class = [reshape(g, x, known.images, known.classes, each) for x in (taken.index, taken.score, taken.is_one)]
+    by_class = [reshape(g, x, known.images, known.classes, each) for x in (taken.index, taken.score, taken.is_valid)]
     prior = g.GatherElements(ranked, by_class[0], axis=2)
     where = g.Transpose(g.NonZero(_kept(op, g, prior, by_class[1], by_class[2], known)), perm=[1, 0])
     return _filled(op, g, where, g.GatherND(by_class[1], where), g.GatherND(prior, where), boxes, known)
 
 
-def _sizes(op: Layer, g: Fragment) -> _Sizes:
+def _sizes(op: LayerView, g: FunctionBuilder) -> _Sizes:
     images, predictions = dims(op, g, 1, 0, 1)
     (length,) = dims(op, g, 2, 2)
     width = _width(op)
@@ -76,32 +93,32 @@ def _sizes(op: Layer, g: Fragment) -> _Sizes:
         return _Sizes(images, priors, classes)
     if isinstance(predictions, int) and isinstance(priors, int):
         return _Sizes(images, priors, predictions // priors if priors else 0)
-    return _Sizes(images, priors, g.Div(sizes(g, predictions), sizes(g, priors)))
+    return _Sizes(images, priors, g.Div(shape_vector(g, predictions), shape_vector(g, priors)))
 
 
-def _width(op: Layer) -> int:
+def _width(op: LayerView) -> int:
     """Numbers of a proposal: 5, with an image first, for proposals in pixels; 4 for normalized ones."""
     return 4 if op.flag("normalized", False) else 5
 
 
-def _scores(op: Layer, g: Fragment, known: _Sizes) -> str:
+def _scores(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
     """Scores [n, classes, priors]; a prior that the first stage rejects has score 1 for the background alone."""
     given = reshape(g, as_float(op, g, 1), known.images, known.priors, known.classes)
     scores = g.Transpose(given, perm=[0, 2, 1])
     if not op.has(3):
         return scores
     first = reshape(g, as_float(op, g, 3), known.images, known.priors, 2)
-    is_nothing = g.Less(at(g, first, 1, 2), g.scalar(op.number("objectness_score", 0), _FLOAT))
+    is_nothing = g.Less(axis_element(g, first, 1, 2), g.scalar(op.number("objectness_score", 0), _FLOAT))
     background = g.Equal(_classes(g, known), g.scalar(op.integer("background_label_id", 0), _INT))
     return g.Where(g.unsqueeze(is_nothing, 1), g.Cast(background, to=int(_FLOAT)), scores)
 
 
-def _classes(g: Fragment, known: _Sizes) -> str:
+def _classes(g: FunctionBuilder, known: _Sizes) -> str:
     """The classes, [classes, 1]."""
-    return g.unsqueeze(count(g, sizes(g, known.classes)), 1)
+    return g.unsqueeze(iota(g, shape_vector(g, known.classes)), 1)
 
 
-def _candidates(op: Layer, g: Fragment, scores: str, known: _Sizes) -> str:
+def _candidates(op: LayerView, g: FunctionBuilder, scores: str, known: _Sizes) -> str:
     """Flags of scores above the threshold; with decrease_label_id only the best class of a prior, never class 0."""
     floor = g.scalar(op.number("confidence_threshold", 0), _FLOAT)
     classes, zero = _classes(g, known), g.scalar(0, _INT)
@@ -114,105 +131,105 @@ def _candidates(op: Layer, g: Fragment, scores: str, known: _Sizes) -> str:
     return g.And(high, g.Equal(classes, best))
 
 
-def _real(op: Layer, g: Fragment, known: _Sizes) -> str:
+def _real(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
     """Flags of the existing priors, [n or 1, 1, priors]: all before the first one whose image is -1."""
     if _width(op) == 4:
         return g.scalar(True, DType.BOOL)
-    images = at(g, _proposals(op, g, 0, 5, known), 0, 2)
+    images = axis_element(g, _proposals(op, g, 0, 5, known), 0, 2)
     over = g.Cast(g.Equal(images, g.scalar(-1, _FLOAT)), to=int(_INT))
     ended = g.CumSum(over, g.scalar(1, _INT))
     return g.unsqueeze(g.Equal(ended, g.scalar(0, _INT)), 1)
 
 
-def _best(g: Fragment, scores: str, most: int, known: _Sizes) -> str:
+def _best(g: FunctionBuilder, scores: str, limit: int, known: _Sizes) -> str:
     """Flags of the `limit` best scores of each image, among scores [n, classes, priors]."""
     whole = product(g, known.classes, known.priors)
     flat = reshape(g, scores, known.images, whole)
-    _, first = g.node("TopK", (flat, g.Min(sizes(g, whole), g.i64(most))), 2, axis=1)
+    _, first = g.node("TopK", (flat, g.Min(shape_vector(g, whole), g.i64(limit))), 2, axis=1)
     return reshape(g, _marked(g, flat, first, None), known.images, known.classes, known.priors)
 
 
-def _marked(g: Fragment, like: str, places: str, flags: str | None) -> str:
+def _marked(g: FunctionBuilder, like: str, positions: str, flags: str | None) -> str:
     """Flags written to positions along axis 1 of a table with the shape of `like`, false elsewhere; true by default."""
     none = g.Expand(g.scalar(0, _FLAG), g.Shape(like))
-    given = g.Expand(g.scalar(1, _FLAG), g.Shape(places)) if flags is None else g.Cast(flags, to=int(_FLAG))
-    return g.Greater(g.ScatterElements(none, places, given, axis=1), g.scalar(0, _FLAG))
+    given = g.Expand(g.scalar(1, _FLAG), g.Shape(positions)) if flags is None else g.Cast(flags, to=int(_FLAG))
+    return g.Greater(g.ScatterElements(none, positions, given, axis=1), g.scalar(0, _FLAG))
 
 
-def _proposals(op: Layer, g: Fragment, row: int, width: int, known: _Sizes) -> str:
+def _proposals(op: LayerView, g: FunctionBuilder, row: int, width: int, known: _Sizes) -> str:
     """A row of the proposals, [n or 1, priors, width]."""
     (images,) = dims(op, g, 2, 0)
     length = product(g, known.priors, width)
-    flat = g.Slice(at(g, as_float(op, g, 2), row, 1), g.i64(0), sizes(g, length), g.i64(1))
+    flat = g.Slice(axis_element(g, as_float(op, g, 2), row, 1), g.i64(0), shape_vector(g, length), g.i64(1))
     return reshape(g, flat, images, known.priors, width)
 
 
-def _decoded(op: Layer, g: Fragment, known: _Sizes) -> str:
+def _decoded(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
     """Boxes [n, classes, priors, 4], decoded from the logits relative to the proposals."""
     width, encoded = _width(op), op.flag("variance_encoded_in_target", False)
-    base = part(g, _proposals(op, g, 0, width, known), width - 4, width, 2)
+    base = axis_slice(g, _proposals(op, g, 0, width, known), width - 4, width, 2)
     base = g.unsqueeze(base, 1)
     variance = None if encoded else g.unsqueeze(_proposals(op, g, 1, 4, known), 1)
     for index in (4, 0) if op.has(4) else (0,):
         logits = _logits(op, g, index, known)
         base = _moved(op, g, base, logits if variance is None else g.Mul(variance, logits))
-    return g.Expand(base, sizes(g, known.images, known.classes, known.priors, 4))
+    return g.Expand(base, shape_vector(g, known.images, known.classes, known.priors, 4))
 
 
-def _logits(op: Layer, g: Fragment, index: int, known: _Sizes) -> str:
+def _logits(op: LayerView, g: FunctionBuilder, index: int, known: _Sizes) -> str:
     """Box logits [n, 1 or classes, priors, 4]."""
     classes = 1 if op.flag("share_location", True) else known.classes
     given = reshape(g, as_float(op, g, index), known.images, known.priors, classes, 4)
     return g.Transpose(given, perm=[0, 2, 1, 3])
 
 
-def _moved(op: Layer, g: Fragment, base: str, logits: str) -> str:
+def _moved(op: LayerView, g: FunctionBuilder, base: str, logits: str) -> str:
     """Boxes [..., 4] shifted and scaled by logits."""
     if not op.flag("normalized", False):
         extent = [op.integer("input_width", 1), op.integer("input_height", 1)] * 2
         base = g.Div(base, g.const(extent, "f4"))
-    code = op.text("code_type", _CODES[0], among=_CODES)
+    code = op.text("code_type", _CODES[0], choices=_CODES)
     if code == _CODES[0]:
         moved = g.Add(base, logits)
     else:
         half = g.scalar(0.5, _FLOAT)
-        first, last = part(g, base, 0, 2, 3), part(g, base, 2, 4, 3)
+        first, last = axis_slice(g, base, 0, 2, 3), axis_slice(g, base, 2, 4, 3)
         extents, centre = g.Sub(last, first), g.Mul(g.Add(first, last), half)
-        centre = g.Add(g.Mul(part(g, logits, 0, 2, 3), extents), centre)
-        reach = g.Mul(g.Mul(g.Exp(part(g, logits, 2, 4, 3)), extents), half)
+        centre = g.Add(g.Mul(axis_slice(g, logits, 0, 2, 3), extents), centre)
+        reach = g.Mul(g.Mul(g.Exp(axis_slice(g, logits, 2, 4, 3)), extents), half)
         moved = g.Concat(g.Sub(centre, reach), g.Add(centre, reach), axis=3)
     return _cut(g, moved) if op.flag("clip_before_nms", False) else moved
 
 
-def _cut(g: Fragment, boxes: str) -> str:
+def _cut(g: FunctionBuilder, boxes: str) -> str:
     return g.Clip(boxes, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
 
 
-def _kept(op: Layer, g: Fragment, prior: str, score: str, is_one: str, known: _Sizes) -> str:
+def _kept(op: LayerView, g: FunctionBuilder, prior: str, score: str, is_one: str, known: _Sizes) -> str:
     """Flags of the `keep_top_k` best selections of each image, [n, classes, turns]; among equals the first prior."""
     (keep,) = op.integers("keep_top_k", count=1)
     if keep < 0:
         return is_one
     whole = product(g, known.classes, g.dim(prior, 2))
     flat = [reshape(g, x, known.images, whole) for x in (prior, score, is_one)]
-    by_prior = order(g, flat[0], descending=False, axis=1)
+    by_prior = argsort(g, flat[0], descending=False, axis=1)
     masked = g.Where(flat[2], flat[1], g.scalar(LOWEST, _FLOAT))
-    by_score = order(g, g.GatherElements(masked, by_prior, axis=1), axis=1)
+    by_score = argsort(g, g.GatherElements(masked, by_prior, axis=1), axis=1)
     best = g.Slice(g.GatherElements(by_prior, by_score, axis=1), g.i64(0), g.i64(keep), g.i64(1))
     marked = _marked(g, flat[0], best, None)
     return g.And(is_one, reshape(g, marked, known.images, known.classes, g.dim(prior, 2)))
 
 
-def _filled(op: Layer, g: Fragment, where: str, score: str, prior: str, boxes: str, known: _Sizes) -> str:
+def _filled(op: LayerView, g: FunctionBuilder, where: str, score: str, prior: str, boxes: str, known: _Sizes) -> str:
     """The result, from indices of image, class and turn [k, 3], scores and priors [k]."""
-    spots = g.Concat(part(g, where, 0, 2, 1), g.unsqueeze(prior, 1), axis=1)
+    spots = g.Concat(axis_slice(g, where, 0, 2, 1), g.unsqueeze(prior, 1), axis=1)
     corners = g.GatherND(boxes, spots)
     if op.flag("clip_after_nms", False):
         corners = _cut(g, corners)
-    label = part(g, where, 1, 2, 1)
+    label = axis_slice(g, where, 1, 2, 1)
     if op.flag("decrease_label_id", False):
         label = g.Sub(label, g.i64(1))
-    places = g.Cast(g.Concat(part(g, where, 0, 1, 1), label, axis=1), to=int(_FLOAT))
+    places = g.Cast(g.Concat(axis_slice(g, where, 0, 1, 1), label, axis=1), to=int(_FLOAT))
     rows = g.Concat(places, g.unsqueeze(score, 1), corners, axis=1)
     ends = g.const([[-1, 0, 0, 0, 0, 0, 0], [0] * 7], "f4")
     (keep,), most = op.integers("keep_top_k", count=1), op.integer("top_k", -1)
@@ -221,5 +238,5 @@ def _filled(op: Layer, g: Fragment, where: str, score: str, prior: str, boxes: s
     else:
         total = product(g, known.images, known.classes, most if most > 0 else known.priors)
     last = g.Add(g.dim(rows, 0), g.i64(1))
-    table = g.Gather(g.Concat(rows, ends, axis=0), g.Min(count(g, sizes(g, total)), last), axis=0)
+    table = g.Gather(g.Concat(rows, ends, axis=0), g.Min(iota(g, shape_vector(g, total)), last), axis=0)
     return g.cast(g.unsqueeze(table, 0, 1), _FLOAT, op.dtype(0))

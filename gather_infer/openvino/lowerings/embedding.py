@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Final
 
 from gather_infer.dialect import InputPrecondition
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import END, as_int64, part
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.tensor_idioms import END, as_int64, axis_slice
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _SUMMED: Final = {
@@ -30,9 +30,9 @@ _OFFSETS: Final = {1: _ROWS, 2: InputPrecondition(0, size=(1, 0), is_ascending=T
 _SEGMENTS: Final = {1: _ROWS, 2: InputPrecondition(0, is_ascending=True), 4: _DEFAULT}
 
 
-@lowers("EmbeddingBagOffsetsSum", since=3, defined=_OFFSETS)
-@lowers("EmbeddingBagOffsets", since=15, defined=_OFFSETS)
-def bag_offsets(op: Layer, g: Fragment) -> str:
+@lowers("EmbeddingBagOffsetsSum", since=3, preconditions=_OFFSETS)
+@lowers("EmbeddingBagOffsets", since=15, preconditions=_OFFSETS)
+def bag_offsets(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15: Gather, then ScatterND with addition.
 
     emb_table  [num_emb, ...]
@@ -45,13 +45,13 @@ def bag_offsets(op: Layer, g: Fragment) -> str:
     one = g.Expand(g.i64(1), g.Shape(offsets))
     spots = g.Expand(g.i64(0), g.Add(g.dim(op.x(1), 0), g.i64(1)))
     begins = g.ScatterElements(spots, offsets, one, axis=0, reduction="add")
-    bags = part(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0 is before the first bag
+    bags = axis_slice(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0 is before the first bag
     summed, size = _add_up(op, g, bags, g.Add(g.Shape(offsets), g.i64(1)), weights=4)
-    return _finish(op, g, part(g, summed, 1, END, 0), part(g, size, 1, END, 0), default=3)
+    return _finish(op, g, axis_slice(g, summed, 1, END, 0), axis_slice(g, size, 1, END, 0), default=3)
 
 
-@lowers("EmbeddingSegmentsSum", since=3, defined=_SEGMENTS)
-def segments(op: Layer, g: Fragment) -> str:
+@lowers("EmbeddingSegmentsSum", since=3, preconditions=_SEGMENTS)
+def segments(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-segments-sum-3: Gather, then ScatterND with addition.
 
     emb_table  [num_emb, ...]
@@ -69,9 +69,9 @@ def segments(op: Layer, g: Fragment) -> str:
     return _finish(op, g, kept[0], kept[1], default=4)
 
 
-@lowers("EmbeddingBagPackedSum", since=3, defined={1: _ROWS})
-@lowers("EmbeddingBagPacked", since=15, defined={1: _ROWS})
-def bag_packed(op: Layer, g: Fragment) -> str:
+@lowers("EmbeddingBagPackedSum", since=3, preconditions={1: _ROWS})
+@lowers("EmbeddingBagPacked", since=15, preconditions={1: _ROWS})
+def bag_packed(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15: Gather, then ReduceSum or ReduceMean.
 
     emb_table  [num_emb, ...]
@@ -83,11 +83,11 @@ def bag_packed(op: Layer, g: Fragment) -> str:
     return g.cast(g.node(reduce, (rows, g.i64(1)), keepdims=0)[0], dtype, op.dtype(0))
 
 
-def _is_mean(op: Layer) -> bool:
-    return op.text("reduction", "sum", among=("sum", "mean")) == "mean"
+def _is_mean(op: LayerView) -> bool:
+    return op.text("reduction", "sum", choices=("sum", "mean")) == "mean"
 
 
-def _rows(op: Layer, g: Fragment, *, weights: int) -> tuple[str, DType]:
+def _rows(op: LayerView, g: FunctionBuilder, *, weights: int) -> tuple[str, DType]:
     """The rows that the indices select, weighted, in an element type with a kernel for sums."""
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     rows = g.cast(g.Gather(op.x(0), as_int64(op, g, 1), axis=0), op.dtype(0), dtype)
@@ -97,7 +97,7 @@ def _rows(op: Layer, g: Fragment, *, weights: int) -> tuple[str, DType]:
     return rows, dtype
 
 
-def _add_up(op: Layer, g: Fragment, bags: str, number: str, *, weights: int) -> tuple[str, str]:
+def _add_up(op: LayerView, g: FunctionBuilder, bags: str, number: str, *, weights: int) -> tuple[str, str]:
     """The sum of the rows of each bag, [number, ...], and their number, [number, 1, ...]."""
     rows, dtype = _rows(op, g, weights=weights)
     to = g.unsqueeze(bags, 1)
@@ -108,7 +108,7 @@ def _add_up(op: Layer, g: Fragment, bags: str, number: str, *, weights: int) -> 
     return summed, g.unsqueeze(size, *range(1, op.rank(0)))
 
 
-def _finish(op: Layer, g: Fragment, summed: str, size: str, *, default: int) -> str:
+def _finish(op: LayerView, g: FunctionBuilder, summed: str, size: str, *, default: int) -> str:
     """The result from sums: means where asked for, the default row for empty bags, in the type of the table."""
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     if _is_mean(op):
@@ -118,7 +118,7 @@ def _finish(op: Layer, g: Fragment, summed: str, size: str, *, default: int) -> 
     return g.Where(g.Equal(size, g.scalar(0, DType.INT64)), row, result) if row else result
 
 
-def _default(op: Layer, g: Fragment, default: int) -> str | None:
+def _default(op: LayerView, g: FunctionBuilder, default: int) -> str | None:
     """The row of an empty bag, None for zeros."""
     if not op.has(default):
         return None

@@ -13,23 +13,25 @@ import numpy as np
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of
-from gather_infer.openvino.lowerings.layer import MAX_MADE, Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, numpy_of
+from gather_infer.openvino.lowerings.layer_view import MAX_GENERATED, LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _SIZES = 2
 
 
-def _wide(op: Layer) -> DType:
+def _wide(op: LayerView) -> DType:
     return WIDE_FLOATS.get(op.dtype(0), op.dtype(0))
 
 
-def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: bool = False, half: bool = False) -> str:
+def _transform(
+    g: FunctionBuilder, x: str, axis: int, length: str = "", *, inverse: bool = False, half: bool = False
+) -> str:
     """ONNX's DFT along one axis, of `length` elements: data are truncated or padded with zeros."""
     attributes = {"inverse": int(inverse) or None, "onesided": int(half) or None}
     if g.opset < 20:
@@ -37,7 +39,7 @@ def _transform(g: Fragment, x: str, axis: int, length: str = "", *, inverse: boo
     return g.DFT(x, length, g.scalar(axis, DType.INT64), **attributes)
 
 
-def _length(op: Layer, g: Fragment, axes: Sequence[int], position: int) -> str:
+def _length(op: LayerView, g: FunctionBuilder, axes: Sequence[int], position: int) -> str:
     """The entry of signal_size for one of the axes, a scalar, "" for the whole axis."""
     if not op.has(_SIZES):
         return ""
@@ -50,7 +52,7 @@ def _length(op: Layer, g: Fragment, axes: Sequence[int], position: int) -> str:
 
 
 @lowers("DFT", "IDFT", since=7)
-def dft(op: Layer, g: Fragment) -> str:
+def dft(op: LayerView, g: FunctionBuilder) -> str:
     """dft-7, idft-7: a DFT along each of the axes.
 
     data [..., 2], axes [k], signal_size [k] (optional); axes do not count the last axis of data
@@ -64,7 +66,7 @@ def dft(op: Layer, g: Fragment) -> str:
 
 
 @lowers("RDFT", since=9)
-def rdft(op: Layer, g: Fragment) -> str:
+def rdft(op: LayerView, g: FunctionBuilder) -> str:
     """rdft-9: a DFT along each of the axes, one-sided along the last of them.
 
     real data, axes [k], signal_size [k] (optional); the result has n // 2 + 1 numbers along the last of the axes
@@ -79,7 +81,7 @@ def rdft(op: Layer, g: Fragment) -> str:
 
 
 @lowers("IRDFT", since=9)
-def irdft(op: Layer, g: Fragment) -> str:
+def irdft(op: LayerView, g: FunctionBuilder) -> str:
     """irdft-9: the real data whose RDFT the input is, by inverse DFTs.
 
     data [..., 2], axes [k], signal_size [k] (optional)
@@ -107,7 +109,7 @@ def irdft(op: Layer, g: Fragment) -> str:
     return g.cast(g.squeeze(real, rank), wide, op.dtype(0))
 
 
-def _real_size(op: Layer, g: Fragment, axes: Sequence[int]) -> str:
+def _real_size(op: LayerView, g: FunctionBuilder, axes: Sequence[int]) -> str:
     """Size of the real data along the last of the axes, a vector: signal_size, by default 2 * (n - 1)."""
     default = g.Mul(g.Sub(g.dim(op.x(0), axes[-1]), g.i64(1)), g.i64(2))
     if not op.has(_SIZES):
@@ -120,7 +122,7 @@ def _real_size(op: Layer, g: Fragment, axes: Sequence[int]) -> str:
 
 
 @lowers("STFT", since=15)
-def stft(op: Layer, g: Fragment) -> str:
+def stft(op: LayerView, g: FunctionBuilder) -> str:
     """stft-15: STFT.
 
     signal   [L] or [batch, L], window [w], frame_size [], frame_step []
@@ -136,14 +138,14 @@ def stft(op: Layer, g: Fragment) -> str:
     return g.cast(made if op.rank(0) > 1 else g.squeeze(made, 0), wide, op.dtype(0))
 
 
-def _scalar(op: Layer, g: Fragment, index: int) -> str:
+def _scalar(op: LayerView, g: FunctionBuilder, index: int) -> str:
     known = op.ints(index, count=1)
     if known is not None:
         return g.scalar(known[0], DType.INT64)
     return g.as_scalar(g.cast(op.x(index), op.dtype(index), DType.INT64))
 
 
-def _window(op: Layer, g: Fragment, wide: DType) -> str:
+def _window(op: LayerView, g: FunctionBuilder, wide: DType) -> str:
     """The window, padded with zeros on both sides to the length of a frame."""
     window = g.cast(op.x(1), op.dtype(1), wide)
     frame, width = op.ints(2, count=1), op.size(1, 0)
@@ -156,19 +158,19 @@ def _window(op: Layer, g: Fragment, wide: DType) -> str:
 
 
 @lowers("ISTFT", since=16)
-def istft(op: Layer, g: Fragment) -> str:
+def istft(op: LayerView, g: FunctionBuilder) -> str:
     """istft-16: an inverse transform of each frame by MatMul, then overlap-add by ConvTranspose.
 
     data   [batch, bins, frames, 2] or without batch, window [w], frame_size [], frame_step [], length []
 
     bins is frame_size // 2 + 1. The sum of overlapping frames is divided by the sum of the squared windows.
     """
-    frame, steps, wide = op.ints(2, count=1, least=1), op.ints(3, count=1, least=1), _wide(op)
+    frame, steps, wide = op.ints(2, count=1, lower=1), op.ints(3, count=1, lower=1), _wide(op)
     if frame is None or steps is None:
         raise LoweringRefused("frame_size and frame_step have to be constants")
     (size,), (step,) = frame, steps
-    if size > MAX_MADE:
-        raise LoweringRefused(f"frames of {size} numbers, more than {MAX_MADE} are not converted")
+    if size > MAX_GENERATED:
+        raise LoweringRefused(f"frames of {size} numbers, more than {MAX_GENERATED} are not converted")
     batched = op.rank(0) == 4
     data = g.cast(op.x(0), op.dtype(0), wide)
     frames = _frames(g, data if batched else g.unsqueeze(data, 0), size, wide)
@@ -184,7 +186,7 @@ def istft(op: Layer, g: Fragment) -> str:
     return g.cast(signal if batched else g.squeeze(signal, 0), wide, op.dtype(0))
 
 
-def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
+def _frames(g: FunctionBuilder, data: str, size: int, wide: DType) -> str:
     """The real frames [batch, size, frames] whose transforms the data are."""
     turned = g.Transpose(data, perm=[0, 2, 1, 3])
     real, imaginary = (g.Gather(turned, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
@@ -200,7 +202,7 @@ def _frames(g: Fragment, data: str, size: int, wide: DType) -> str:
     return g.Transpose(frames, perm=[0, 2, 1])
 
 
-def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:
+def _added(g: FunctionBuilder, frames: str, size: int, step: int, wide: DType) -> str:
     """Overlap-add of frames [batch, size, n], `step` apart: [batch, 1, (n - 1) * step + size].
 
     A ConvTranspose with an identity as weights.
@@ -210,7 +212,7 @@ def _added(g: Fragment, frames: str, size: int, step: int, wide: DType) -> str:
     return g.cast(g.ConvTranspose(g.cast(frames, wide, single), unit, strides=[step]), single, wide)
 
 
-def _cut(op: Layer, g: Fragment, signal: str, size: int) -> str:
+def _cut(op: LayerView, g: FunctionBuilder, signal: str, size: int) -> str:
     """The signal [batch, n] without half a frame at both ends where it is centred, of the requested length."""
     axis, start = g.i64(1), size // 2 if op.flag("center", False) else 0
     if not op.has(4):

@@ -13,23 +13,23 @@ from typing import Final
 
 from gather_infer.dialect import InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import carried
-from gather_infer.openvino.lowerings.fragment import FAR, Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FAR, FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import legalized
 from gather_infer.symbolic import known_le, product
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-HELD: Final[Mapping[DType, DType]] = {
+MOVED_AS: Final[Mapping[DType, DType]] = {
     DType.UINT4: DType.UINT8, DType.INT4: DType.INT8, DType.FLOAT8E4M3FN: DType.FLOAT16,
     DType.FLOAT8E5M2: DType.FLOAT16,
 }  # fmt: skip
 """Types in which data are moved whose element type ONNX's gathers do not take; the casts are exact."""
 
-SELECTED: Final[Mapping[DType, DType]] = {
+SELECTED_AS: Final[Mapping[DType, DType]] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT64: DType.INT64, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
 """Computation types for Where, for types without a kernel in onnxruntime."""
@@ -40,32 +40,32 @@ _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _AL
 
 
 @lowers("Gather", since=1, opset=1)
-def gather_1(op: Layer, g: Fragment) -> str:
+def gather_1(op: LayerView, g: FunctionBuilder) -> str:
     """gather-1: Gather with the axis as an input. A negative index is undefined; OpenVINO returns zeros for it too."""
     return _gather(op, g, batch_dims=0, from_end=False)
 
 
 @lowers("Gather", since=7, opset=1)
-def gather_7(op: Layer, g: Fragment) -> str:
+def gather_7(op: LayerView, g: FunctionBuilder) -> str:
     """gather-7: Gather with batch_dims, by GatherND."""
     return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=False)
 
 
 @lowers("Gather", since=8, opset=1)
-def gather_8(op: Layer, g: Fragment) -> str:
+def gather_8(op: LayerView, g: FunctionBuilder) -> str:
     """gather-8: Gather where negative indices count from the end, and indices out of bounds give zeros."""
     return _gather(op, g, batch_dims=op.integer("batch_dims", 0), from_end=True)
 
 
-def _gather(op: Layer, g: Fragment, *, batch_dims: int, from_end: bool) -> str:
+def _gather(op: LayerView, g: FunctionBuilder, *, batch_dims: int, from_end: bool) -> str:
     """data[:axis] + indices[batch_dims:] + data[axis + 1:]; a negative batch_dims counts from rank(indices)."""
-    dtype = _taken(op, g)
+    dtype = _data_type(op, g)
     is_signed = op.dtype(1) not in _UNSIGNED  # a uint64 past int64 would become negative in the cast
     if batch_dims < 0 and op.has_rank(1):
         batch_dims += op.rank(1)
 
     def write(data: str) -> str:
-        one = _Gather(op, g, data, HELD.get(dtype, dtype), batch_dims, from_end and is_signed)
+        one = _Gather(op, g, data, MOVED_AS.get(dtype, dtype), batch_dims, from_end and is_signed)
         axis = one.axis()
         if axis is not None and batch_dims == 0:
             return one.plain(axis)
@@ -73,16 +73,16 @@ def _gather(op: Layer, g: Fragment, *, batch_dims: int, from_end: bool) -> str:
             return one.batched(axis)
         return one.general()
 
-    return carried(g, dtype, write, op.x(0), by=HELD)
+    return legalized(g, dtype, write, op.x(0), by=MOVED_AS)
 
 
-def _taken(op: Layer, g: Fragment) -> DType:
+def _data_type(op: LayerView, g: FunctionBuilder) -> DType:
     """The element type of the data. Raises LoweringRefused for one that ONNX does not have at this opset."""
     dtype = op.dtype(0)
     if dtype is DType.BFLOAT16:
-        g.needs(_BFLOAT16_SINCE, "data of type bfloat16")
-    if dtype in HELD:
-        g.needs(21 if dtype in (DType.UINT4, DType.INT4) else 19, f"data of type {op.element(0)}")
+        g.require_opset(_BFLOAT16_SINCE, "data of type bfloat16")
+    if dtype in MOVED_AS:
+        g.require_opset(21 if dtype in (DType.UINT4, DType.INT4) else 19, f"data of type {op.element(0)}")
     return dtype
 
 
@@ -95,8 +95,8 @@ class _Gather:
     from_end    negative indices count from the end
     """
 
-    op: Layer
-    g: Fragment
+    op: LayerView
+    g: FunctionBuilder
     data: str
     dtype: DType
     batch_dims: int
@@ -114,13 +114,13 @@ class _Gather:
     def plain(self, axis: int) -> str:
         """Without batch dims: ONNX's Gather."""
         op, g = self.op, self.g
-        if not op.guard:
+        if not op.mask_out_of_bounds:
             return g.Gather(self.data, self.index(axis), axis=axis)
         if op.has_rank(0) and op.is_positive(0, axis):
-            index, inside = self.inside(axis)
-            return self.zeroed(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
-        if self.spares_table(axis):
-            return self.spared(axis)
+            index, inside = self.clamped_indices(axis)
+            return self.masked(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
+        if self.prefers_row_copy(axis):
+            return self.gather_masked(axis)
         after = None if axis == -1 else axis + 1
         row = [g.i64(1)]
         if axis != 0:
@@ -128,34 +128,34 @@ class _Gather:
         if after is not None:
             row.append(g.dims(self.data, after))
         table = self.with_zeros(self.data, g.concat(*row), axis)
-        return g.Gather(table, self.past_end(self.counted(axis, 1, 0)), axis=axis)
+        return g.Gather(table, self.indices_with_zero_row(self.row_count(axis, 1, 0)), axis=axis)
 
-    def spares_table(self, axis: int) -> bool:
+    def prefers_row_copy(self, axis: int) -> bool:
         """Whether to copy the gathered rows rather than the table; false where the table is known to be no larger."""
         op = self.op
         if self.g.opset < _ALLOWZERO_SINCE or not op.has_rank(0) or not op.has_rank(1):
             return False
         return known_le(op.dim(0, axis), product(op.shape(1)[max(self.batch_dims, 0) :]), op.call.scope) is not True
 
-    def spared(self, axis: int) -> str:
+    def gather_masked(self, axis: int) -> str:
         """Without batch dims, along an axis that may be empty: then gather no index, and append zeros instead."""
         op, g = self.op, self.g
-        index, inside = self.inside(axis)
-        taken, left = self.taken(index if op.rank(1) == 1 else g.as_vector(index), 0, axis)
-        before, behind = self.around(self.data, axis)
+        index, inside = self.clamped_indices(axis)
+        taken, left = self.kept_indices(index if op.rank(1) == 1 else g.as_vector(index), 0, axis)
+        before, behind = self.outer_dims(self.data, axis)
         found = self.with_zeros(g.Gather(self.data, taken, axis=axis), g.concat(*before, left, *behind), axis)
         if op.rank(1) != 1:
             found = g.Reshape(found, g.concat(*before, g.Shape(op.x(1)), *behind), allowzero=1)
-        return self.zeroed(found, inside, op.rank(0) - 1 - axis)
+        return self.masked(found, inside, op.rank(0) - 1 - axis)
 
-    def taken(self, index: str, along: int, axis: int) -> tuple[str, str]:
+    def kept_indices(self, index: str, along: int, axis: int) -> tuple[str, str]:
         """The indices along one of their axes, none of them where the table has no rows; and the number left out."""
         g = self.g
         count = g.dim(index, along)
         kept = g.Mul(count, g.Min(g.dim(self.data, axis), g.i64(1)))
         return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
 
-    def around(self, data: str, axis: int) -> tuple[list[str], list[str]]:
+    def outer_dims(self, data: str, axis: int) -> tuple[list[str], list[str]]:
         """The dims of a table before and after its axis, each as a list of one vector, or empty."""
         g, rank = self.g, self.op.rank(0)
         return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
@@ -165,8 +165,8 @@ class _Gather:
         op, g, dtype = self.op, self.g, self.op.dtype(1)
         if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
             return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)
-        g.needs(_WHERE_SINCE, "an index that may be negative")
-        return self.from_front(self.wide(), self.counted(axis, 1, 0))
+        g.require_opset(_WHERE_SINCE, "an index that may be negative")
+        return self.non_negative(self.wide(), self.row_count(axis, 1, 0))
 
     def may_be_negative(self) -> bool:
         """Whether an index may be negative; for opsets whose Gather takes no negative ones."""
@@ -179,35 +179,35 @@ class _Gather:
     def wide(self) -> str:
         return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
 
-    def counted(self, axis: int, factor: int, more: int) -> str:
+    def row_count(self, axis: int, factor: int, offset: int) -> str:
         """factor * rows + offset, a scalar, with the number of rows of the table."""
         g, size = self.g, self.op.size(0, axis) if self.op.has_rank(0) else None
         if size is not None:
-            return g.scalar(factor * size + more, DType.INT64)
+            return g.scalar(factor * size + offset, DType.INT64)
         rows = g.as_scalar(g.dim(self.data, axis))
         rows = rows if factor == 1 else g.Neg(rows)
-        return rows if more == 0 else g.Add(rows, g.scalar(more, DType.INT64))
+        return rows if offset == 0 else g.Add(rows, g.scalar(offset, DType.INT64))
 
-    def from_front(self, index: str, rows: str) -> str:
+    def non_negative(self, index: str, rows: str) -> str:
         """Negative indices normalized by adding the number of rows; those below its negative stay negative."""
         g = self.g
         return g.Where(g.Less(index, g.scalar(0, DType.INT64)), g.Add(index, rows), index)
 
-    def inside(self, axis: int) -> tuple[str, str]:
+    def clamped_indices(self, axis: int) -> tuple[str, str]:
         """Indices clamped to the bounds, and flags of those that were in bounds; the axis is not empty."""
         g, index, low = self.g, self.wide(), self.g.scalar(0, DType.INT64)
         if self.from_end and g.opset >= _FROM_END_SINCE:
-            low = self.counted(axis, -1, 0)
+            low = self.row_count(axis, -1, 0)
         elif self.from_end:
-            index = self.from_front(index, self.counted(axis, 1, 0))
-        held = self.clipped(index, low, self.counted(axis, 1, -1))
+            index = self.non_negative(index, self.row_count(axis, 1, 0))
+        held = self.clipped(index, low, self.row_count(axis, 1, -1))
         return held, g.Equal(held, index)
 
-    def past_end(self, rows: str) -> str:
+    def indices_with_zero_row(self, rows: str) -> str:
         """Indices into a table with a row of zeros at its end: those out of bounds select that row."""
         g, index, before = self.g, self.wide(), self.g.scalar(-1, DType.INT64)
         if self.from_end:
-            index = self.from_front(index, rows)
+            index = self.non_negative(index, rows)
         held = self.clipped(index, before, rows)
         return held if g.opset >= _FROM_END_SINCE else g.Where(g.Equal(held, before), rows, held)
 
@@ -216,18 +216,18 @@ class _Gather:
         g = self.g
         if g.opset >= _CLIP_SINCE:
             return g.Clip(index, low, high)
-        g.needs(_WHERE_SINCE, "an index that may be out of bounds")
+        g.require_opset(_WHERE_SINCE, "an index that may be out of bounds")
         above = g.Where(g.Less(index, low), low, index)
         return g.Where(g.Greater(above, high), high, above)
 
-    def zeroed(self, gathered: str, inside: str, trailing: int) -> str:
+    def masked(self, gathered: str, inside: str, trailing: int) -> str:
         """Zeros where `inside` is false; `inside` has the leading dims, followed by `trailing` more."""
         g = self.g
         kept = g.unsqueeze(inside, *range(-trailing, 0))
         if self.dtype is DType.BOOL:
             return g.And(kept, gathered)
-        zero = self.zero(SELECTED.get(self.dtype, self.dtype))
-        return carried(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED)
+        zero = self.zero(SELECTED_AS.get(self.dtype, self.dtype))
+        return legalized(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED_AS)
 
     def zero(self, dtype: DType) -> str:
         """A zero of the table; in nf4 its code is 7."""
@@ -248,32 +248,32 @@ class _Gather:
         r, q = op.rank(0), op.rank(1)
         if not 0 <= b <= min(q, axis):
             raise SpecViolation(f"batch_dims = {b} is outside [0, {min(q, axis)}]", "GI306")
-        g.needs(_BATCHED_SINCE, f"batch_dims = {b}")
+        g.require_opset(_BATCHED_SINCE, f"batch_dims = {b}")
         data = g.transpose(self.data, [*range(b), axis, *range(b, axis), *range(axis + 1, r)])
         inside, left = None, ""
-        if not op.guard:
+        if not op.mask_out_of_bounds:
             index = self.wide()
         elif op.is_positive(0, axis):
-            index, inside = self.inside(axis)
-        elif q == b + 1 and self.spares_table(axis):
-            index, inside = self.inside(axis)
-            index, left = self.taken(index, b, axis)
+            index, inside = self.clamped_indices(axis)
+        elif q == b + 1 and self.prefers_row_copy(axis):
+            index, inside = self.clamped_indices(axis)
+            index, left = self.kept_indices(index, b, axis)
         else:
-            index = self.past_end(self.counted(axis, 1, 0))
+            index = self.indices_with_zero_row(self.row_count(axis, 1, 0))
             data = self.with_zeros(data, g.concat(g.dims(data, 0, b), g.i64(1), g.dims(data, b + 1)), b)
         found = g.GatherND(data, g.unsqueeze(index, -1), batch_dims=b)
         if left:
-            before, behind = self.around(data, b)
+            before, behind = self.outer_dims(data, b)
             found = self.with_zeros(found, g.concat(*before, left, *behind), b)
         if inside is not None:
-            found = self.zeroed(found, inside, r - 1 - b)
+            found = self.masked(found, inside, r - 1 - b)
         moved = axis - b  # GatherND puts data[b:axis] behind indices[b:]; it belongs before it
         return g.transpose(found, [*range(b), *range(q, q + moved), *range(b, q), *range(q + moved, r + q - 1 - b)])
 
     def general(self) -> str:
         """Any axis and ranks: one GatherND of data as [batch, before, rows, behind] and indices as [batch, n]."""
         op, g, b = self.op, self.g, self.batch_dims
-        g.needs(_ALLOWZERO_SINCE, "an axis that is not constant, or a rank that is not known,")
+        g.require_opset(_ALLOWZERO_SINCE, "an axis that is not constant, or a rank that is not known,")
         shape, index_shape, zero = g.Shape(self.data), g.Shape(op.x(1)), g.i64(0)
         axis = g.as_vector(g.cast(op.x(2), op.dtype(2), DType.INT64))
         axis = g.Where(g.Less(axis, zero), g.Add(axis, g.Shape(shape)), axis)
@@ -286,61 +286,63 @@ class _Gather:
         data = g.Reshape(self.data, g.concat(counts[0], counts[1], rows, counts[2]), allowzero=1)
         data = g.transpose(data, [0, 2, 1, 3])
         index, inside = self.wide(), None
-        if op.guard and op.has_rank(0) and all(op.is_positive(0, one) for one in range(op.rank(0))):
+        if op.mask_out_of_bounds and op.has_rank(0) and all(op.is_positive(0, one) for one in range(op.rank(0))):
             low = g.Neg(g.as_scalar(rows)) if self.from_end else g.scalar(0, DType.INT64)
             held = self.clipped(index, low, g.Sub(g.as_scalar(rows), g.scalar(1, DType.INT64)))
             index, inside = held, g.Reshape(g.Equal(held, index), g.concat(counts[0], counts[3]), allowzero=1)
-        elif op.guard:
-            index = self.past_end(g.as_scalar(rows))
+        elif op.mask_out_of_bounds:
+            index = self.indices_with_zero_row(g.as_scalar(rows))
             data = self.with_zeros(data, g.concat(counts[0], g.i64(1), counts[1], counts[2]), 1)
         index = g.Reshape(index, g.concat(counts[0], counts[3], g.i64(1)), allowzero=1)
         found = g.GatherND(data, index, batch_dims=1)
-        found = found if inside is None else self.zeroed(found, inside, 2)
+        found = found if inside is None else self.masked(found, inside, 2)
         found = g.transpose(found, [0, 2, 1, 3])
         return g.Reshape(found, g.concat(leading, between, picked, trailing), allowzero=1)
 
 
 @lowers("GatherElements", since=6, opset=11)
-def gather_elements(op: Layer, g: Fragment) -> str:
+def gather_elements(op: LayerView, g: FunctionBuilder) -> str:
     """gather-elements-6: GatherElements; an index out of bounds is undefined."""
     axis = op.integer("axis")
     index = g.cast(op.x(1), op.dtype(1), op.dtype(1) if op.dtype(1) is DType.INT32 else DType.INT64)
-    return carried(g, _taken(op, g), lambda data: g.GatherElements(data, index, axis=axis), op.x(0), by=HELD)
+    return legalized(g, _data_type(op, g), lambda data: g.GatherElements(data, index, axis=axis), op.x(0), by=MOVED_AS)
 
 
 @lowers("GatherND", since=5, opset=11)
-def gather_nd_5(op: Layer, g: Fragment) -> str:
+def gather_nd_5(op: LayerView, g: FunctionBuilder) -> str:
     """gather-nd-5: GatherND, then a Reshape that merges several batch dims into one."""
     found, b = _gather_nd(op, g), op.integer("batch_dims", 0)
     if b <= 1:
         return found
-    g.needs(_ALLOWZERO_SINCE, f"batch_dims = {b}")
+    g.require_opset(_ALLOWZERO_SINCE, f"batch_dims = {b}")
     return g.Reshape(found, g.concat(g.ReduceProd(g.dims(found, 0, b), keepdims=1), g.dims(found, b)), allowzero=1)
 
 
 @lowers("GatherND", since=8, opset=11)
-def gather_nd_8(op: Layer, g: Fragment) -> str:
+def gather_nd_8(op: LayerView, g: FunctionBuilder) -> str:
     """gather-nd-8: GatherND; an index out of bounds is undefined."""
     return _gather_nd(op, g)
 
 
-def _gather_nd(op: Layer, g: Fragment) -> str:
+def _gather_nd(op: LayerView, g: FunctionBuilder) -> str:
     b = op.integer("batch_dims", 0)
     if b < 0:
         raise SpecViolation(f"batch_dims = {b} is outside [0, ...]", "GI306")
     if b:
-        g.needs(_BATCHED_SINCE, f"batch_dims = {b}")
+        g.require_opset(_BATCHED_SINCE, f"batch_dims = {b}")
     index = g.cast(op.x(1), op.dtype(1), DType.INT64)
-    return carried(g, _taken(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=HELD)
+    return legalized(
+        g, _data_type(op, g), lambda data: g.GatherND(data, index, batch_dims=b or None), op.x(0), by=MOVED_AS
+    )
 
 
 @lowers(
     "GatherTree",
     since=1,
     opset=13,
-    defined={1: InputPrecondition(0, size=(0, 2), margin=1), 2: InputPrecondition(1, size=(0, 0))},
+    preconditions={1: InputPrecondition(0, size=(0, 2), margin=1), 2: InputPrecondition(1, size=(0, 0))},
 )
-def gather_tree(op: Layer, g: Fragment) -> str:
+def gather_tree(op: LayerView, g: FunctionBuilder) -> str:
     """gather-tree-1: a Loop from the last step of each sequence back to the first, along the parents of the beams.
 
     step_ids, parent_ids  [time, batch, beam]; max_seq_len [batch]; end_token a scalar; all of one type
@@ -354,7 +356,7 @@ def gather_tree(op: Layer, g: Fragment) -> str:
     def write(steps: str, end: str) -> str:
         return _tree(op, g, _STEPPED[dtype], steps, parents, g.unsqueeze(lengths, 1), g.as_scalar(end))
 
-    return carried(g, dtype, write, op.x(0), op.x(3), by=_STEPPED)
+    return legalized(g, dtype, write, op.x(0), op.x(3), by=_STEPPED)
 
 
 _STEPPED: Final[Mapping[DType, DType]] = {
@@ -366,12 +368,12 @@ _STEPPED: Final[Mapping[DType, DType]] = {
 """Computation types for comparing and selecting steps."""
 
 
-def _tree(op: Layer, g: Fragment, dtype: DType, steps: str, parents: str, lengths: str, end: str) -> str:
+def _tree(op: LayerView, g: FunctionBuilder, dtype: DType, steps: str, parents: str, lengths: str, end: str) -> str:
     one, zero = g.scalar(1, DType.INT64), g.scalar(0, DType.INT64)
     times, beams = g.as_scalar(g.dim(steps, 0)), g.as_scalar(g.dim(steps, 2))
     last = g.Sub(times, one)
 
-    def body(b: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+    def body(b: FunctionBuilder, names: tuple[str, ...]) -> list[tuple[str, DType]]:
         counter, goes_on, beam = names
         time = b.Sub(last, counter)
         is_read = b.And(b.Less(time, lengths), b.Not(b.Less(beam, zero)))

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import Fragment, range_of
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, range_of
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _MODES: Final = ("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow")
@@ -59,7 +59,7 @@ class Resizing:
 
 
 @lowers("Interpolate")
-def interpolate_1(op: Layer, g: Fragment) -> str:
+def interpolate_1(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-1: Resize, or a Gather or MatMul for each axis.
 
     data, sizes of the `axes`
@@ -69,7 +69,7 @@ def interpolate_1(op: Layer, g: Fragment) -> str:
     """
     rank = op.rank(0)
     axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
-    kind = op.text("mode", among=("nearest", "linear", "cubic"))
+    kind = op.text("mode", choices=("nearest", "linear", "cubic"))
     padded = any(op.integers("pads_begin", ()) + op.integers("pads_end", ()))
     plane = rank == 4 and sorted(axes) == [2, 3]
     coordinates = "half_pixel" if kind == "linear" and not padded and not plane else "asymmetric"
@@ -80,27 +80,27 @@ def interpolate_1(op: Layer, g: Fragment) -> str:
 
 
 @lowers("Interpolate", since=4)
-def interpolate_4(op: Layer, g: Fragment) -> str:
+def interpolate_4(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-4: Resize, or a Gather or MatMul for each axis.
 
     data, sizes, scales, axes (optional); `shape_calculation_mode` selects sizes or scales
     """
-    by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
+    by_sizes = op.text("shape_calculation_mode", choices=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1 if by_sizes else 2, 3, by_sizes))
 
 
 @lowers("Interpolate", since=11)
-def interpolate_11(op: Layer, g: Fragment) -> str:
+def interpolate_11(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-11: Resize, or a Gather or MatMul for each axis.
 
     data, sizes or scales, axes (optional)
     """
-    by_sizes = op.text("shape_calculation_mode", among=("sizes", "scales")) == "sizes"
+    by_sizes = op.text("shape_calculation_mode", choices=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1, 2, by_sizes))
 
 
-def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) -> Resizing:
-    mode = op.text("mode", among=_MODES)
+def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_sizes: bool) -> Resizing:
+    mode = op.text("mode", choices=_MODES)
     pillow = mode.endswith("pillow")
     which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
     wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
@@ -108,8 +108,8 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
         wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights follow from the resulting sizes
     return Resizing(
         _KINDS[mode],
-        "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", among=_COORDINATES),
-        op.text("nearest_mode", "round_prefer_floor", among=_ROUNDINGS),
+        "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", choices=_COORDINATES),
+        op.text("nearest_mode", "round_prefer_floor", choices=_ROUNDINGS),
         -0.5 if pillow else op.number("cube_coeff", -0.75),
         mode == "linear" and op.flag("antialias", False),
         pillow,
@@ -119,18 +119,18 @@ def _resizing(op: Layer, g: Fragment, target: int, axes: int, by_sizes: bool) ->
     )
 
 
-def _wanted(op: Layer, g: Fragment, index: int, dtype: DType, count: int) -> str:
+def _wanted(op: LayerView, g: FunctionBuilder, index: int, dtype: DType, count: int) -> str:
     """Sizes or scales as a vector of known length, which Resize requires."""
     wanted = g.cast(op.x(index), op.dtype(index), dtype)
     return wanted if op.shape(index) == (count,) else g.Reshape(wanted, g.i64(count))
 
 
-def _sizes(op: Layer, g: Fragment, axes: tuple[int, ...], scales: str) -> str:
+def _sizes(op: LayerView, g: FunctionBuilder, axes: tuple[int, ...], scales: str) -> str:
     length = g.Cast(g.concat(*(g.dim(op.x(0), axis) for axis in axes)), to=_FLOAT)
     return g.Cast(g.Floor(g.Mul(length, scales)), to=_INT64)
 
 
-def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
+def _resized(op: LayerView, g: FunctionBuilder, how: Resizing) -> str:
     x, rank, dtype = op.x(0), op.rank(0), op.dtype(0)
     if not how.axes:
         raise LoweringRefused("it resizes no axis")
@@ -144,19 +144,19 @@ def _resized(op: Layer, g: Fragment, how: Resizing) -> str:
         resized = g.cast(x, dtype, wide)
         is_shorter = _is_shorter(g, x, how) if how.is_filtered else ""
         for position in sorted(range(len(how.axes)), key=lambda at: -how.axes[at]):
-            resized = _along(g, resized, rank, how, position, is_shorter)
+            resized = _resized_axis(g, resized, rank, how, position, is_shorter)
             if in_bytes:  # the plugin keeps bytes between two axes, as Pillow does
-                resized = _whole(g, resized, how.kind, dtype)
+                resized = _rounded_to_type(g, resized, how.kind, dtype)
         if not in_bytes and wide is _FLOAT:
-            resized = _whole(g, resized, how.kind, dtype)
+            resized = _rounded_to_type(g, resized, how.kind, dtype)
         return g.cast(resized, wide, dtype)
     if how.kind == "nearest" and dtype not in (DType.INT32, DType.UINT8, DType.INT8):
         wide = DType.INT32 if dtype.is_integer else _FLOAT
     made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
-    return g.cast(_whole(g, made, how.kind, dtype) if wide is _FLOAT else made, wide, dtype)
+    return g.cast(_rounded_to_type(g, made, how.kind, dtype) if wide is _FLOAT else made, wide, dtype)
 
 
-def _whole(g: Fragment, x: str, kind: str, dtype: DType) -> str:
+def _rounded_to_type(g: FunctionBuilder, x: str, kind: str, dtype: DType) -> str:
     """Floats rounded for an integer type; cubic ones also saturate at the bounds of 8-bit types."""
     if not dtype.is_integer:
         return x
@@ -190,7 +190,7 @@ def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
     return attributes
 
 
-def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
+def _is_shorter(g: FunctionBuilder, x: str, how: Resizing) -> str:
     """Whether any of the axes becomes shorter, a scalar."""
     scales = how.scales
     if how.sizes is not None:
@@ -199,7 +199,7 @@ def _is_shorter(g: Fragment, x: str, how: Resizing) -> str:
     return g.Less(g.ReduceMin(scales, keepdims=0), g.scalar(1, _FLOAT))
 
 
-def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
+def _resized_axis(g: FunctionBuilder, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
     """Data resized along one of the axes; `is_shorter` is used for filtered weights."""
     axis = how.axes[position]
     size = g.squeeze(g.dim(x, axis), 0)
@@ -210,7 +210,7 @@ def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shor
     else:
         scale = g.Gather(how.scales, at)
         wanted = g.Cast(g.Floor(g.Mul(length, scale)), to=_INT64)
-    place = _places(g, how.coordinates, size, wanted, scale)
+    place = _positions(g, how.coordinates, size, wanted, scale)
     if how.kind == "nearest":
         last = g.Sub(size, g.scalar(1, _INT64))
         return g.Gather(x, g.Clip(_rounded(g, how.rounding, place, scale), g.scalar(0, _INT64), last), axis=axis)
@@ -227,7 +227,7 @@ def _along(g: Fragment, x: str, rank: int, how: Resizing, position: int, is_shor
     return g.transpose(moved, [order.index(a) for a in range(rank)])
 
 
-def _places(g: Fragment, coordinates: str, size: str, wanted: str, scale: str) -> str:
+def _positions(g: FunctionBuilder, coordinates: str, size: str, wanted: str, scale: str) -> str:
     """Positions in the data of the elements of a resized axis, floats [wanted]."""
     half, one, zero = g.scalar(0.5, _FLOAT), g.scalar(1, _INT64), g.scalar(0, _FLOAT)
     i = g.Cast(g.Range(g.scalar(0, _INT64), wanted, one), to=_FLOAT)
@@ -244,38 +244,38 @@ def _places(g: Fragment, coordinates: str, size: str, wanted: str, scale: str) -
     return place if coordinates == "half_pixel" else g.Where(g.Greater(wanted, one), place, zero)
 
 
-def _rounded(g: Fragment, rounding: str, place: str, scale: str) -> str:
+def _rounded(g: FunctionBuilder, rounding: str, position: str, scale: str) -> str:
     half = g.scalar(0.5, _FLOAT)
     match rounding:
         case "floor":
-            whole = g.Floor(place)
+            whole = g.Floor(position)
         case "ceil":
-            whole = g.Ceil(place)
+            whole = g.Ceil(position)
         case "round_prefer_floor":
-            whole = g.Ceil(g.Sub(place, half))
+            whole = g.Ceil(g.Sub(position, half))
         case "round_prefer_ceil":
-            whole = g.Floor(g.Add(place, half))
+            whole = g.Floor(g.Add(position, half))
         case _:
-            whole = g.Where(g.Less(scale, g.scalar(1, _FLOAT)), g.Ceil(place), g.Floor(place))
+            whole = g.Where(g.Less(scale, g.scalar(1, _FLOAT)), g.Ceil(position), g.Floor(position))
     return g.Cast(whole, to=_INT64)
 
 
-def _elements(g: Fragment, size: str) -> str:
+def _elements(g: FunctionBuilder, size: str) -> str:
     """Iota along an axis, as floats [size, 1]."""
     return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
 
 
-def _linear(g: Fragment, place: str, size: str) -> str:
+def _linear(g: FunctionBuilder, position: str, size: str) -> str:
     """Weights [size, wanted] of the two elements around each position; beyond the ends, the end elements repeat."""
     one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     last = g.Sub(g.Cast(size, to=_FLOAT), one)
-    distance = g.Abs(g.Sub(g.Clip(place, zero, last), _elements(g, size)))
+    distance = g.Abs(g.Sub(g.Clip(position, zero, last), _elements(g, size)))
     return g.Max(g.Sub(one, distance), zero)
 
 
-def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> str:
+def _filtered(g: FunctionBuilder, how: Resizing, position: str, size: str, scale: str) -> str:
     """Weights [size, wanted] of a kernel around each position, stretched by 1 / scale and normalized to sum 1."""
-    distance = g.Mul(g.Abs(g.Sub(place, _elements(g, size))), scale)
+    distance = g.Mul(g.Abs(g.Sub(position, _elements(g, size))), scale)
     if how.kind == "cubic":
         weights = _cubic_weight(g, how.coefficient, distance)
     else:
@@ -283,11 +283,11 @@ def _filtered(g: Fragment, how: Resizing, place: str, size: str, scale: str) -> 
     return g.Div(weights, g.ReduceSum(weights, g.i64(0), keepdims=1))
 
 
-def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
+def _cubic(g: FunctionBuilder, coefficient: float, position: str, size: str) -> str:
     """Weights [size, wanted] of the four elements around each position; beyond the ends, the end elements repeat."""
-    below, elements = g.Floor(place), _elements(g, size)
+    below, elements = g.Floor(position), _elements(g, size)
     zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
-    past = g.Sub(place, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past
+    past = g.Sub(position, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     weights = (
         _cubic_outer(g, coefficient, g.Add(past, one)),
@@ -302,24 +302,24 @@ def _cubic(g: Fragment, coefficient: float, place: str, size: str) -> str:
     return g.Sum(*terms)
 
 
-def _cubic_weight(g: Fragment, a: float, t: str) -> str:
+def _cubic_weight(g: FunctionBuilder, a: float, t: str) -> str:
     """Keys' kernel of a distance, in two pieces; 0 from distance 2 on."""
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     outer = g.Where(g.Less(t, two), _cubic_outer(g, a, t), g.scalar(0, _FLOAT))
     return g.Where(g.LessOrEqual(t, one), _cubic_inner(g, a, t), outer)
 
 
-def _cubic_inner(g: Fragment, a: float, t: str) -> str:
+def _cubic_inner(g: FunctionBuilder, a: float, t: str) -> str:
     """(a+2)t^3 - (a+3)t^2 + 1, up to 1"""
     return _polynomial(g, t, a + 2, -(a + 3), 0, 1)
 
 
-def _cubic_outer(g: Fragment, a: float, t: str) -> str:
+def _cubic_outer(g: FunctionBuilder, a: float, t: str) -> str:
     """at^3 - 5at^2 + 8at - 4a, up to 2"""
     return _polynomial(g, t, a, -5 * a, 8 * a, -4 * a)
 
 
-def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
+def _polynomial(g: FunctionBuilder, t: str, *coefficients: float) -> str:
     value = g.scalar(coefficients[0], _FLOAT)
     for coefficient in coefficients[1:]:
         value = g.Add(g.Mul(value, t), g.scalar(coefficient, _FLOAT))
@@ -327,7 +327,7 @@ def _polynomial(g: Fragment, t: str, *coefficients: float) -> str:
 
 
 @lowers("GridSample", since=9, opset=20)
-def grid_sample(op: Layer, g: Fragment) -> str:
+def grid_sample(op: LayerView, g: FunctionBuilder) -> str:
     """grid-sample-9: GridSample.
 
     data [N, C, H, W], grid [N, h, w, 2]
@@ -337,8 +337,8 @@ def grid_sample(op: Layer, g: Fragment) -> str:
     if op.rank(0) != 4:
         raise LoweringRefused("the data must have rank 4")
     kind = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
-    mode = op.text("mode", "bilinear", among=tuple(kind))
-    padding = op.text("padding_mode", "zeros", among=("zeros", "border", "reflection"))
+    mode = op.text("mode", "bilinear", choices=tuple(kind))
+    padding = op.text("padding_mode", "zeros", choices=("zeros", "border", "reflection"))
     dtype = op.dtype(0)
     wide = WIDE_FLOATS.get(dtype, _FLOAT if dtype.is_integer else dtype)
     sampled = g.GridSample(
@@ -346,5 +346,5 @@ def grid_sample(op: Layer, g: Fragment) -> str:
         mode=kind[mode], padding_mode=padding, align_corners=int(op.flag("align_corners", False)),
     )  # fmt: skip
     if dtype in _BYTES and mode != "nearest":
-        sampled = _whole(g, sampled, kind[mode], dtype)
+        sampled = _rounded_to_type(g, sampled, kind[mode], dtype)
     return g.cast(sampled, wide, dtype)

@@ -7,51 +7,51 @@ from __future__ import annotations
 
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import counted, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.operands import iota, vector
+from gather_infer.openvino.lowerings.type_legalization import TypeLegalization, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-_PRODUCTS: Final[Carriers] = {
+_PRODUCTS: Final[TypeLegalization] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.INT32, DType.UINT16: DType.INT32,
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-_SUMS: Final[Carriers] = {**_PRODUCTS, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64}
+_SUMS: Final[TypeLegalization] = {**_PRODUCTS, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64}
 """Types for Einsum, which lacks kernels for unsigned integers as well."""
 
 
-@lowers("MatMul", alike=True)
-def mat_mul(op: Layer, g: Fragment) -> str:
+@lowers("MatMul", preserves_failures=True)
+def mat_mul(op: LayerView, g: FunctionBuilder) -> str:
     """matrix/matmul-1: MatMul; either input may be transposed, except a vector."""
 
     def product(a: str, b: str) -> str:
         return g.MatMul(_turned(op, g, a, 0, "transpose_a"), _turned(op, g, b, 1, "transpose_b"))
 
-    return carried(g, op.dtype(0), product, op.x(0), op.x(1), by=_PRODUCTS)
+    return legalized(g, op.dtype(0), product, op.x(0), op.x(1), by=_PRODUCTS)
 
 
-def _turned(op: Layer, g: Fragment, x: str, index: int, name: str) -> str:
+def _turned(op: LayerView, g: FunctionBuilder, x: str, index: int, name: str) -> str:
     if not op.flag(name, False) or op.rank(index) < 2:
         return x
     rank = op.rank(index)
     return g.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
-@lowers("Einsum", since=7, alike=True)
-def einsum(op: Layer, g: Fragment) -> str:
+@lowers("Einsum", since=7, preserves_failures=True)
+def einsum(op: LayerView, g: FunctionBuilder) -> str:
     """matrix/einsum-7: Einsum."""
     equation = op.text("equation")
     inputs = (op.x(i) for i in range(op.inputs))
-    return carried(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
+    return legalized(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
 
 
 @lowers("Inverse", since=14)
-def inverse(op: Layer, g: Fragment) -> str:
+def inverse(op: LayerView, g: FunctionBuilder) -> str:
     """matrix/inverse-14: Gauss-Jordan elimination with partial pivoting, in a Loop over the columns.
 
     data    [..., n, n]
@@ -65,25 +65,25 @@ def inverse(op: Layer, g: Fragment) -> str:
         n = g.dim(x, -1)
         batch = g.as_vector(g.ReduceProd(g.dims(x, 0, -2), g.i64(0), keepdims=0)) if op.rank(0) > 2 else g.i64(1)
         matrices = g.Reshape(x, g.concat(batch, n, n), allowzero=1)
-        rows = counted(g, n)
+        rows = iota(g, n)
         unit = g.Cast(g.Equal(g.unsqueeze(rows, 1), rows), to=int(wide))
-        beside = g.Concat(matrices, g.Expand(unit, g.Shape(matrices)), axis=2)
+        augmented = g.Concat(matrices, g.Expand(unit, g.Shape(matrices)), axis=2)
 
-        def eliminate(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+        def eliminate(body: FunctionBuilder, names: tuple[str, ...]) -> list[tuple[str, DType]]:
             column, goes_on, state = names
             return [(goes_on, DType.BOOL), (_eliminated(body, column, state, rows, wide), wide)]
 
         inputs: list[tuple[DType, int | None]] = [(DType.INT64, 0), (DType.BOOL, 0), (wide, 3)]
         body = g.graph("eliminate", inputs, eliminate)
-        (solved,) = g.node("Loop", (g.as_scalar(n), g.scalar(True, DType.BOOL), beside), body=body)
+        (solved,) = g.node("Loop", (g.as_scalar(n), g.scalar(True, DType.BOOL), augmented), body=body)
         result = g.Slice(solved, n, g.Add(n, n), g.i64(2))
         result = g.transpose(result, [0, 2, 1]) if adjoint else result
         return g.Reshape(result, g.Shape(x), allowzero=1)
 
-    return carried(g, dtype, solve, op.x(0), by={dtype: wide})
+    return legalized(g, dtype, solve, op.x(0), by={dtype: wide})
 
 
-def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType) -> str:
+def _eliminated(body: FunctionBuilder, column: str, state: str, rows: str, wide: DType) -> str:
     """One elimination step: [b, n, 2n] where a column becomes that of the identity matrix."""
     here = body.unsqueeze(column, 0)
     after = body.Add(here, body.i64(1))
@@ -103,7 +103,7 @@ def _eliminated(body: Fragment, column: str, state: str, rows: str, wide: DType)
 
 
 @lowers("GroupedMatMul", since=17)
-def grouped_mat_mul(op: Layer, g: Fragment) -> str:
+def grouped_mat_mul(op: LayerView, g: FunctionBuilder) -> str:
     """matrix/grouped-matmul-17: a MatMul of each group of rows with its own transposed matrix, in a Loop.
 
     mat_a    [rows, k], or [groups, m, k] without offsets
@@ -113,13 +113,13 @@ def grouped_mat_mul(op: Layer, g: Fragment) -> str:
     """
     dtype = op.dtype(0)
     if not op.has(2):
-        return carried(g, dtype, lambda a, b: g.MatMul(a, g.transpose(b, [0, 2, 1])), op.x(0), op.x(1), by=_PRODUCTS)
+        return legalized(g, dtype, lambda a, b: g.MatMul(a, g.transpose(b, [0, 2, 1])), op.x(0), op.x(1), by=_PRODUCTS)
     wide = _PRODUCTS.get(dtype, dtype)
     ends = vector(op, g, 2)
     starts = g.Concat(g.i64(0), g.Slice(ends, g.i64(0), g.i64(-1), g.i64(0)), axis=0)
 
     def grouped(a: str, b: str) -> str:
-        def multiply(body: Fragment, names: tuple[str, ...]) -> list[tuple[str, DType]]:
+        def multiply(body: FunctionBuilder, names: tuple[str, ...]) -> list[tuple[str, DType]]:
             group, goes_on, done = names
             here = body.unsqueeze(group, 0)
             start, end = body.Gather(starts, here, axis=0), body.Gather(ends, here, axis=0)
@@ -133,4 +133,4 @@ def grouped_mat_mul(op: Layer, g: Fragment) -> str:
         (made,) = g.node("Loop", (g.as_scalar(g.dim(b, 0)), g.scalar(True, DType.BOOL), nothing), body=body)
         return g.Reshape(made, g.Concat(g.dim(a, 0), g.dim(b, 1), axis=0), allowzero=1)
 
-    return carried(g, dtype, grouped, op.x(0), op.x(1), by=_PRODUCTS)
+    return legalized(g, dtype, grouped, op.x(0), op.x(1), by=_PRODUCTS)

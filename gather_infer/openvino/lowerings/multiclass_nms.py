@@ -7,29 +7,48 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import as_float, as_int64, count, dims, order, part, product, reshape, sizes
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, boxes_of, hard, overlap, padded, take, widest
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.suppression import (
+    LOWEST,
+    SuppressionState,
+    boxes_of,
+    hard_suppression,
+    max_candidates,
+    overlap,
+    padded,
+    select_greedily,
+)
+from gather_infer.openvino.lowerings.tensor_idioms import (
+    argsort,
+    as_float,
+    as_int64,
+    axis_slice,
+    dims,
+    iota,
+    product,
+    reshape,
+    shape_vector,
+)
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidates:
     """Candidates of each image, class by class: score, box and validity, each [n, c, k]."""
 
     score: str
     box: str
-    is_one: str
+    is_valid: str
 
 
 @lowers("MatrixNms", since=8)
-def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
+def matrix_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sort/matrix-non-max-suppression-8: TopK and a matrix of overlaps, without a Loop.
 
     boxes   [n, p, 4], x0 y0 x1 y1; scores [n, c, p]
@@ -44,11 +63,11 @@ def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
     offset = 0 if op.flag("normalized", True) else 1
     chosen = boxes_of(g, g.GatherND(boxes, g.unsqueeze(box, 3), batch_dims=1), offset=offset, ordered=True)
     share = overlap(g, chosen.along(g, 3), chosen.along(g, 2), offset=offset, touching=True)  # [n, c, k, k]
-    places, one, zero = count(g, number), g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
+    places, one, zero = iota(g, number), g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     is_better = g.Less(places, g.unsqueeze(places, 1))
     share = g.Where(is_better, share, zero)
     covered = g.unsqueeze(g.ReduceMax(share, g.i64(3), keepdims=0), 2)
-    if op.text("decay_function", "linear", among=("linear", "gaussian")) == "gaussian":
+    if op.text("decay_function", "linear", choices=("linear", "gaussian")) == "gaussian":
         less = g.Sub(g.Mul(covered, covered), g.Mul(share, share))
         decay = g.Exp(g.Mul(less, g.scalar(op.number("gaussian_sigma", 2), _FLOAT)))
     else:
@@ -58,10 +77,10 @@ def matrix_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
     is_one = g.Greater(score, g.scalar(op.number("score_threshold", 0), _FLOAT))
     is_one = g.And(is_one, g.Greater(decayed, g.scalar(op.number("post_threshold", 0), _FLOAT)))
     is_one = g.And(is_one, _in_foreground(op, g, 1))
-    return _results(op, g, _Found(decayed, box, is_one), boxes)
+    return _results(op, g, _Candidates(decayed, box, is_one), boxes)
 
 
-def _inputs(op: Layer, g: Fragment) -> tuple[str, str]:
+def _inputs(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """Boxes and scores, padded where they may be empty."""
     boxes, scores = as_float(op, g, 0), as_float(op, g, 1)
     if op.size(0, 1):
@@ -69,16 +88,16 @@ def _inputs(op: Layer, g: Fragment) -> tuple[str, str]:
     return padded(g, boxes, 0, 1), padded(g, scores, LOWEST, op.rank(1) - 1)
 
 
-def _in_foreground(op: Layer, g: Fragment, axis: int) -> str:
+def _in_foreground(op: LayerView, g: FunctionBuilder, axis: int) -> str:
     """Flags of the classes other than the background, [c, 1]."""
-    classes = count(g, g.dim(op.x(1), axis))
+    classes = iota(g, g.dim(op.x(1), axis))
     background = g.scalar(op.integer("background_class", -1), _INT)
     return g.unsqueeze(g.Not(g.Equal(classes, background)), 1)
 
 
 @lowers("MulticlassNms", since=8)
 @lowers("MulticlassNms", since=9)
-def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
+def multiclass_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum): TopK, then a Loop.
 
     boxes    [n, p, 4], x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p], image by image
@@ -89,30 +108,30 @@ def multiclass_nms(op: Layer, g: Fragment) -> tuple[str, str, str]:
     floor = g.scalar(op.number("score_threshold", 0), _FLOAT)
     if op.rank(1) == 2:
         images, classes = _sizes(op, g)
-        wide = sizes(g, images, classes, g.dim(scores, 1))
-        left = g.And(g.GreaterOrEqual(scores, floor), g.unsqueeze(_belongs(op, g, g.dim(scores, 1)), 1))
+        wide = shape_vector(g, images, classes, g.dim(scores, 1))
+        left = g.And(g.GreaterOrEqual(scores, floor), g.unsqueeze(_box_ownership(op, g, g.dim(scores, 1)), 1))
         scores = g.Expand(scores, wide)
         boxes_per_class = g.Expand(boxes, g.concat(wide, g.i64(4)))
     else:
         images, classes = _sizes(op, g)
         left = g.GreaterOrEqual(scores, floor)
-        boxes_per_class = g.Expand(g.unsqueeze(boxes, 1), sizes(g, images, classes, g.dim(scores, 2), 4))
+        boxes_per_class = g.Expand(g.unsqueeze(boxes, 1), shape_vector(g, images, classes, g.dim(scores, 2), 4))
     left = g.And(left, _in_foreground(op, g, op.rank(1) - 2))
     scores = g.Where(left, scores, g.scalar(LOWEST, _FLOAT))
     most = op.integer("nms_top_k", -1)
-    number = widest(g, left) if most < 0 else g.Min(widest(g, left), g.i64(max(most, 1)))
+    number = max_candidates(g, left) if most < 0 else g.Min(max_candidates(g, left), g.i64(max(most, 1)))
     scores, best = g.node("TopK", (scores, number), 2, axis=2)
     left = g.GatherElements(left, best, axis=2)
     boxes_per_class = g.GatherND(boxes_per_class, g.unsqueeze(best, 3), batch_dims=2)
     rows = product(g, images, classes)
-    flat = State(reshape(g, scores, rows, number), reshape(g, left, rows, number))
+    flat = SuppressionState(reshape(g, scores, rows, number), reshape(g, left, rows, number))
     taken = _suppressed(op, g, flat, reshape(g, boxes_per_class, rows, number, 4), most)
-    shape = [sizes(g, images, classes), g.dim(taken.box, 1)]
-    score, box, is_one = (reshape(g, x, *shape) for x in (taken.score, taken.box, taken.is_one))
-    return _results(op, g, _Found(score, g.GatherElements(best, box, axis=2), is_one), boxes)
+    shape = [shape_vector(g, images, classes), g.dim(taken.box, 1)]
+    score, box, is_one = (reshape(g, x, *shape) for x in (taken.score, taken.box, taken.is_valid))
+    return _results(op, g, _Candidates(score, g.GatherElements(best, box, axis=2), is_one), boxes)
 
 
-def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:
+def _sizes(op: LayerView, g: FunctionBuilder) -> tuple[str | int, str | int]:
     """Number of images and classes."""
     if op.rank(1) == 2:
         return dims(op, g, 2, 0)[0], dims(op, g, 1, 0)[0]
@@ -120,54 +139,56 @@ def _sizes(op: Layer, g: Fragment) -> tuple[str | int, str | int]:
     return images, classes
 
 
-def _belongs(op: Layer, g: Fragment, boxes: str) -> str:
+def _box_ownership(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
     """Flags of the boxes that belong to each image, [n, p]."""
     number = as_int64(op, g, 2)
     ends = g.unsqueeze(g.CumSum(number, g.scalar(0, _INT)), 1)
-    places = count(g, boxes)
+    places = iota(g, boxes)
     return g.And(g.Less(places, ends), g.GreaterOrEqual(places, g.Sub(ends, g.unsqueeze(number, 1))))
 
 
-def _suppressed(op: Layer, g: Fragment, start: State, boxes: str, most: int) -> _Found:
+def _suppressed(op: LayerView, g: FunctionBuilder, start: SuppressionState, boxes: str, max_boxes: int) -> _Candidates:
     """The selection from rows of candidates, each [rows, turns]."""
     offset = 0 if op.flag("normalized", True) else 1
     shapes, limit = boxes_of(g, boxes, offset=offset), g.scalar(op.number("iou_threshold", 0), _FLOAT)
-    turns = g.as_scalar(g.dim(start.scores, 1)) if most else g.scalar(0, _INT)
+    turns = g.as_scalar(g.dim(start.scores, 1)) if max_boxes else g.scalar(0, _INT)
     eta = op.number("nms_eta", 1)
     if eta >= 1:
-        covers = hard(g, shapes, limit, at_limit=True, offset=offset, positive=True)
-        taken = take(g, start, turns, covers)
-        return _Found(taken.score, taken.index, taken.is_one)
+        covers = hard_suppression(g, shapes, limit, at_limit=True, offset=offset, positive=True)
+        taken = select_greedily(g, start, turns, covers)
+        return _Candidates(taken.score, taken.index, taken.is_valid)
     rows = g.dim(start.scores, 0)
-    limits = g.Expand(limit, sizes(g, rows, 1))
+    limits = g.Expand(limit, shape_vector(g, rows, 1))
     none_yet = g.Expand(g.scalar(-1, _FLOAT), g.Shape(start.scores))
 
-    def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
+    def suppress(body: FunctionBuilder, pick: str, found: str, now: SuppressionState) -> SuppressionState:
         """Lower the limit after each selection, and apply the new limit to earlier overlaps again."""
         share = overlap(body, shapes.at(body, pick), shapes, offset=offset, positive=True)
-        most_yet = body.Where(found, body.Max(now.more[0], share), now.more[0])
-        sinks = body.And(found, body.Greater(now.more[1], body.scalar(0.5, _FLOAT)))
-        sunk = body.Where(sinks, body.Mul(now.more[1], body.scalar(eta, _FLOAT)), now.more[1])
-        return State(now.scores, body.And(now.left, body.Less(most_yet, sunk)), (most_yet, sunk))
+        most_yet = body.Where(found, body.Max(now.extra[0], share), now.extra[0])
+        sinks = body.And(found, body.Greater(now.extra[1], body.scalar(0.5, _FLOAT)))
+        sunk = body.Where(sinks, body.Mul(now.extra[1], body.scalar(eta, _FLOAT)), now.extra[1])
+        return SuppressionState(now.scores, body.And(now.is_candidate, body.Less(most_yet, sunk)), (most_yet, sunk))
 
-    taken = take(g, State(start.scores, start.left, (none_yet, limits)), turns, suppress, (2, 2))
-    return _Found(taken.score, taken.index, taken.is_one)
+    taken = select_greedily(
+        g, SuppressionState(start.scores, start.is_candidate, (none_yet, limits)), turns, suppress, (2, 2)
+    )
+    return _Candidates(taken.score, taken.index, taken.is_valid)
 
 
-def _results(op: Layer, g: Fragment, found: _Found, boxes: str) -> tuple[str, str, str]:
+def _results(op: LayerView, g: FunctionBuilder, found: _Candidates, boxes: str) -> tuple[str, str, str]:
     """The outputs: the best `keep_top_k` of each image, in the requested order."""
     shared = op.rank(1) == 3
     images, classes = _sizes(op, g)
     each = g.dim(found.score, 2)
-    whole = g.Mul(sizes(g, classes), each)
-    score, box, is_one = (reshape(g, x, images, whole) for x in (found.score, found.box, found.is_one))
-    ranked = order(g, g.Where(is_one, score, g.scalar(LOWEST, _FLOAT)), axis=1)
+    whole = g.Mul(shape_vector(g, classes), each)
+    score, box, is_one = (reshape(g, x, images, whole) for x in (found.score, found.box, found.is_valid))
+    ranked = argsort(g, g.Where(is_one, score, g.scalar(LOWEST, _FLOAT)), axis=1)
     kept, most = g.GatherElements(is_one, ranked, axis=1), op.integer("keep_top_k", -1)
     if most >= 0:
-        kept = g.And(kept, g.Less(count(g, whole), g.scalar(most, _INT)))
+        kept = g.And(kept, g.Less(iota(g, whole), g.scalar(most, _INT)))
     number = g.ReduceSum(g.Cast(kept, to=int(_INT)), g.i64(1), keepdims=0)
     where = g.Transpose(g.NonZero(kept), perm=[1, 0])
-    image = part(g, where, 0, 1, 1)
+    image = axis_slice(g, where, 0, 1, 1)
     spot = g.unsqueeze(g.GatherND(ranked, where), 1)
     label, place = g.Div(spot, each), g.Concat(image, spot, axis=1)
     score, box = (g.unsqueeze(g.GatherND(x, place), 1) for x in (score, box))
@@ -177,21 +198,21 @@ def _results(op: Layer, g: Fragment, found: _Found, boxes: str) -> tuple[str, st
     corners = g.GatherND(boxes, g.Concat(image if shared else label, box, axis=1))
     rows = g.Concat(g.Cast(label, to=int(_FLOAT)), score, corners, axis=1)
     if shared:
-        index = g.Add(g.Mul(image, sizes(g, *dims(op, g, 0, 1))), box)
+        index = g.Add(g.Mul(image, shape_vector(g, *dims(op, g, 0, 1))), box)
     else:
-        index = g.Add(g.Mul(box, sizes(g, classes)), label)
+        index = g.Add(g.Mul(box, shape_vector(g, classes)), label)
     kind = op.type_of("output_type", "i64")
     return g.cast(rows, _FLOAT, op.dtype(0)), g.cast(index, _INT, kind), g.cast(number, _INT, kind)
 
 
-def _order(op: Layer, g: Fragment, image: str, label: str, score: str) -> str | None:
+def _order(op: LayerView, g: FunctionBuilder, image: str, label: str, score: str) -> str | None:
     """The requested order of the rows, which are sorted by image and score; None where it is that order."""
     across, by = op.flag("sort_result_across_batch", False), op.text("sort_result_type", "none").lower()
     if across and by == "score":
-        return order(g, g.squeeze(score, 1))
+        return argsort(g, g.squeeze(score, 1))
     if by == "classid" and across:
-        return order(g, g.squeeze(label, 1), descending=False)
+        return argsort(g, g.squeeze(label, 1), descending=False)
     if by == "classid" and op.type == "MulticlassNms":
         key = g.Add(g.Mul(image, g.Add(g.dim(op.x(1), op.rank(1) - 2), g.i64(1))), label)
-        return order(g, g.squeeze(key, 1), descending=False)
+        return argsort(g, g.squeeze(key, 1), descending=False)
     return None

@@ -5,26 +5,26 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _MAX_POOLED = 3
 """Maximum number of spatial axes of a pool in onnxruntime."""
 
 
-def _wide(op: Layer, index: int = 0) -> DType:
+def _wide(op: LayerView, index: int = 0) -> DType:
     """Computation type of an input."""
     dtype = op.dtype(index)
     return WIDE_FLOATS.get(dtype, dtype)
 
 
-def _axes(op: Layer, g: Fragment, index: int) -> str:
+def _axes(op: LayerView, g: FunctionBuilder, index: int) -> str:
     """An input of axes as a vector of int64."""
     known = op.ints(index)
     if known is not None:
@@ -32,16 +32,16 @@ def _axes(op: Layer, g: Fragment, index: int) -> str:
     return g.as_vector(g.cast(op.x(index), op.dtype(index), DType.INT64))
 
 
-def _centred(g: Fragment, x: str, axes: str) -> str:
+def _centred(g: FunctionBuilder, x: str, axes: str) -> str:
     return g.Sub(x, g.ReduceMean(x, axes, keepdims=1, noop_with_empty_axes=1))
 
 
-def _variance(g: Fragment, centred: str, axes: str) -> str:
+def _variance(g: FunctionBuilder, centred: str, axes: str) -> str:
     return g.ReduceMean(g.Mul(centred, centred), axes, keepdims=1, noop_with_empty_axes=1)
 
 
-@lowers("BatchNormInference", alike=True)
-def batch_norm_0(op: Layer, g: Fragment) -> str:
+@lowers("BatchNormInference", preserves_failures=True)
+def batch_norm_0(op: LayerView, g: FunctionBuilder) -> str:
     """batch-norm-inference-1: BatchNormalization.
 
     gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]
@@ -49,8 +49,8 @@ def batch_norm_0(op: Layer, g: Fragment) -> str:
     return _batch_norm(op, g, (2, 0, 1, 3, 4))
 
 
-@lowers("BatchNormInference", since=5, alike=True)
-def batch_norm_5(op: Layer, g: Fragment) -> str:
+@lowers("BatchNormInference", since=5, preserves_failures=True)
+def batch_norm_5(op: LayerView, g: FunctionBuilder) -> str:
     """batch-norm-inference-5: BatchNormalization.
 
     data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]
@@ -58,18 +58,18 @@ def batch_norm_5(op: Layer, g: Fragment) -> str:
     return _batch_norm(op, g, (0, 1, 2, 3, 4))
 
 
-def _batch_norm(op: Layer, g: Fragment, order: tuple[int, ...]) -> str:
+def _batch_norm(op: LayerView, g: FunctionBuilder, order: tuple[int, ...]) -> str:
     """A BatchNormalization; `order` lists the positions of its inputs."""
     epsilon = op.number("epsilon", op.number("eps", 1e-5))
 
     def normalised(*inputs: str) -> str:
         return g.BatchNormalization(*inputs, epsilon=epsilon)
 
-    return carried(g, op.dtype(0), normalised, *(op.x(i) for i in order), by=WIDE_FLOATS)
+    return legalized(g, op.dtype(0), normalised, *(op.x(i) for i in order), by=WIDE_FLOATS)
 
 
 @lowers("GroupNormalization", since=12)
-def group_normalization(op: Layer, g: Fragment) -> str:
+def group_normalization(op: LayerView, g: FunctionBuilder) -> str:
     """group-normalization-12: ReduceMean over a Reshape to groups, then Mul and Add per channel.
 
     data [N, C, d1, ..., dk], scale [C], bias [C]
@@ -87,7 +87,7 @@ def group_normalization(op: Layer, g: Fragment) -> str:
 
 
 @lowers("MVN")
-def mvn_1(op: Layer, g: Fragment) -> str:
+def mvn_1(op: LayerView, g: FunctionBuilder) -> str:
     """mvn-1: ReduceMean, Sub and Div over all axes but the first, or but the first two; `eps` is inside the root."""
     first = 1 if op.flag("across_channels", True) else 2
     axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
@@ -95,16 +95,16 @@ def mvn_1(op: Layer, g: Fragment) -> str:
 
 
 @lowers("MVN", since=6)
-def mvn_6(op: Layer, g: Fragment) -> str:
+def mvn_6(op: LayerView, g: FunctionBuilder) -> str:
     """mvn-6: ReduceMean, Sub and Div over the axes of an input.
 
     data, axes [k]
     """
-    mode = op.text("eps_mode", "inside_sqrt", among=("inside_sqrt", "outside_sqrt"))
+    mode = op.text("eps_mode", "inside_sqrt", choices=("inside_sqrt", "outside_sqrt"))
     return _mvn(op, g, _axes(op, g, 1), is_inside=mode == "inside_sqrt")
 
 
-def _mvn(op: Layer, g: Fragment, axes: str, *, is_inside: bool) -> str:
+def _mvn(op: LayerView, g: FunctionBuilder, axes: str, *, is_inside: bool) -> str:
     wide = _wide(op)
     centred = _centred(g, g.cast(op.x(0), op.dtype(0), wide), axes)
     if op.flag("normalize_variance", True):
@@ -115,7 +115,7 @@ def _mvn(op: Layer, g: Fragment, axes: str, *, is_inside: bool) -> str:
 
 
 @lowers("NormalizeL2")
-def normalize_l2(op: Layer, g: Fragment) -> str:
+def normalize_l2(op: LayerView, g: FunctionBuilder) -> str:
     """normalize-l2-1: ReduceSum of the squares, Sqrt and Div.
 
     data, axes [k]; without axes every element is divided by itself, and 0 stays 0
@@ -126,13 +126,13 @@ def normalize_l2(op: Layer, g: Fragment) -> str:
         return g.Cast(g.Not(g.Equal(x, g.scalar(0, wide))), to=op.dtype(0))
     squares = g.ReduceSum(g.Mul(x, x), _axes(op, g, 1), keepdims=1, noop_with_empty_axes=1)
     eps = g.scalar(op.number("eps"), wide)
-    is_added = op.text("eps_mode", among=("add", "max")) == "add"
+    is_added = op.text("eps_mode", choices=("add", "max")) == "add"
     length = g.Sqrt(g.Add(squares, eps) if is_added else g.Max(squares, eps))
     return g.cast(g.Div(x, length), wide, op.dtype(0))
 
 
 @lowers("GRN")
-def grn(op: Layer, g: Fragment) -> str:
+def grn(op: LayerView, g: FunctionBuilder) -> str:
     """grn-1: ReduceSum of the squares of data [N, C, ...] over the channels, Sqrt and Div."""
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
@@ -141,7 +141,7 @@ def grn(op: Layer, g: Fragment) -> str:
 
 
 @lowers("LRN")
-def lrn(op: Layer, g: Fragment) -> str:
+def lrn(op: LayerView, g: FunctionBuilder) -> str:
     """lrn-1: LRN for axis 1, an odd size and rank 4, else AveragePool of the squares.
 
     data, axes [k]: x / (bias + alpha * s / size^k)^beta
@@ -149,7 +149,7 @@ def lrn(op: Layer, g: Fragment) -> str:
     s is the sum of the squares of the elements within (size - 1) / 2, rounded down, along each axis. ONNX's LRN takes
     axis 1 alone, and one more element of an even size.
     """
-    rank, size = op.rank(0), op.integer("size", least=1)
+    rank, size = op.rank(0), op.integer("size", lower=1)
     axes = sorted(op.axes(1, rank))
     alpha, beta, bias = op.number("alpha"), op.number("beta"), op.number("bias")
     wide = DType.FLOAT32
@@ -164,7 +164,7 @@ def lrn(op: Layer, g: Fragment) -> str:
     return g.cast(g.Div(x, scale), wide, op.dtype(0))
 
 
-def _window_mean(g: Fragment, x: str, rank: int, axes: list[int], width: int) -> str:
+def _window_mean(g: FunctionBuilder, x: str, rank: int, axes: list[int], width: int) -> str:
     """The mean of `width` elements around each one along axes, with zeros beyond the ends.
 
     The axes become spatial axes of an AveragePool.

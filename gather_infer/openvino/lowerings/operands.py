@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.tensor import DType
 
 Length: TypeAlias = "int | str"
 """A number, or the name of a vector of one int64."""
 
 
-def as_int64(op: Layer, g: Fragment, index: int) -> str:
+def as_int64(op: LayerView, g: FunctionBuilder, index: int) -> str:
     """An input cast to int64."""
     return g.cast(op.x(index), op.dtype(index), DType.INT64)
 
 
-def vector(op: Layer, g: Fragment, index: int) -> str:
+def vector(op: LayerView, g: FunctionBuilder, index: int) -> str:
     """An integer input as a vector of int64; a constant when its elements are known."""
     known = op.ints(index)
     if known is not None:
@@ -27,7 +27,7 @@ def vector(op: Layer, g: Fragment, index: int) -> str:
     return x if op.has_rank(index) and op.rank(index) == 1 else g.as_vector(x)
 
 
-def scalar(op: Layer, g: Fragment, index: int) -> str:
+def scalar(op: LayerView, g: FunctionBuilder, index: int) -> str:
     """A single integer input as a scalar of int64."""
     known = op.ints(index)
     if known is not None and len(known) == 1:
@@ -36,13 +36,13 @@ def scalar(op: Layer, g: Fragment, index: int) -> str:
     return x if op.has_rank(index) and op.rank(index) == 0 else g.as_scalar(x)
 
 
-def single(op: Layer, g: Fragment, index: int) -> str:
+def single(op: LayerView, g: FunctionBuilder, index: int) -> str:
     """An input of one element as a scalar of its own type."""
     x = op.x(index)
     return x if op.has_rank(index) and op.rank(index) == 0 else g.as_scalar(x)
 
 
-def known_axis(op: Layer, index: int) -> int:
+def known_axis(op: LayerView, index: int) -> int:
     """The axis of the first input that another input gives, normalized to >= 0 where the rank is known.
 
     Raises LoweringRefused when it is unknown, and SpecViolation out of range.
@@ -51,7 +51,7 @@ def known_axis(op: Layer, index: int) -> int:
     return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
-def counted(g: Fragment, length: str) -> str:
+def iota(g: FunctionBuilder, length: str) -> str:
     """Iota: 0, 1, ..., length - 1 as int64.
 
     length   a vector of one int64
@@ -59,7 +59,7 @@ def counted(g: Fragment, length: str) -> str:
     return g.Range(g.scalar(0, DType.INT64), g.as_scalar(length), g.scalar(1, DType.INT64))
 
 
-def lengths(op: Layer, g: Fragment, index: int, count: int) -> list[Length]:
+def lengths(op: LayerView, g: FunctionBuilder, index: int, count: int) -> list[Length]:
     """The elements of an input that is a vector of `count` integers, one by one. Raises SpecViolation."""
     known = op.ints(index, count=count)
     if known is not None:
@@ -68,20 +68,22 @@ def lengths(op: Layer, g: Fragment, index: int, count: int) -> list[Length]:
     return [g.Slice(x, g.i64(i), g.i64(i + 1), g.i64(0)) for i in range(count)]
 
 
-def plus(g: Fragment, a: Length, b: Length) -> Length:
+def plus(g: FunctionBuilder, a: Length, b: Length) -> Length:
     return a if b == 0 else b if a == 0 else _made(g, int.__add__, g.Add, a, b)
 
 
-def times(g: Fragment, a: Length, b: Length) -> Length:
+def times(g: FunctionBuilder, a: Length, b: Length) -> Length:
     return a if b == 1 else b if a == 1 else _made(g, int.__mul__, g.Mul, a, b)
 
 
-def over(g: Fragment, a: Length, b: Length) -> Length:
+def over(g: FunctionBuilder, a: Length, b: Length) -> Length:
     """a / b, where b divides a or both are non-negative: rounded down."""
     return a if b == 1 else _made(g, int.__floordiv__, g.Div, a, b)
 
 
-def _made(g: Fragment, count: Callable[[int, int], int], node: Callable[..., str], a: Length, b: Length) -> Length:
+def _made(
+    g: FunctionBuilder, count: Callable[[int, int], int], node: Callable[..., str], a: Length, b: Length
+) -> Length:
     if isinstance(a, int) and isinstance(b, int):
         return count(a, b)
     return node(*(g.i64(size) if isinstance(size, int) else size for size in (a, b)))

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.carried import AS_FLOAT
-from gather_infer.openvino.lowerings.fragment import Fragment, numpy_of
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, numpy_of
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import AS_FLOAT
 from gather_infer.openvino.lowerings.windows import Padded, Windows, of_length, spatial_of, windows
 from gather_infer.tensor import DType, Shape
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _EXACT: Final = {
@@ -34,12 +34,12 @@ _EXACT: Final = {
 _ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
 
 
-def _kernel(op: Layer) -> list[int]:
-    return op.integers("kernel", least=1)
+def _kernel(op: LayerView) -> list[int]:
+    return op.integers("kernel", lower=1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Framed:
+class _PoolingInput:
     """Data and windows that need no rounding, or leave it to ONNX's ceil_mode.
 
     begin   number of elements added before each spatial axis, None for the unpadded data of the layer
@@ -51,19 +51,21 @@ class _Framed:
     begin: str | None = None
 
 
-def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None = None, is_whole: bool) -> _Framed:
+def _pooling_input(
+    op: LayerView, g: FunctionBuilder, x: str, slide: Windows, *, fill: str | None = None, is_whole: bool
+) -> _PoolingInput:
     """The windows of a layer over `x`.
 
     fill       value that a Pad writes around the data
     is_whole   no window may be cut at the end
     """
     kernel = _kernel(op)
-    rounding = op.text("rounding_type", "floor", among=_ROUNDINGS)
+    rounding = op.text("rounding_type", "floor", choices=_ROUNDINGS)
     found = slide.explicit(spatial_of(op, len(kernel)), kernel)
     if found is None:
         if all(d == 1 for d in slide.dilations):
-            return _Framed(x, slide)
-        return _of(slide.padded(g, x, kernel, fill))
+            return _PoolingInput(x, slide)
+        return _from_padded(slide.padded(g, x, kernel, fill))
     ceil = rounding != "floor" and slide.is_explicit
     slide = found
     if ceil:
@@ -73,14 +75,14 @@ def _framed(op: Layer, g: Fragment, x: str, slide: Windows, *, fill: str | None 
         if end is not None:  # avoid ceil_mode: below opset 22, onnx infers one window too many for it
             slide, ceil = replace(slide, end=end), False
         elif is_whole or (rounding == "ceil" and is_cut):
-            return _of(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
+            return _from_padded(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
-        return replace(_of(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
-    return _Framed(x, slide, ceil)
+        return replace(_from_padded(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
+    return _PoolingInput(x, slide, ceil)
 
 
-def _of(padded: Padded) -> _Framed:
-    return _Framed(padded.data, padded.slide, begin=padded.begin)
+def _from_padded(padded: Padded) -> _PoolingInput:
+    return _PoolingInput(padded.data, padded.slide, begin=padded.begin)
 
 
 def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: str) -> tuple[int, ...] | None:
@@ -96,7 +98,7 @@ def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: s
     return tuple(ends)
 
 
-def _end(g: Fragment, size: str, slide: Windows, reach: Sequence[int], rounding: str) -> str:
+def _end(g: FunctionBuilder, size: str, slide: Windows, reach: Sequence[int], rounding: str) -> str:
     """As `_whole_end`, computed at run time."""
     stride, width, begin = g.i64(*slide.strides), g.i64(*reach), g.i64(*slide.begin)
     less = (b + e - w + s - 1 for b, e, w, s in zip(slide.begin, slide.end, reach, slide.strides, strict=True))
@@ -108,20 +110,20 @@ def _end(g: Fragment, size: str, slide: Windows, reach: Sequence[int], rounding:
 
 
 @lowers("MaxPool")
-def max_pool_1(op: Layer, g: Fragment) -> str:
+def max_pool_1(op: LayerView, g: FunctionBuilder) -> str:
     """max-pool-1: MaxPool of data [N, C, d1, ..., dk]."""
     return _max_pool(op, g, (1,) * len(_kernel(op)), 1)[0]
 
 
 @lowers("MaxPool", since=8)
-def max_pool_8(op: Layer, g: Fragment) -> tuple[str, ...]:
+def max_pool_8(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     """max-pool-8, max-pool-14: MaxPool of data [N, C, d1, ..., dk].
 
     The second output holds positions of the maxima in the flattened dims from `axis` on; in ONNX, in all dims.
     """
     if not op.is_read(1):
-        return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, least=1), 1), "")
-    largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, least=1), 2)
+        return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, lower=1), 1), "")
+    largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, lower=1), 2)
     axis = op.axis(op.integer("axis", 0), op.rank(0))
     if axis:
         size = g.ReduceProd(g.dims(op.x(0), axis), keepdims=1)
@@ -129,11 +131,11 @@ def max_pool_8(op: Layer, g: Fragment) -> tuple[str, ...]:
     return largest, g.cast(where, DType.INT64, op.type_of("index_element_type", "i64"))
 
 
-def _max_pool(op: Layer, g: Fragment, dilations: tuple[int, ...], outputs: int) -> tuple[str, ...]:
+def _max_pool(op: LayerView, g: FunctionBuilder, dilations: tuple[int, ...], outputs: int) -> tuple[str, ...]:
     dtype = op.dtype(0)
     wide = _EXACT.get(dtype, dtype)
     slide = replace(windows(op, len(_kernel(op))), dilations=dilations)
-    frame = _framed(op, g, g.cast(op.x(0), dtype, wide), slide, fill=_lowest(g, wide), is_whole=False)
+    frame = _pooling_input(op, g, g.cast(op.x(0), dtype, wide), slide, fill=_lowest(g, wide), is_whole=False)
     largest, *where = g.node(
         "MaxPool", (frame.data,), outputs, ceil_mode=int(frame.ceil) or None, **_attributes(op, frame)
     )
@@ -142,8 +144,8 @@ def _max_pool(op: Layer, g: Fragment, dilations: tuple[int, ...], outputs: int) 
     return (g.cast(largest, wide, dtype), *where)
 
 
-def _attributes(op: Layer, frame: _Framed) -> dict[str, Any]:
-    slide = frame.slide
+def _attributes(op: LayerView, pooling: _PoolingInput) -> dict[str, Any]:
+    slide = pooling.slide
     dilations = slide.dilations if any(d > 1 for d in slide.dilations) else None
     return {
         "kernel_shape": _kernel(op), "strides": slide.strides, "dilations": dilations,
@@ -151,7 +153,7 @@ def _attributes(op: Layer, frame: _Framed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begin: str) -> str:
+def _position_without_pads(op: LayerView, g: FunctionBuilder, where: str, padded: str, begin: str) -> str:
     """Positions in the flattened data, for positions in the flattened padded data; one in the pads becomes the first.
 
     padded, begin   dims of the padded spatial axes, and the number of elements added before each
@@ -170,14 +172,14 @@ def _position_without_pads(op: Layer, g: Fragment, where: str, padded: str, begi
     return g.Add(g.Where(is_inside, position, g.i64(0)), g.Mul(where, step))
 
 
-def _lowest(g: Fragment, dtype: DType) -> str:
+def _lowest(g: FunctionBuilder, dtype: DType) -> str:
     """The smallest number of an element type, a scalar."""
     kind = np.dtype(numpy_of(dtype))
     return g.const(np.array(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min, kind))
 
 
 @lowers("AvgPool")
-def average_pool(op: Layer, g: Fragment) -> str:
+def average_pool(op: LayerView, g: FunctionBuilder) -> str:
     """avg-pool-1, avg-pool-14, avg-pool-16: AveragePool of data [N, C, d1, ..., dk]; integer means are rounded.
 
     With padded data, where pads do not count, a second AveragePool of ones gives the fraction of counted elements.
@@ -187,9 +189,9 @@ def average_pool(op: Layer, g: Fragment) -> str:
     data = g.cast(op.x(0), dtype, wide)
     slide = windows(op, len(_kernel(op)))
     if any(d > 1 for d in slide.dilations):
-        g.needs(19, "AvgPool with dilations")
+        g.require_opset(19, "AvgPool with dilations")
     counts = not op.flag("exclude-pad", op.flag("exclude_pad", True))
-    frame = _framed(op, g, data, slide, is_whole=counts and any(slide.begin + slide.end))
+    frame = _pooling_input(op, g, data, slide, is_whole=counts and any(slide.begin + slide.end))
 
     def mean(x: str, counted: bool) -> str:
         return g.AveragePool(
@@ -201,5 +203,5 @@ def average_pool(op: Layer, g: Fragment) -> str:
 
     if counts or frame.begin is None:
         return back(mean(frame.data, counts))
-    ones = _framed(op, g, g.Expand(g.scalar(1, wide), g.Shape(data)), slide, is_whole=False)
+    ones = _pooling_input(op, g, g.Expand(g.scalar(1, wide), g.Shape(data)), slide, is_whole=False)
     return back(g.Div(mean(frame.data, True), mean(ones.data, True)))

@@ -12,16 +12,24 @@ from typing import Final
 import numpy as np
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import as_int64, at, count, dims, part, reshape, sizes
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.tensor_idioms import (
+    as_int64,
+    axis_element,
+    axis_slice,
+    dims,
+    iota,
+    reshape,
+    shape_vector,
+)
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-LEAST_RATIO: Final = 1e-9
+MIN_RATIO: Final = 1e-9
 """Smallest ratio of the sides of a box."""
 _MAX_DENSITY: Final = 64
 """Maximum number of boxes of a fixed size along a side of a cell."""
@@ -29,7 +37,7 @@ _FLOAT = DType.FLOAT32
 
 
 @dataclass(slots=True)
-class _Shapes:
+class _CellBoxes:
     """Boxes of a cell relative to its centre: offsets of their corners, and whether they are clipped to the image."""
 
     corners: list[tuple[float, float, float, float]] = field(default_factory=list)
@@ -42,7 +50,7 @@ class _Shapes:
 
 @lowers("PriorBox", since=1)
 @lowers("PriorBox", since=8)
-def prior_box(op: Layer, g: Fragment) -> str:
+def prior_box(op: LayerView, g: FunctionBuilder) -> str:
     """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order): constant boxes shifted over a grid.
 
     output_size  [2], height and width of the grid; image_size [2]
@@ -50,16 +58,16 @@ def prior_box(op: Layer, g: Fragment) -> str:
     """
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step, relative = op.number("step", 0), not op.flag("scale_all_sizes", True)
-    height = part(g, image, 0, 1, 0)  # of the image; the unit of sizes and steps where not all sizes are scaled
+    height = axis_slice(g, image, 0, 1, 0)  # of the image; the unit of sizes and steps where not all sizes are scaled
     across = g.Div(image, g.Cast(grid, to=int(_FLOAT)))
     if relative and step == -1:
-        steps = part(g, across, 0, 1, 0)
+        steps = axis_slice(g, across, 0, 1, 0)
     elif step == 0:
         steps = across
     else:
         steps = g.Mul(height, g.const([step], "f4")) if relative else g.const([step], "f4")
     offset = 0.5 if step == 0 else op.number("offset")
-    shapes = _shapes(op, folded=op.ints(0) is not None and op.ints(1) is not None)
+    shapes = _cell_boxes(op, folded=op.ints(0) is not None and op.ints(1) is not None)
     corners = g.const(np.array(shapes.corners, "f4").reshape(-1, 4))
     if relative:
         corners = g.Mul(corners, height)
@@ -72,12 +80,12 @@ def prior_box(op: Layer, g: Fragment) -> str:
     return _with_variances(op, g, boxes)
 
 
-def _shapes(op: Layer, *, folded: bool) -> _Shapes:
+def _cell_boxes(op: LayerView, *, folded: bool) -> _CellBoxes:
     """The boxes of a cell of PriorBox, in the order of OpenVINO's reference implementation."""
-    shapes, ratios = _Shapes(), _ratios(op)
-    fixed = op.numbers("fixed_size", [], least=0)
-    smallest, largest = op.numbers("min_size", [], least=0), op.numbers("max_size", [], least=0)
-    densities, fixed_ratios = _densities(op, len(fixed)), op.numbers("fixed_ratio", [], least=LEAST_RATIO)
+    shapes, ratios = _CellBoxes(), _ratios(op)
+    fixed = op.numbers("fixed_size", [], lower=0)
+    smallest, largest = op.numbers("min_size", [], lower=0), op.numbers("max_size", [], lower=0)
+    densities, fixed_ratios = _densities(op, len(fixed)), op.numbers("fixed_ratio", [], lower=MIN_RATIO)
     for k, size in enumerate(fixed):
         whole = int(size)
         shift = int(size / densities[k])
@@ -108,7 +116,7 @@ def _shapes(op: Layer, *, folded: bool) -> _Shapes:
     return shapes
 
 
-def _number(op: Layer, ratios: int) -> int:
+def _number(op: LayerView, ratios: int) -> int:
     """Number of boxes of a cell in the shape that OpenVINO infers."""
     smallest, fixed = len(op.numbers("min_size", [])), len(op.numbers("fixed_size", []))
     if not op.flag("scale_all_sizes", True):
@@ -119,31 +127,31 @@ def _number(op: Layer, ratios: int) -> int:
     return number
 
 
-def _densities(op: Layer, fixed: int) -> list[int]:
+def _densities(op: LayerView, fixed: int) -> list[int]:
     """Number of boxes of each fixed size along a side of a cell."""
-    found = [int(one) for one in op.numbers("density", [], count=fixed or None, least=1)]
+    found = [int(one) for one in op.numbers("density", [], count=fixed or None, lower=1)]
     if max(found, default=1) > _MAX_DENSITY:
         raise LoweringRefused(f"density = {found}, more than {_MAX_DENSITY} boxes along a side are not converted")
     return found
 
 
-def _ratios(op: Layer) -> list[float]:
+def _ratios(op: LayerView) -> list[float]:
     """The distinct aspect ratios other than 1, each followed by its inverse with `flip`."""
     found = [1.0]
-    for ratio in op.numbers("aspect_ratio", [], least=LEAST_RATIO):
+    for ratio in op.numbers("aspect_ratio", [], lower=MIN_RATIO):
         if all(abs(ratio - one) >= 1e-6 for one in found):
             found += [ratio, 1 / ratio] if op.flag("flip", False) else [ratio]
     return [ratio for ratio in found if abs(ratio - 1) >= 1e-6]
 
 
 @lowers("PriorBoxClustered")
-def prior_box_clustered(op: Layer, g: Fragment) -> str:
+def prior_box_clustered(op: LayerView, g: FunctionBuilder) -> str:
     """detection/prior-box-clustered-1: as PriorBox, with given widths and heights."""
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step = op.number("step", 0)
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step
     steps = g.const([down, across], "f4") if across or down else g.Div(image, g.Cast(grid, to=int(_FLOAT)))
-    shapes = _Shapes()
+    shapes = _CellBoxes()
     widths = op.numbers("width")
     for width, height in zip(widths, op.numbers("height", count=len(widths)), strict=True):
         shapes.add(width / 2, height / 2)
@@ -152,24 +160,24 @@ def prior_box_clustered(op: Layer, g: Fragment) -> str:
     return _with_variances(op, g, boxes)
 
 
-def _centres(g: Fragment, grid: str, steps: str, offset: float) -> str:
+def _centres(g: FunctionBuilder, grid: str, steps: str, offset: float) -> str:
     """Centres of the cells, [height, width, 1, 4]: x, y, x, y. `grid` and `steps` are [2]: of rows, of columns."""
     places = []
     for k in (0, 1):
-        cells = g.Cast(count(g, part(g, grid, k, k + 1, 0)), to=int(_FLOAT))
-        places.append(g.Mul(g.Add(cells, g.scalar(offset, _FLOAT)), at(g, steps, k, 0)))
-    shape = sizes(g, grid, 1, 1)
+        cells = g.Cast(iota(g, axis_slice(g, grid, k, k + 1, 0)), to=int(_FLOAT))
+        places.append(g.Mul(g.Add(cells, g.scalar(offset, _FLOAT)), axis_element(g, steps, k, 0)))
+    shape = shape_vector(g, grid, 1, 1)
     y = g.Expand(g.unsqueeze(places[0], 1, 2, 3), shape)
     x = g.Expand(g.unsqueeze(places[1], 0, 2, 3), shape)
     return g.Concat(x, y, x, y, axis=3)
 
 
-def _twice(g: Fragment, pair: str) -> str:
+def _twice(g: FunctionBuilder, pair: str) -> str:
     """Values for x0 y0 x1 y1, [4], from those for rows and columns, [2]."""
     return g.Gather(pair, g.i64(1, 0, 1, 0), axis=0)
 
 
-def _with_variances(op: Layer, g: Fragment, boxes: str) -> str:
+def _with_variances(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
     """A row of boxes [height, width, priors, 4], flattened, and a row of their variances."""
     if op.flag("clip", False):
         boxes = g.Clip(boxes, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
@@ -179,7 +187,7 @@ def _with_variances(op: Layer, g: Fragment, boxes: str) -> str:
 
 
 @lowers("ExperimentalDetectronPriorGridGenerator", since=6)
-def prior_grid(op: Layer, g: Fragment) -> str:
+def prior_grid(op: LayerView, g: FunctionBuilder) -> str:
     """detection/experimental-detectron-prior-grid-generator-6: the priors shifted to the centre of each cell by Add.
 
     priors  [p, 4], x0 y0 x1 y1
@@ -190,23 +198,23 @@ def prior_grid(op: Layer, g: Fragment) -> str:
     grid = [op.integer(name, 0) or dim for name, dim in zip("hw", dims(op, g, 1, 2, 3), strict=True)]
     places = []
     for k, name in ((0, "stride_y"), (1, "stride_x")):
-        size = sizes(g, grid[k])
+        size = shape_vector(g, grid[k])
         stride = op.number(name, 0)
         if stride:
             step = g.const([stride], "f4")
         else:
             (image,) = dims(op, g, 2, 2 + k)
-            step = g.Div(g.Cast(sizes(g, image), to=int(_FLOAT)), g.Cast(size, to=int(_FLOAT)))
-        cells = g.Cast(count(g, size), to=int(_FLOAT))
+            step = g.Div(g.Cast(shape_vector(g, image), to=int(_FLOAT)), g.Cast(size, to=int(_FLOAT)))
+        cells = g.Cast(iota(g, size), to=int(_FLOAT))
         places.append(g.Mul(g.Add(cells, g.scalar(0.5, _FLOAT)), step))
-    shape = sizes(g, *grid, 1, 1)
+    shape = shape_vector(g, *grid, 1, 1)
     y, x = g.Expand(g.unsqueeze(places[0], 1, 2, 3), shape), g.Expand(g.unsqueeze(places[1], 0, 2, 3), shape)
     made = g.Add(g.Concat(x, y, x, y, axis=3), g.cast(op.x(0), kind, _FLOAT))
     return g.cast(reshape(g, made, -1, 4) if op.flag("flatten", True) else made, _FLOAT, kind)
 
 
 @lowers("ExperimentalDetectronTopKROIs", since=6)
-def top_rois(op: Layer, g: Fragment) -> str:
+def top_rois(op: LayerView, g: FunctionBuilder) -> str:
     """sort/experimental-detectron-top-krois-6: TopK of the probabilities and Gather.
 
     input_rois   [n, 4], rois_probs [n]
@@ -216,5 +224,5 @@ def top_rois(op: Layer, g: Fragment) -> str:
     given = g.i64(min(most, known)) if known is not None else g.Min(g.i64(most), g.dim(op.x(1), 0))
     probabilities = g.cast(op.x(1), op.dtype(1), _FLOAT)
     best = g.Gather(op.x(0), g.node("TopK", (probabilities, given), 2, axis=0)[1], axis=0)
-    rest = g.Expand(g.scalar(0, op.dtype(0)), sizes(g, g.Sub(g.i64(most), given), 4))
+    rest = g.Expand(g.scalar(0, op.dtype(0)), shape_vector(g, g.Sub(g.i64(most), given), 4))
     return best if known is not None and known >= most else g.Concat(best, rest, axis=0)

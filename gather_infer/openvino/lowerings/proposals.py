@@ -12,15 +12,33 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import as_float, at, count, dims, order, part, product, reshape, sizes
-from gather_infer.openvino.lowerings.priors import LEAST_RATIO
-from gather_infer.openvino.lowerings.suppression import LOWEST, State, Taken, boxes_of, hard, padded, take
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.priors import MIN_RATIO
+from gather_infer.openvino.lowerings.suppression import (
+    LOWEST,
+    Selection,
+    SuppressionState,
+    boxes_of,
+    hard_suppression,
+    padded,
+    select_greedily,
+)
+from gather_infer.openvino.lowerings.tensor_idioms import (
+    argsort,
+    as_float,
+    axis_element,
+    axis_slice,
+    dims,
+    iota,
+    product,
+    reshape,
+    shape_vector,
+)
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
 _LONGEST: Final = log(1000 / 16)
@@ -28,24 +46,26 @@ _LONGEST: Final = log(1000 / 16)
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _SelectedBoxes:
     """The candidate boxes of each image, [n, k, 4], and the selection among them."""
 
     boxes: str
-    taken: Taken
+    selection: Selection
 
 
-def _moved(g: Fragment, boxes: str, deltas: str, *, offset: float, longest: float | None, inclusive: bool) -> str:
+def _moved(
+    g: FunctionBuilder, boxes: str, deltas: str, *, offset: float, longest: float | None, inclusive: bool
+) -> str:
     """Boxes [..., 4] shifted by deltas [..., 4], in units of the sides, with sides scaled by their exponentials.
 
     offset     1 where corners are inclusive pixel indices
     inclusive  the result has an inclusive end corner as well
     """
-    first, last = part(g, boxes, 0, 2, -1), part(g, boxes, 2, 4, -1)
+    first, last = axis_slice(g, boxes, 0, 2, -1), axis_slice(g, boxes, 2, 4, -1)
     sides = g.Add(g.Sub(last, first), g.scalar(offset, _FLOAT))
     half = g.scalar(0.5, _FLOAT)
-    centre = g.Add(g.Mul(part(g, deltas, 0, 2, -1), sides), g.Add(first, g.Mul(half, sides)))
-    growth = part(g, deltas, 2, 4, -1)
+    centre = g.Add(g.Mul(axis_slice(g, deltas, 0, 2, -1), sides), g.Add(first, g.Mul(half, sides)))
+    growth = axis_slice(g, deltas, 2, 4, -1)
     if longest is not None:
         growth = g.Min(growth, g.scalar(longest, _FLOAT))
     reach = g.Mul(half, g.Mul(g.Exp(growth), sides))
@@ -55,21 +75,21 @@ def _moved(g: Fragment, boxes: str, deltas: str, *, offset: float, longest: floa
     return g.Concat(g.Sub(centre, reach), end, axis=-1)
 
 
-def _cut(g: Fragment, boxes: str, extent: str) -> str:
+def _cut(g: FunctionBuilder, boxes: str, extent: str) -> str:
     """Boxes clipped to [0, extent], of x y x y."""
     return g.Max(g.Min(boxes, extent), g.scalar(0, _FLOAT))
 
 
-def _large(g: Fragment, boxes: str, least: str, *, offset: float) -> str:
+def _is_large_enough(g: FunctionBuilder, boxes: str, lower: str, *, offset: float) -> str:
     """Flags of the boxes [..., 4] whose width and height are at least `lower`: [...]."""
-    sides = g.Add(g.Sub(part(g, boxes, 2, 4, -1), part(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
-    fits = g.GreaterOrEqual(sides, least)
-    return g.And(at(g, fits, 0, -1), at(g, fits, 1, -1))
+    sides = g.Add(g.Sub(axis_slice(g, boxes, 2, 4, -1), axis_slice(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
+    fits = g.GreaterOrEqual(sides, lower)
+    return g.And(axis_element(g, fits, 0, -1), axis_element(g, fits, 1, -1))
 
 
-def _chosen(
-    g: Fragment, boxes: str, scores: str, left: str | None, counts: tuple[int, int], limit: float, offset: float
-) -> _Chosen:
+def _selected_boxes(
+    g: FunctionBuilder, boxes: str, scores: str, left: str | None, counts: tuple[int, int], limit: float, offset: float
+) -> _SelectedBoxes:
     """Greedy suppression among the best candidates of boxes [n, p, 4].
 
     counts  maximum number of boxes before and after the suppression
@@ -80,15 +100,17 @@ def _chosen(
     if left is not None:
         kept = g.And(kept, g.GatherElements(left, ranked, axis=1))
     boxes = g.GatherND(boxes, g.unsqueeze(ranked, 2), batch_dims=1)
-    covers = hard(g, boxes_of(g, boxes, offset=offset), g.scalar(limit, _FLOAT), offset=offset, touching=True)
+    covers = hard_suppression(
+        g, boxes_of(g, boxes, offset=offset), g.scalar(limit, _FLOAT), offset=offset, touching=True
+    )
     turns = g.as_scalar(g.Min(number, g.i64(counts[1])))
-    return _Chosen(boxes, take(g, State(best, kept), turns, covers))
+    return _SelectedBoxes(boxes, select_greedily(g, SuppressionState(best, kept), turns, covers))
 
 
-def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, str]:
+def _listed(g: FunctionBuilder, chosen: _SelectedBoxes, total: int) -> tuple[str, str, str, str]:
     """Selected boxes [n, total, 4] and scores [n, total], padded with zeros; flags of these, and of the row behind."""
-    taken, places = chosen.taken, count(g, g.i64(total))
-    number = g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=1)
+    taken, places = chosen.selection, iota(g, g.i64(total))
+    number = g.ReduceSum(g.Cast(taken.is_valid, to=int(_INT)), g.i64(1), keepdims=1)
     is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
     turn = g.Min(places, g.Sub(g.dim(taken.index, 1), g.i64(1)))
     score, index = (g.Gather(x, turn, axis=1) for x in (taken.score, taken.index))
@@ -99,7 +121,7 @@ def _listed(g: Fragment, chosen: _Chosen, total: int) -> tuple[str, str, str, st
 
 @lowers("Proposal", since=1)
 @lowers("Proposal", since=4)
-def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
+def proposal(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """detection/proposal-1, proposal-4 (which adds the second output): anchors, TopK and a suppression Loop.
 
     class_probs  [n, 2 * anchors, h, w], the second half for the foreground; bbox_deltas [n, 4 * anchors, h, w]
@@ -118,23 +140,25 @@ def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
     if is_tensorflow:
         anchors = _cut(g, anchors, extent)
     scale = [op.number("box_coordinate_scale", 1)] * 2 + [op.number("box_size_scale", 1)] * 2
-    deltas = g.Div(_by_place(op, g, as_float(op, g, 1), images, len(base), rows, columns), g.const(scale, "f4"))
+    deltas = g.Div(_by_position(op, g, as_float(op, g, 1), images, len(base), rows, columns), g.const(scale, "f4"))
     boxes = _moved(g, anchors, deltas, offset=offset, longest=None, inclusive=False)
     if op.flag("clip_before_nms", True):
         boxes = _cut(g, boxes, g.Sub(extent, g.scalar(offset, _FLOAT)))
-    fits = _large(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
-    foreground = g.Transpose(part(g, as_float(op, g, 0), len(base), 2 * len(base), 1), perm=[0, 2, 3, 1])
+    fits = _is_large_enough(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
+    foreground = g.Transpose(axis_slice(g, as_float(op, g, 0), len(base), 2 * len(base), 1), perm=[0, 2, 3, 1])
     scores = g.Mul(reshape(g, foreground, images, number), g.Cast(fits, to=int(_FLOAT)))
     if not isinstance(number, int) or not number:
         boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
     total = op.integer("post_nms_topn")
-    chosen = _chosen(g, boxes, scores, None, (op.integer("pre_nms_topn"), total), op.number("nms_thresh"), offset)
+    chosen = _selected_boxes(
+        g, boxes, scores, None, (op.integer("pre_nms_topn"), total), op.number("nms_thresh"), offset
+    )
     found, score, is_one, is_end = _listed(g, chosen, total)
     if op.flag("clip_after_nms", False):
         found = _cut(g, found, extent)
     if op.flag("normalize", False):
         found = g.Div(found, extent)
-    image = g.Cast(g.unsqueeze(count(g, sizes(g, images)), 1), to=int(_FLOAT))
+    image = g.Cast(g.unsqueeze(iota(g, shape_vector(g, images)), 1), to=int(_FLOAT))
     rest = g.Where(is_end, g.scalar(-1, _FLOAT), g.scalar(0, _FLOAT))
     rois = g.Concat(g.unsqueeze(g.Where(is_one, image, rest), 2), found, axis=2)
     every = product(g, images, total)
@@ -142,12 +166,12 @@ def proposal(op: Layer, g: Fragment) -> tuple[str, str]:
     return g.cast(made[0], _FLOAT, op.dtype(0)), g.cast(made[1], _FLOAT, op.dtype(0))
 
 
-def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
+def _anchors(op: LayerView, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
     """The anchors of a cell, [ratios * scales, 4]."""
     size, found = op.integer("base_size"), []
     offset = 0 if is_tensorflow else 1
     centre = 0.0 if is_tensorflow else 0.5 * (size - offset)
-    for ratio in op.numbers("ratio", least=LEAST_RATIO):
+    for ratio in op.numbers("ratio", lower=MIN_RATIO):
         width = np.sqrt(np.float32(size * size) / np.float32(ratio))
         width = width if is_tensorflow else np.floor(width + np.float32(0.5))
         height = width * np.float32(ratio)
@@ -159,20 +183,32 @@ def _anchors(op: Layer, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
 
 
 def _shifted(
-    op: Layer, g: Fragment, base: npt.NDArray[np.float32], rows: str | int, columns: str | int, *, is_tensorflow: bool
+    op: LayerView,
+    g: FunctionBuilder,
+    base: npt.NDArray[np.float32],
+    rows: str | int,
+    columns: str | int,
+    *,
+    is_tensorflow: bool,
 ) -> str:
     """The anchors of every cell, [1, rows * columns * anchors, 4]."""
     stride = g.scalar(op.integer("feat_stride"), _FLOAT)
-    down, across = (g.Mul(g.Cast(count(g, sizes(g, n)), to=int(_FLOAT)), stride) for n in (rows, columns))
-    shape = sizes(g, rows, columns, 1, 1)
+    down, across = (g.Mul(g.Cast(iota(g, shape_vector(g, n)), to=int(_FLOAT)), stride) for n in (rows, columns))
+    shape = shape_vector(g, rows, columns, 1, 1)
     y, x = g.Expand(g.unsqueeze(down, 1, 2, 3), shape), g.Expand(g.unsqueeze(across, 0, 2, 3), shape)
     corner = (y, x) if is_tensorflow else (x, y)
     shifted = g.Add(g.Concat(*corner, *corner, axis=3), g.const(base))
     return reshape(g, shifted, 1, product(g, rows, columns, len(base)), 4)
 
 
-def _by_place(
-    op: Layer, g: Fragment, x: str, images: str | int, anchors: str | int, rows: str | int, columns: str | int
+def _by_position(
+    op: LayerView,
+    g: FunctionBuilder,
+    x: str,
+    images: str | int,
+    anchors: str | int,
+    rows: str | int,
+    columns: str | int,
 ) -> str:
     """Deltas [n, anchors * 4, h, w] as [n, h * w * anchors, 4]."""
     split = reshape(g, x, images, anchors, 4, rows, columns)
@@ -180,7 +216,7 @@ def _by_place(
 
 
 @lowers("GenerateProposals", since=9)
-def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
+def generate_proposals(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """detection/generate-proposals-9: anchors of an input, moved by deltas, then TopK and a suppression Loop.
 
     im_info  [n, 3 or 4], height, width and scales; anchors [h, w, a, 4], x0 y0 x1 y1
@@ -193,29 +229,29 @@ def generate_proposals(op: Layer, g: Fragment) -> tuple[str, str, str]:
     extent = g.unsqueeze(g.Gather(info, g.i64(1, 0, 1, 0), axis=1), 1)
     scales = g.unsqueeze(g.Gather(info, g.i64(3 if op.size(0, 1) == 4 else 2, 2), axis=1), 1)
     base = reshape(g, as_float(op, g, 1), 1, number, 4)
-    deltas = _by_place(op, g, as_float(op, g, 2), images, anchors, rows, columns)
+    deltas = _by_position(op, g, as_float(op, g, 2), images, anchors, rows, columns)
     boxes = _moved(g, base, deltas, offset=offset, longest=_LONGEST, inclusive=True)
     boxes = _cut(g, boxes, g.Sub(extent, g.scalar(offset, _FLOAT)))
-    fits = _large(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
+    fits = _is_large_enough(g, boxes, g.Mul(scales, g.scalar(op.number("min_size"), _FLOAT)), offset=offset)
     scores = reshape(g, g.Transpose(as_float(op, g, 3), perm=[0, 2, 3, 1]), images, number)
     scores = g.Max(scores, g.scalar(np.nextafter(np.float32(LOWEST), np.float32(0)), _FLOAT))
     if not isinstance(number, int) or not number:
         boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
-        fits = g.Concat(fits, g.Expand(g.scalar(False, DType.BOOL), sizes(g, g.dim(fits, 0), 1)), axis=1)
+        fits = g.Concat(fits, g.Expand(g.scalar(False, DType.BOOL), shape_vector(g, g.dim(fits, 0), 1)), axis=1)
     counts = op.integer("pre_nms_count"), op.integer("post_nms_count")
-    chosen = _chosen(g, boxes, scores, fits, counts, op.number("nms_threshold"), offset)
-    taken = chosen.taken
-    where = g.Transpose(g.NonZero(taken.is_one), perm=[1, 0])
+    chosen = _selected_boxes(g, boxes, scores, fits, counts, op.number("nms_threshold"), offset)
+    taken = chosen.selection
+    where = g.Transpose(g.NonZero(taken.is_valid), perm=[1, 0])
     index = g.unsqueeze(g.GatherND(taken.index, where), 1)
-    found = g.GatherND(chosen.boxes, g.Concat(part(g, where, 0, 1, 1), index, axis=1))
-    each = reshape(g, g.ReduceSum(g.Cast(taken.is_one, to=int(_INT)), g.i64(1), keepdims=0), images)
+    found = g.GatherND(chosen.boxes, g.Concat(axis_slice(g, where, 0, 1, 1), index, axis=1))
+    each = reshape(g, g.ReduceSum(g.Cast(taken.is_valid, to=int(_INT)), g.i64(1), keepdims=0), images)
     kind = op.dtype(3)
     score = g.cast(g.GatherND(taken.score, where), _FLOAT, kind)
     return g.cast(found, _FLOAT, kind), score, g.cast(each, _INT, op.type_of("roi_num_type", "i64"))
 
 
 @lowers("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
-def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
+def generate_proposals_of_one(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """detection/experimental-detectron-generate-proposals-single-image-6: as GenerateProposals, for one image.
 
     im_info  [3], height, width, scale; anchors [h * w * a, 4], x0 y0 x1 y1; deltas [4 * a, h, w], scores [a, h, w]
@@ -225,23 +261,23 @@ def generate_proposals_of_one(op: Layer, g: Fragment) -> tuple[str, str]:
     anchors, rows, columns = dims(op, g, 3, 0, 1, 2)
     number = product(g, rows, columns, anchors)
     extent = g.Gather(info, g.i64(1, 0, 1, 0), axis=0)
-    deltas = _by_place(op, g, g.unsqueeze(as_float(op, g, 2), 0), 1, anchors, rows, columns)
+    deltas = _by_position(op, g, g.unsqueeze(as_float(op, g, 2), 0), 1, anchors, rows, columns)
     boxes = _moved(g, g.unsqueeze(as_float(op, g, 1), 0), deltas, offset=1, longest=_LONGEST, inclusive=True)
     boxes = _cut(g, boxes, g.Sub(extent, g.scalar(1, _FLOAT)))
-    fits = _large(g, boxes, g.scalar(op.number("min_size"), _FLOAT), offset=1)
+    fits = _is_large_enough(g, boxes, g.scalar(op.number("min_size"), _FLOAT), offset=1)
     scores = reshape(g, g.Transpose(as_float(op, g, 3), perm=[1, 2, 0]), 1, number)
     scores = g.Mul(scores, g.Cast(fits, to=int(_FLOAT)))
     if not isinstance(number, int) or not number:
         boxes, scores = padded(g, boxes, 0, 1), padded(g, scores, LOWEST, 1)
     counts = op.integer("pre_nms_count"), op.integer("post_nms_count")
-    chosen = _chosen(g, boxes, scores, None, counts, op.number("nms_threshold"), 0)
+    chosen = _selected_boxes(g, boxes, scores, None, counts, op.number("nms_threshold"), 0)
     found, score, _, _ = _listed(g, chosen, counts[1])
     kind = op.dtype(3)
     return g.cast(g.squeeze(found, 0), _FLOAT, kind), g.cast(g.squeeze(score, 0), _FLOAT, kind)
 
 
 @lowers("ExperimentalDetectronDetectionOutput", since=6)
-def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
+def detectron_output(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """detection/experimental-detectron-detection-output-6: a suppression Loop over all classes.
 
     rois    [r, 4], x0 y0 x1 y1; deltas [r, 4 * classes], scores [r, classes], im_info [1, 3]; class 0 is background
@@ -251,7 +287,7 @@ def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
     """
     classes, total = op.integer("num_classes"), op.integer("max_detections_per_image")
     boxes, scores = _per_class(op, g, classes)
-    label = count(g, g.i64(classes))
+    label = iota(g, g.i64(classes))
     left = g.And(
         g.Greater(scores, g.scalar(op.number("score_threshold"), _FLOAT)),
         g.unsqueeze(g.Greater(label, g.scalar(0, _INT)), 1),
@@ -260,16 +296,21 @@ def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
     number = g.dim(scores, 1)
     turns = g.as_scalar(number if most < 0 else g.Min(number, g.i64(most)))
     limit = g.scalar(op.number("nms_threshold"), _FLOAT)
-    taken = take(g, State(scores, left), turns, hard(g, boxes_of(g, boxes, offset=1), limit, offset=1, touching=True))
+    taken = select_greedily(
+        g,
+        SuppressionState(scores, left),
+        turns,
+        hard_suppression(g, boxes_of(g, boxes, offset=1), limit, offset=1, touching=True),
+    )
     owner = g.as_vector(g.Expand(g.unsqueeze(label, 1), g.Shape(taken.index)))
-    index, score, is_one = (g.as_vector(x) for x in (taken.index, taken.score, taken.is_one))
-    by_index = order(g, index, descending=False)
+    index, score, is_one = (g.as_vector(x) for x in (taken.index, taken.score, taken.is_valid))
+    by_index = argsort(g, index, descending=False)
     masked = g.Where(is_one, score, g.scalar(LOWEST, _FLOAT))
-    by_score = g.Gather(by_index, order(g, g.Gather(masked, by_index, axis=0)), axis=0)
+    by_score = g.Gather(by_index, argsort(g, g.Gather(masked, by_index, axis=0)), axis=0)
     found = g.ReduceSum(g.Cast(is_one, to=int(_INT)), keepdims=1)
     many = g.Greater(found, g.i64(total))
-    ranked = g.Where(many, by_score, order(g, g.Cast(is_one, to=int(_FLOAT))))
-    places = count(g, g.i64(total))
+    ranked = g.Where(many, by_score, argsort(g, g.Cast(is_one, to=int(_FLOAT))))
+    places = iota(g, g.i64(total))
     spot = g.Gather(ranked, g.Min(places, g.Sub(g.Shape(ranked), g.i64(1))), axis=0)
     owner, index, score = (g.Gather(x, spot, axis=0) for x in (owner, index, score))
     corners = g.GatherND(boxes, g.Concat(g.unsqueeze(owner, 1), g.unsqueeze(index, 1), axis=1))
@@ -279,7 +320,7 @@ def detectron_output(op: Layer, g: Fragment) -> tuple[str, str, str]:
     return made, owner, g.cast(g.Where(is_row, score, zero), _FLOAT, kind)
 
 
-def _per_class(op: Layer, g: Fragment, classes: int) -> tuple[str, str]:
+def _per_class(op: LayerView, g: FunctionBuilder, classes: int) -> tuple[str, str]:
     """Boxes [classes, r, 4] and scores [classes, r], with zeros for a box without sides; at least one box."""
     rois, scores = as_float(op, g, 0), g.Transpose(as_float(op, g, 2), perm=[1, 0])
     (number,) = dims(op, g, 0, 0)
@@ -288,8 +329,8 @@ def _per_class(op: Layer, g: Fragment, classes: int) -> tuple[str, str]:
     longest = op.number("max_delta_log_wh")
     moved = _moved(g, g.unsqueeze(rois, 0), deltas, offset=1, longest=longest, inclusive=True)
     zero = g.scalar(0, _FLOAT)
-    sides = g.Greater(g.Sub(part(g, rois, 2, 4, 1), part(g, rois, 0, 2, 1)), zero)
-    is_box = g.And(part(g, sides, 0, 1, 1), part(g, sides, 1, 2, 1))
+    sides = g.Greater(g.Sub(axis_slice(g, rois, 2, 4, 1), axis_slice(g, rois, 0, 2, 1)), zero)
+    is_box = g.And(axis_slice(g, sides, 0, 1, 1), axis_slice(g, sides, 1, 2, 1))
     boxes = g.Where(is_box, g.Max(moved, zero), zero)
     scores = g.Where(g.squeeze(is_box, 1), scores, zero)
     if not number or not isinstance(number, int):

@@ -8,20 +8,20 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import WIDE_FLOATS
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _LARGEST: Final = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 
 
 @lowers("FakeQuantize")
-def fake_quantize(op: Layer, g: Fragment) -> str:
+def fake_quantize(op: LayerView, g: FunctionBuilder) -> str:
     """fake-quantize-1: clamp to the input range, Round to one of `levels` steps, scale to the output range.
 
     data, input_low, input_high, output_low, output_high, which broadcast to it
@@ -39,7 +39,7 @@ def fake_quantize(op: Layer, g: Fragment) -> str:
 
 
 @lowers("FakeConvert", since=13, opset=19)
-def fake_convert(op: Layer, g: Fragment) -> str:
+def fake_convert(op: LayerView, g: FunctionBuilder) -> str:
     """fake-convert-13: data * scale - shift, cast to an 8-bit float and back by two Casts.
 
     data, scale, shift (optional)

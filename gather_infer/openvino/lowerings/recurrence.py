@@ -15,13 +15,13 @@ import numpy as np
 
 from gather_infer.dialect import InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import AS_FLOAT
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import AS_FLOAT
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _DIRECTIONS: Final = ("forward", "reverse", "bidirectional")
@@ -32,7 +32,7 @@ _ACTIVATIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CellKind:
     """A kind of cell.
 
     activations   the default ones
@@ -46,9 +46,9 @@ class Kind:
         return 2 if self.onnx == "LSTM" else 1
 
 
-LSTM: Final = Kind("LSTM", ("sigmoid", "tanh", "tanh"))
-GRU: Final = Kind("GRU", ("sigmoid", "tanh"))
-RNN: Final = Kind("RNN", ("tanh",))
+LSTM: Final = CellKind("LSTM", ("sigmoid", "tanh", "tanh"))
+GRU: Final = CellKind("GRU", ("sigmoid", "tanh"))
+RNN: Final = CellKind("RNN", ("tanh",))
 KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 
 _GATES: Final = (1, 3, 0, 2)
@@ -58,9 +58,9 @@ _LENGTHS: Final = InputPrecondition(0, size=(0, 1))
 """Precondition on lengths of sequences in X [batch, length, input]."""
 
 
-@lowers("LSTMSequence", defined={3: _LENGTHS})
-@lowers("GRUSequence", "RNNSequence", defined={2: _LENGTHS})
-def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
+@lowers("LSTMSequence", preconditions={3: _LENGTHS})
+@lowers("GRUSequence", "RNNSequence", preconditions={2: _LENGTHS})
+def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: LSTM, GRU, RNN, for d directions and G gates.
 
     X [batch, length, input], states [batch, d, hidden] each, sequence_lengths [batch]
@@ -70,7 +70,7 @@ def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
     kind = KINDS[op.type.removesuffix("Sequence")]
     dtype, first = op.dtype(0), 1 + kind.states
     wide = AS_FLOAT.get(dtype, dtype)
-    direction = op.text("direction", "forward", among=_DIRECTIONS)
+    direction = op.text("direction", "forward", choices=_DIRECTIONS)
     x, *states = (_batch_second(g, g.cast(op.x(i), op.dtype(i), wide)) for i in range(first))
     lengths = g.cast(op.x(first), op.dtype(first), DType.INT32)
     weights = [g.cast(op.x(i), op.dtype(i), wide) for i in range(first + 1, first + 4)]
@@ -81,7 +81,7 @@ def sequence(op: Layer, g: Fragment) -> tuple[str, ...]:
 
 
 @lowers("LSTMCell", "GRUCell", "RNNCell")
-def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
+def cell(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of LSTM, GRU, RNN; G gates.
 
     X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
@@ -100,11 +100,11 @@ def cell(op: Layer, g: Fragment) -> tuple[str, ...]:
     return tuple(g.cast(g.squeeze(one, 0), wide, dtype) for one in made[1:])
 
 
-def _batch_second(g: Fragment, x: str) -> str:
+def _batch_second(g: FunctionBuilder, x: str) -> str:
     return g.Transpose(x, perm=[1, 0, 2])
 
 
-def _weights(op: Layer, g: Fragment, kind: Kind, given: Sequence[str]) -> list[str]:
+def _weights(op: LayerView, g: FunctionBuilder, kind: CellKind, given: Sequence[str]) -> list[str]:
     """W, R and, where given, B, in ONNX's layout."""
     w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
     if not biases:
@@ -117,20 +117,20 @@ def _weights(op: Layer, g: Fragment, kind: Kind, given: Sequence[str]) -> list[s
     return [w, r, g.Concat(z, reset, hidden, none, none, recurrent, axis=1)]
 
 
-def _reordered(g: Fragment, x: str, order: Sequence[int]) -> str:
+def _reordered(g: FunctionBuilder, x: str, order: Sequence[int]) -> str:
     parts = g.node("Split", (x,), len(order), axis=1, num_outputs=len(order))
     return g.Concat(*(parts[i] for i in order), axis=1)
 
 
-def _is_linear(op: Layer, kind: Kind) -> bool:
+def _is_linear(op: LayerView, kind: CellKind) -> bool:
     """Whether the bias has a separate part for the hidden state, to which the reset gate is applied."""
     return kind is GRU and op.flag("linear_before_reset", False)
 
 
 def _run(
-    op: Layer,
-    g: Fragment,
-    kind: Kind,
+    op: LayerView,
+    g: FunctionBuilder,
+    kind: CellKind,
     x: str,
     states: Sequence[str],
     lengths: str,
@@ -147,7 +147,7 @@ def _run(
     return g.node(kind.onnx, (x, w, r, b, lengths, *states), 1 + kind.states, direction=direction, **attributes)
 
 
-def _attributes(op: Layer, kind: Kind, directions: int) -> dict[str, Any]:
+def _attributes(op: LayerView, kind: CellKind, directions: int) -> dict[str, Any]:
     names = [name.lower() for name in op.texts("activations", ())] or list(kind.activations)
     for name in names:
         if name not in _ACTIVATIONS:

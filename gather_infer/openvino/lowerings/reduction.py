@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import ORDERED, SIGNED, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.operands import scalar, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.type_legalization import FOR_ORDER, SIGNED, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _SUMS: Final = ("ReduceSum", "ReduceProd", "ReduceMean")
@@ -22,31 +22,31 @@ _NORMS: Final = ("ReduceL1", "ReduceL2")
 _EXTREMES: Final = ("ReduceMax", "ReduceMin")
 
 
-@lowers(*_SUMS, *_EXTREMES, alike=True)
-def reduced(op: Layer, g: Fragment) -> str:
+@lowers(*_SUMS, *_EXTREMES, preserves_failures=True)
+def reduced(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-{sum,prod,mean,max,min}-1: ReduceSum and so on; an empty list of axes means no reduction.
 
     An axis may be listed twice in OpenVINO, not in ONNX.
     """
     dtype = op.dtype(0)
-    by = SIGNED if op.type in _SUMS else ORDERED
+    by = SIGNED if op.type in _SUMS else FOR_ORDER
     if op.type == "ReduceMean" and not dtype.is_float:
         by = {dtype: DType.FLOAT64 if dtype in (DType.INT64, DType.UINT64) else DType.FLOAT32}
-    return carried(g, dtype, lambda x: _over_axes(op, g, op.type, x), op.x(0), by=by)
+    return legalized(g, dtype, lambda x: _over_axes(op, g, op.type, x), op.x(0), by=by)
 
 
-@lowers(*_NORMS, since=4, alike=True)
-def norm(op: Layer, g: Fragment) -> str:
+@lowers(*_NORMS, since=4, preserves_failures=True)
+def norm(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-l1-4, reduce-l2-4: ReduceL1, ReduceL2; for an empty list of axes Abs."""
 
     def of(x: str) -> str:
         return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.type, x)
 
-    return carried(g, op.dtype(0), of, op.x(0), by=SIGNED)
+    return legalized(g, op.dtype(0), of, op.x(0), by=SIGNED)
 
 
-@lowers("ReduceLogicalAnd", "ReduceLogicalOr", alike=True)
-def logical(op: Layer, g: Fragment) -> str:
+@lowers("ReduceLogicalAnd", "ReduceLogicalOr", preserves_failures=True)
+def logical(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-logical-and-1, reduce-logical-or-1: ReduceMin, ReduceMax of booleans as bytes."""
     kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
     # onnxruntime has no ReduceMin of booleans without elements; of bytes it is 255
@@ -54,7 +54,7 @@ def logical(op: Layer, g: Fragment) -> str:
     return g.cast(_over_axes(op, g, kind, byte), DType.UINT8, DType.BOOL)
 
 
-def _over_axes(op: Layer, g: Fragment, kind: str, x: str) -> str:
+def _over_axes(op: LayerView, g: FunctionBuilder, kind: str, x: str) -> str:
     keeps = op.flag("keep_dims", False)
     listed = op.ints(1)
     if listed is None or not op.has_rank(0):
@@ -67,11 +67,11 @@ def _over_axes(op: Layer, g: Fragment, kind: str, x: str) -> str:
 
 
 @lowers("CumSum", since=3)
-def cum_sum(op: Layer, g: Fragment) -> str:
+def cum_sum(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/cumsum-3: CumSum, along the first axis by default."""
     axis = scalar(op, g, 1) if op.has(1) else g.scalar(0, DType.INT64)
 
     def running(x: str) -> str:
         return g.CumSum(x, axis, exclusive=op.flag("exclusive", False), reverse=op.flag("reverse", False))
 
-    return carried(g, op.dtype(0), running, op.x(0), by=SIGNED)
+    return legalized(g, op.dtype(0), running, op.x(0), by=SIGNED)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.operands import scalar, single, vector
-from gather_infer.openvino.lowerings.table import Lowerings
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 RANDOM: Final = ("RandomUniform", "Multinomial")
@@ -34,9 +34,9 @@ _SPREAD: Final = 1000003
 
 
 @lowers("RandomUniform", since=8)
-def random_uniform(op: Layer, g: Fragment) -> str:
+def random_uniform(op: LayerView, g: FunctionBuilder) -> str:
     """random-uniform-8: RandomUniformLike, scaled to [minval, maxval), with the dims in the first input."""
-    _check_wanted(op, g)
+    _check_allowed(op, g)
     to = op.type_of("output_type")
     wide = DType.FLOAT32 if to in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32) else DType.FLOAT64
     low, high = (g.cast(single(op, g, i), op.dtype(i), wide) for i in (1, 2))
@@ -52,7 +52,7 @@ def random_uniform(op: Layer, g: Fragment) -> str:
 
 
 @lowers("Multinomial", since=13)
-def multinomial(op: Layer, g: Fragment) -> str:
+def multinomial(op: LayerView, g: FunctionBuilder) -> str:
     """multinomial-13: class indices, drawn for each row of the first input; the second input is their number.
 
     probs   [n, c]: the probability of each class up to a factor, or its logarithm
@@ -61,10 +61,10 @@ def multinomial(op: Layer, g: Fragment) -> str:
     ONNX's Multinomial draws with replacement, a constant number of times. Otherwise the Gumbel-max trick is used: TopK
     (without replacement) or ArgMax of the log probabilities plus Gumbel noise.
     """
-    _check_wanted(op, g)
+    _check_allowed(op, g)
     to, probabilities = op.type_of("convert_type"), g.cast(op.x(0), op.dtype(0), DType.FLOAT32)
     logits = probabilities if op.flag("log_probs") else g.Log(probabilities)
-    samples, again = op.ints(1, count=1, least=0), op.flag("with_replacement")
+    samples, again = op.ints(1, count=1, lower=0), op.flag("with_replacement")
     if again and samples is not None and samples[0] > 0:
         drawn = g.Multinomial(logits, sample_size=samples[0], dtype=int(DType.INT64), seed=_seed(op))
         return g.cast(drawn, DType.INT64, to)
@@ -77,26 +77,26 @@ def multinomial(op: Layer, g: Fragment) -> str:
     return g.cast(g.ArgMax(noisy, axis=2, keepdims=0), DType.INT64, to)
 
 
-def _check_wanted(op: Layer, g: Fragment) -> None:
+def _check_allowed(op: LayerView, g: FunctionBuilder) -> None:
     """Raise LoweringRefused unless other random numbers are allowed and onnxruntime can draw them."""
-    if not op.draws:
+    if not op.allow_random:
         raise LoweringRefused(REASON)
     if g.opset > NEWEST:
         raise LoweringRefused(f"onnxruntime draws random numbers up to opset {NEWEST}, the result has {g.opset}")
 
 
-def _uniform(op: Layer, g: Fragment, dims: str, dtype: DType, least: float = 0.0) -> str:
+def _uniform(op: LayerView, g: FunctionBuilder, dims: str, dtype: DType, lower: float = 0.0) -> str:
     """Numbers in [lower, 1), with dims from a vector of int64."""
     shape = g.ConstantOfShape(dims)
-    return g.RandomUniformLike(shape, dtype=int(dtype), low=least, high=_BELOW_ONE, seed=_seed(op))
+    return g.RandomUniformLike(shape, dtype=int(dtype), low=lower, high=_BELOW_ONE, seed=_seed(op))
 
 
-def _gumbel(op: Layer, g: Fragment, dims: str) -> str:
+def _gumbel(op: LayerView, g: FunctionBuilder, dims: str) -> str:
     """Gumbel noise: -log(-log(u)) of numbers u between 0 and 1."""
     return g.Neg(g.Log(g.Neg(g.Log(_uniform(op, g, dims, DType.FLOAT32, 1e-30)))))
 
 
-def _seed(op: Layer) -> float | None:
+def _seed(op: LayerView) -> float | None:
     """One seed from the two of OpenVINO; None where both are 0, which means another sequence in each run."""
     first, second = op.integer("global_seed", 0), op.integer("op_seed", 0)
     return float((first * _SPREAD + second) % _SEEDS) if first or second else None

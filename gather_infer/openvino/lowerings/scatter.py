@@ -9,18 +9,18 @@ from math import inf
 from typing import Final
 
 from gather_infer.dialect import InputPrecondition
-from gather_infer.openvino.lowerings.carried import CHOSEN, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment, range_of
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import as_int64, counted, known_axis, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, range_of
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.operands import as_int64, iota, known_axis, vector
+from gather_infer.openvino.lowerings.type_legalization import FOR_WHERE, TypeLegalization, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _INDICES: Final = (DType.INT32, DType.INT64)
-_REDUCED: Final[Carriers] = {
+_REDUCED: Final[TypeLegalization] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
 _NOT_NEGATIVE: Final = {1: InputPrecondition(0)}
@@ -28,31 +28,31 @@ _NOT_NEGATIVE: Final = {1: InputPrecondition(0)}
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
-def _places(op: Layer, g: Fragment, index: int) -> str:
+def _positions(op: LayerView, g: FunctionBuilder, index: int) -> str:
     return op.x(index) if op.dtype(index) in _INDICES else as_int64(op, g, index)
 
 
-@lowers("ScatterElementsUpdate", since=3, defined=_NOT_NEGATIVE)
-def scatter_elements(op: Layer, g: Fragment) -> str:
+@lowers("ScatterElementsUpdate", since=3, preconditions=_NOT_NEGATIVE)
+def scatter_elements(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-3: ScatterElements."""
     return _elements(op, g)
 
 
-def _elements(op: Layer, g: Fragment) -> str:
-    return g.ScatterElements(op.x(0), _places(op, g, 1), op.x(2), axis=known_axis(op, 3))
+def _elements(op: LayerView, g: FunctionBuilder) -> str:
+    return g.ScatterElements(op.x(0), _positions(op, g, 1), op.x(2), axis=known_axis(op, 3))
 
 
 @lowers("ScatterElementsUpdate", since=12)
-def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
+def scatter_elements_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-12: ScatterElements with `reduction`; `use_init_val` includes the initial element.
 
     ONNX has no `mean`, so sums are divided by counts, truncated for integers. ONNX also always includes the initial
     element: to exclude it, the neutral element of the reduction is written first.
     """
-    reduction = op.text("reduction", "none", among=tuple(_REDUCTIONS))
+    reduction = op.text("reduction", "none", choices=tuple(_REDUCTIONS))
     if reduction == "none":
         return _elements(op, g)
-    dtype, axis, places = op.dtype(0), known_axis(op, 3), _places(op, g, 1)
+    dtype, axis, places = op.dtype(0), known_axis(op, 3), _positions(op, g, 1)
     wide, counts = _REDUCED.get(dtype, dtype), op.flag("use_init_val", True)
 
     def combined(x: str, updates: str) -> str:
@@ -68,7 +68,7 @@ def scatter_elements_reduced(op: Layer, g: Fragment) -> str:
         number = g.ScatterElements(start, places, ones, axis=axis, reduction="add")
         return g.Div(made, g.Max(number, g.scalar(1, wide)))
 
-    return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
+    return legalized(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
 
 
 def _neutral(reduction: str, dtype: DType) -> float:
@@ -82,16 +82,16 @@ def _neutral(reduction: str, dtype: DType) -> float:
     return most if reduction == "min" else least
 
 
-@lowers("ScatterNDUpdate", since=3, defined=_NOT_NEGATIVE)
-def scatter_nd(op: Layer, g: Fragment) -> str:
+@lowers("ScatterNDUpdate", since=3, preconditions=_NOT_NEGATIVE)
+def scatter_nd(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-nd-update-3: ScatterND."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
-@lowers("ScatterNDUpdate", since=15, defined=_NOT_NEGATIVE)
-def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
+@lowers("ScatterNDUpdate", since=15, preconditions=_NOT_NEGATIVE)
+def scatter_nd_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-nd-update-15: ScatterND with `reduction`; `sub`, which ONNX lacks, adds the negated updates."""
-    reduction = op.text("reduction", "none", among=("none", "sum", "sub", "prod", "min", "max"))
+    reduction = op.text("reduction", "none", choices=("none", "sum", "sub", "prod", "min", "max"))
     if reduction == "none":
         return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
     dtype = op.dtype(0)
@@ -101,11 +101,11 @@ def scatter_nd_reduced(op: Layer, g: Fragment) -> str:
         given = g.Sub(g.scalar(0, wide), updates) if reduction == "sub" else updates
         return g.ScatterND(x, places, given, reduction=_REDUCTIONS.get(reduction, "add"))
 
-    return carried(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
+    return legalized(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
 
 
-@lowers("ScatterUpdate", since=3, defined=_NOT_NEGATIVE)
-def scatter_update(op: Layer, g: Fragment) -> str:
+@lowers("ScatterUpdate", since=3, preconditions=_NOT_NEGATIVE)
+def scatter_update(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-update-3: ScatterND on data whose axis is moved to the front by Transpose.
 
     data     [d0, ..., dr-1]
@@ -122,21 +122,21 @@ def scatter_update(op: Layer, g: Fragment) -> str:
 
 
 @lowers("SliceScatter", since=15)
-def slice_scatter(op: Layer, g: Fragment) -> str:
+def slice_scatter(op: LayerView, g: FunctionBuilder) -> str:
     """slice-scatter-15: ScatterElements on flattened data; the positions are the same Slice of an iota."""
     x = op.x(0)
     axes = vector(op, g, 5) if op.has(5) else ""
     if not axes and (count := op.size(2, 0)) is not None:
         axes = g.i64(*range(count))
     shape = g.Shape(x)
-    numbered = g.Reshape(counted(g, g.Shape(g.as_vector(x))), shape, allowzero=1)
+    numbered = g.Reshape(iota(g, g.Shape(g.as_vector(x))), shape, allowzero=1)
     places = g.Slice(numbered, vector(op, g, 2), vector(op, g, 3), axes, vector(op, g, 4))
     made = g.ScatterElements(g.as_vector(x), g.as_vector(places), g.as_vector(op.x(1)), axis=0)
     return g.Reshape(made, shape, allowzero=1)
 
 
-@lowers("SegmentMax", since=16, defined={1: InputPrecondition(0, is_ascending=True)})
-def segment_max(op: Layer, g: Fragment) -> str:
+@lowers("SegmentMax", since=16, preconditions={1: InputPrecondition(0, is_ascending=True)})
+def segment_max(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/segment-max-16: ScatterND with the reduction max.
 
     data         [n, d1, ...]
@@ -158,15 +158,17 @@ def segment_max(op: Layer, g: Fragment) -> str:
     def largest(x: str) -> str:
         low = g.Expand(g.scalar(_lowest(dtype), wide), g.concat(spare, *behind))
         made = g.Slice(g.ScatterND(low, places, x, reduction="max"), g.i64(0), segments, g.i64(0))
-        if op.text("fill_mode", among=("zero", "lowest")) == "lowest":
+        if op.text("fill_mode", choices=("zero", "lowest")) == "lowest":
             return made
         none = g.Expand(g.scalar(0, DType.INT64), spare)
         ones = g.Expand(g.scalar(1, DType.INT64), g.Shape(ids))
         counts = g.Slice(g.ScatterND(none, places, ones, reduction="add"), g.i64(0), segments, g.i64(0))
         empty = g.unsqueeze(g.Equal(counts, g.scalar(0, DType.INT64)), *range(1, op.rank(0)))
-        return carried(g, wide, lambda m: g.Where(empty, g.scalar(0, CHOSEN.get(wide, wide)), m), made, by=CHOSEN)
+        return legalized(
+            g, wide, lambda m: g.Where(empty, g.scalar(0, FOR_WHERE.get(wide, wide)), m), made, by=FOR_WHERE
+        )
 
-    return carried(g, dtype, largest, op.x(0), by=_REDUCED)
+    return legalized(g, dtype, largest, op.x(0), by=_REDUCED)
 
 
 def _lowest(dtype: DType) -> float:

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from gather_infer.dialect import InputPrecondition
-from gather_infer.openvino.lowerings.carried import CHOSEN, ORDERED, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.operands import as_int64, known_axis, scalar, single, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.type_legalization import FOR_ORDER, FOR_WHERE, TypeLegalization, legalized
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-_UNIQUE: Final[Carriers] = {
+_UNIQUE: Final[TypeLegalization] = {
     DType.BOOL: DType.INT64, DType.INT16: DType.INT64, DType.INT32: DType.INT64, DType.UINT8: DType.INT64,
     DType.UINT16: DType.INT64, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64, DType.FLOAT16: DType.FLOAT32,
     DType.BFLOAT16: DType.FLOAT32,
@@ -29,26 +29,26 @@ _TESTED: Final = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UIN
 
 
 @lowers("TopK")
-def top_k(op: Layer, g: Fragment) -> tuple[str, str]:
+def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """sort/top-k-1, -3 (`index_element_type`) and -11 (`stable`): TopK.
 
     Equal elements keep the order of their indices, as with `stable`. `sort="index"` orders the result by index, which
     a second TopK does; "none" leaves the order open.
     """
     dtype, axis = op.dtype(0), op.integer("axis")
-    wide = ORDERED.get(dtype, dtype)
+    wide = FOR_ORDER.get(dtype, dtype)
     to = op.type_of("index_element_type", "i32") if op.opset >= 3 else DType.INT32
-    largest = op.text("mode", among=("max", "min")) == "max"
+    largest = op.text("mode", choices=("max", "min")) == "max"
     count = g.Reshape(as_int64(op, g, 1), g.i64(1)) if op.ints(1) is None else vector(op, g, 1)
     values, places = g.node("TopK", (g.cast(op.x(0), dtype, wide), count), 2, axis=axis, largest=largest)
-    if op.text("sort", "value", among=("value", "index", "none")) == "index":
+    if op.text("sort", "value", choices=("value", "index", "none")) == "index":
         places, order = g.node("TopK", (places, count), 2, axis=axis, largest=False)
         values = g.GatherElements(values, order, axis=axis)
     return g.cast(values, wide, dtype), g.cast(places, DType.INT64, to)
 
 
 @lowers("NonZero", since=3)
-def non_zero(op: Layer, g: Fragment) -> str:
+def non_zero(op: LayerView, g: FunctionBuilder) -> str:
     """condition/non-zero-3: NonZero, [rank, count] in row-major order."""
     dtype = op.dtype(0)
     found = g.NonZero(op.x(0) if dtype in _TESTED else g.Cast(op.x(0), to=int(DType.BOOL)))
@@ -56,7 +56,7 @@ def non_zero(op: Layer, g: Fragment) -> str:
 
 
 @lowers("OneHot")
-def one_hot(op: Layer, g: Fragment) -> str:
+def one_hot(op: LayerView, g: FunctionBuilder) -> str:
     """sequence/one-hot-1, and -16, where `negative_indices_mode="normalize"` counts from the end: Equal and Where.
 
     indices  [d0, ...], depth, on_value, off_value one element each
@@ -66,18 +66,18 @@ def one_hot(op: Layer, g: Fragment) -> str:
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
     axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
-    mode = op.text("negative_indices_mode", "ignore_negative", among=("ignore_negative", "normalize"))
+    mode = op.text("negative_indices_mode", "ignore_negative", choices=("ignore_negative", "normalize"))
     if op.opset >= 16 and mode == "normalize":
         indices = g.Where(g.Less(indices, g.scalar(0, DType.INT64)), g.Add(indices, depth), indices)
     classes = g.Range(g.scalar(0, DType.INT64), depth, g.scalar(1, DType.INT64))
     here = g.Equal(g.unsqueeze(indices, axis), g.unsqueeze(classes, *range(1, rank - axis)))
-    return carried(
-        g, dtype, lambda on, off: g.Where(here, on, off), single(op, g, 2), single(op, g, 3), by=CHOSEN
+    return legalized(
+        g, dtype, lambda on, off: g.Where(here, on, off), single(op, g, 2), single(op, g, 3), by=FOR_WHERE
     )  # fmt: skip
 
 
 @lowers("Unique", since=10)
-def unique(op: Layer, g: Fragment) -> Sequence[str]:
+def unique(op: LayerView, g: FunctionBuilder) -> Sequence[str]:
     """movement/unique-10: Unique of all elements, or of slices along an axis; indices and counts are cast."""
     dtype = op.dtype(0)
     wide = _UNIQUE.get(dtype, dtype)
@@ -92,8 +92,8 @@ def unique(op: Layer, g: Fragment) -> Sequence[str]:
     ]
 
 
-@lowers("Bucketize", since=3, defined={1: InputPrecondition(is_ascending=True)})
-def bucketize(op: Layer, g: Fragment) -> str:
+@lowers("Bucketize", since=3, preconditions={1: InputPrecondition(is_ascending=True)})
+def bucketize(op: LayerView, g: FunctionBuilder) -> str:
     """condition/bucketize-3: the number of boundaries below each element, or equal to it without `with_right_bound`.
 
     A comparison with every boundary, then ReduceSum.
@@ -104,8 +104,8 @@ def bucketize(op: Layer, g: Fragment) -> str:
     return _counted_true(op, g, g.node(kind, (g.unsqueeze(data, -1), ends))[0], op.rank(0))
 
 
-@lowers("SearchSorted", since=15, defined={0: InputPrecondition(is_ascending=True)})
-def search_sorted(op: Layer, g: Fragment) -> str:
+@lowers("SearchSorted", since=15, preconditions={0: InputPrecondition(is_ascending=True)})
+def search_sorted(op: LayerView, g: FunctionBuilder) -> str:
     """sort/search-sorted-15: a comparison with every sorted element, then ReduceSum.
 
     sorted   [..., n], or [n] for values of any shape
@@ -126,14 +126,14 @@ def _comparable(first: DType, second: DType) -> DType:
     return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
 
 
-def _counted_true(op: Layer, g: Fragment, flags: str, axis: int) -> str:
+def _counted_true(op: LayerView, g: FunctionBuilder, flags: str, axis: int) -> str:
     """Number of true flags along an axis."""
     count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 
 
 @lowers("SparseFillEmptyRows", since=16)
-def sparse_fill_empty_rows(op: Layer, g: Fragment) -> tuple[str, str, str]:
+def sparse_fill_empty_rows(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sparse/sparse-fill-empty-rows-16: NonZero of the empty rows, Concat, and a TopK that sorts by row.
 
     values   [n], of the elements at `indices` [n, 2] of a matrix of shape `dense` [2]

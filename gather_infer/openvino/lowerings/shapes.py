@@ -11,18 +11,18 @@ from typing import Final
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.carried import HALF, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import NUMPY, Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import NUMPY, FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.operands import as_int64, iota, single, vector
+from gather_infer.openvino.lowerings.type_legalization import WITHOUT_BFLOAT16, TypeLegalization, legalized
 from gather_infer.symbolic import Dim, floordiv, known_eq, product
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-_RANGED: Final[Carriers] = {
+_RANGED: Final[TypeLegalization] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.FLOAT32: DType.FLOAT32,
     DType.FLOAT64: DType.FLOAT64,
 }  # fmt: skip
@@ -33,8 +33,8 @@ limit.
 """
 
 
-@lowers("ShapeOf", alike=True)
-def shape_of(op: Layer, g: Fragment) -> str:
+@lowers("ShapeOf", preserves_failures=True)
+def shape_of(op: LayerView, g: FunctionBuilder) -> str:
     """shape/shape-of-1, int64, and shape-of-3, which has `output_type`: Shape; a constant where all dims are known."""
     to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
     sizes = op.sizes(0) if op.has_rank(0) else None
@@ -44,7 +44,7 @@ def shape_of(op: Layer, g: Fragment) -> str:
 
 
 @lowers("Reshape")
-def reshape(op: Layer, g: Fragment) -> str:
+def reshape(op: LayerView, g: FunctionBuilder) -> str:
     """shape/reshape-1: Reshape.
 
     pattern   a dim each; -1 for the remaining one. 0 with `special_zero` copies the dim of the input at that axis. Then
@@ -62,7 +62,7 @@ def reshape(op: Layer, g: Fragment) -> str:
     return g.Reshape(op.x(0), g.i64(*pattern)) if not op.has_rank(0) else _copying(op, g, pattern)
 
 
-def _copying(op: Layer, g: Fragment, pattern: Sequence[int]) -> str:
+def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
     """A Reshape by a pattern that copies dims with 0; -1 is resolved beforehand where a copied dim may be 0."""
     copied = [axis for axis, size in enumerate(pattern) if size == 0]
     if any(axis >= op.rank(0) for axis in copied):
@@ -80,13 +80,13 @@ def _copying(op: Layer, g: Fragment, pattern: Sequence[int]) -> str:
     return g.Reshape(op.x(0), _resolved(op, g, pattern, copied), allowzero=1)
 
 
-def _rest(op: Layer, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
+def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
     """The dim for -1 in a pattern: the remaining elements after the dims that are not copied."""
     left = product(dim for axis, dim in enumerate(op.shape(0)) if axis not in copied)
     return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
 
 
-def _resolved(op: Layer, g: Fragment, pattern: Sequence[int], copied: Sequence[int]) -> str:
+def _resolved(op: LayerView, g: FunctionBuilder, pattern: Sequence[int], copied: Sequence[int]) -> str:
     """The dims for a pattern with 0 and -1, computed at run time."""
     x = op.x(0)
     divisor = prod(size for size in pattern if size > 0)
@@ -96,7 +96,7 @@ def _resolved(op: Layer, g: Fragment, pattern: Sequence[int], copied: Sequence[i
     return g.concat(*parts)
 
 
-def _product(g: Fragment, sizes: Sequence[str]) -> str:
+def _product(g: FunctionBuilder, sizes: Sequence[str]) -> str:
     if not sizes:
         return g.i64(1)
     product = sizes[0]
@@ -106,7 +106,7 @@ def _product(g: Fragment, sizes: Sequence[str]) -> str:
 
 
 @lowers("Squeeze")
-def squeeze(op: Layer, g: Fragment) -> str:
+def squeeze(op: LayerView, g: FunctionBuilder) -> str:
     """shape/squeeze-1: Squeeze; without axes, or with an empty list, of all dims of 1. An axis may be listed twice.
 
     A dim other than 1 is kept, as by OpenVINO at run time; an unknown dim is assumed to be 1.
@@ -119,7 +119,7 @@ def squeeze(op: Layer, g: Fragment) -> str:
 
 
 @lowers("Squeeze", since=15)
-def squeeze_or_skip(op: Layer, g: Fragment) -> str:
+def squeeze_or_skip(op: LayerView, g: FunctionBuilder) -> str:
     """shape/squeeze-15: Squeeze; `allow_axis_skip` keeps dims other than 1, which otherwise are an error."""
     if not op.has(1) or op.ints(1) == []:
         return g.Squeeze(op.x(0))
@@ -135,18 +135,18 @@ def squeeze_or_skip(op: Layer, g: Fragment) -> str:
     return g.Reshape(op.x(0), g.Compress(shape, kept, axis=0), allowzero=1)
 
 
-def _listed(op: Layer) -> list[int]:
+def _listed(op: LayerView) -> list[int]:
     return sorted(set(op.axes(1, op.rank(0)))) if op.rank(0) else []
 
 
-@lowers("Unsqueeze", alike=True)
-def unsqueeze(op: Layer, g: Fragment) -> str:
+@lowers("Unsqueeze", preserves_failures=True)
+def unsqueeze(op: LayerView, g: FunctionBuilder) -> str:
     """shape/unsqueeze-1: Unsqueeze."""
     return g.Unsqueeze(op.x(0), vector(op, g, 1))
 
 
 @lowers("Transpose")
-def transpose(op: Layer, g: Fragment) -> str:
+def transpose(op: LayerView, g: FunctionBuilder) -> str:
     """movement/transpose-1: Transpose; an empty order reverses the axes.
 
     An order that is not constant, which ONNX lacks, becomes a Gather of the flattened data.
@@ -166,24 +166,26 @@ def transpose(op: Layer, g: Fragment) -> str:
     place = g.scalar(0, DType.INT64)
     for axis in range(rank):
         size, step = (g.Slice(v, g.i64(axis), g.i64(axis + 1), g.i64(0)) for v in (sizes, steps))
-        place = g.Add(place, g.unsqueeze(g.Mul(counted(g, size), step), *range(1, rank - axis)))
+        place = g.Add(place, g.unsqueeze(g.Mul(iota(g, size), step), *range(1, rank - axis)))
     return g.Gather(g.as_vector(x), place, axis=0)
 
 
 @lowers("Broadcast")
-def broadcast(op: Layer, g: Fragment) -> str:
+def broadcast(op: LayerView, g: FunctionBuilder) -> str:
     """movement/broadcast-1 and -3: Expand.
 
     data    [d0, ..., dr-1]
     target  the dims of the result; with `bidirectional` dims to broadcast with, as in ONNX
     axes    with `explicit`, the axes of the result that the dims of data belong to
     """
-    mode = op.text("mode", "numpy", among=("numpy", "explicit", "none", "pdpd", "bidirectional"))
+    mode = op.text("mode", "numpy", choices=("numpy", "explicit", "none", "pdpd", "bidirectional"))
     mode = "explicit" if mode == "none" else mode  # files write broadcast-1 so
-    return carried(g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=HALF)
+    return legalized(
+        g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=WITHOUT_BFLOAT16
+    )
 
 
-def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
+def _placed(op: LayerView, g: FunctionBuilder, mode: str, x: str) -> str:
     """The data with dims of 1 inserted for the missing axes of the result."""
     if mode not in ("explicit", "pdpd"):
         return x
@@ -199,26 +201,26 @@ def _placed(op: Layer, g: Fragment, mode: str, x: str) -> str:
 
 
 @lowers("Tile")
-def tile(op: Layer, g: Fragment) -> str:
+def tile(op: LayerView, g: FunctionBuilder) -> str:
     """movement/tile-1: Tile; the shorter one of shape and repeats is padded with ones in front."""
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
         raise LoweringRefused("the number of repeats is not known")
     repeats, missing = vector(op, g, 1), op.rank(0) - count
     repeats = g.concat(g.i64(*[1] * missing), repeats) if missing > 0 else repeats
-    return carried(
-        g, op.dtype(0), lambda x: g.Tile(g.unsqueeze(x, *range(-missing)), repeats), op.x(0), by=HALF
+    return legalized(
+        g, op.dtype(0), lambda x: g.Tile(g.unsqueeze(x, *range(-missing)), repeats), op.x(0), by=WITHOUT_BFLOAT16
     )  # fmt: skip
 
 
 @lowers("Range")
-def range_of_one_type(op: Layer, g: Fragment) -> str:
+def range_of_one_type(op: LayerView, g: FunctionBuilder) -> str:
     """generation/range-1: Range; start, stop and step have the type of the result."""
     return _range(op, g, op.dtype(0))
 
 
 @lowers("Range", since=4)
-def range_to(op: Layer, g: Fragment) -> str:
+def range_to(op: LayerView, g: FunctionBuilder) -> str:
     """generation/range-4: Range; start, stop and step of any types are converted to `output_type` first.
 
     With integer output from floats that are not constant, OpenVINO counts in float32 and rounds each element.
@@ -234,33 +236,33 @@ def range_to(op: Layer, g: Fragment) -> str:
     return g.cast(g.Round(counted_in_floats), DType.FLOAT32, to)
 
 
-def _range(op: Layer, g: Fragment, to: DType) -> str:
+def _range(op: LayerView, g: FunctionBuilder, to: DType) -> str:
     wide = _RANGED.get(to, DType.INT64)
     return g.cast(g.Range(*(g.cast(single(op, g, i), op.dtype(i), wide) for i in range(3))), wide, to)
 
 
 @lowers("Eye", since=9)
-def eye(op: Layer, g: Fragment) -> str:
+def eye(op: LayerView, g: FunctionBuilder) -> str:
     """generation/eye-9: Equal of iotas: ones where column - row is the third input; the fourth is a batch shape."""
     to = op.type_of("output_type")
     rows, columns, offset = (g.Reshape(as_int64(op, g, i), g.i64(1)) for i in range(3))
-    here = g.Equal(counted(g, columns), g.Add(g.unsqueeze(counted(g, rows), 1), offset))
+    here = g.Equal(iota(g, columns), g.Add(g.unsqueeze(iota(g, rows), 1), offset))
     matrix = g.Cast(here, to=int(to))
     if not op.has(3):
         return matrix
     target = g.concat(vector(op, g, 3), rows, columns)
-    return carried(g, to, lambda x: g.Expand(x, target), matrix, by=HALF)
+    return legalized(g, to, lambda x: g.Expand(x, target), matrix, by=WITHOUT_BFLOAT16)
 
 
-@lowers("ConvertPromoteTypes", since=14, alike=True)
-def promoted(op: Layer, g: Fragment) -> tuple[str, str]:
+@lowers("ConvertPromoteTypes", since=14, preserves_failures=True)
+def promoted(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """type/convert-promote-types-14: Cast of both inputs to their common type."""
     first, second = op.dtype(0), op.dtype(1)
     to = _common(op, first, second)
     return g.cast(op.x(0), first, to), g.cast(op.x(1), second, to)
 
 
-def _common(op: Layer, first: DType, second: DType) -> DType:
+def _common(op: LayerView, first: DType, second: DType) -> DType:
     """Common type by the rules of the page: floats before integers before booleans, then by number of bits."""
     if first is second:
         return first
@@ -277,7 +279,7 @@ def _common(op: Layer, first: DType, second: DType) -> DType:
     return _common_integer(op, first, second)
 
 
-def _common_integer(op: Layer, first: DType, second: DType) -> DType:
+def _common_integer(op: LayerView, first: DType, second: DType) -> DType:
     signed = [dtype for dtype in (first, second) if _is_signed(dtype)]
     if len(signed) != 1:
         return max(first, second, key=_bits)

@@ -12,33 +12,33 @@ from typing import Final
 import numpy as np
 
 from gather_infer.dialect import InputPrecondition, LoweringRefused
-from gather_infer.openvino.lowerings.carried import EXTREMES, HALF, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.operands import as_int64, counted, single, vector
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.operands import as_int64, iota, single, vector
+from gather_infer.openvino.lowerings.type_legalization import FOR_MIN_MAX, WITHOUT_BFLOAT16, legalized
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _LOWEST: Final = int(np.iinfo(np.int64).min)
 _HIGHEST: Final = int(np.iinfo(np.int64).max)
 
 
-@lowers("Slice", since=8, alike=True)
-def slice_along(op: Layer, g: Fragment) -> str:
+@lowers("Slice", since=8, preserves_failures=True)
+def slice_along(op: LayerView, g: FunctionBuilder) -> str:
     """slice-8: Slice; without axes along the first ones."""
     axes = vector(op, g, 4) if op.has(4) else ""
     return g.Slice(op.x(0), vector(op, g, 1), vector(op, g, 2), axes or _first_axes(op, g), vector(op, g, 3))
 
 
-def _first_axes(op: Layer, g: Fragment) -> str | None:
+def _first_axes(op: LayerView, g: FunctionBuilder) -> str | None:
     count = op.size(1, 0)
     return None if count is None else g.i64(*range(count))
 
 
 @lowers("StridedSlice")
-def strided_slice(op: Layer, g: Fragment) -> str:
+def strided_slice(op: LayerView, g: FunctionBuilder) -> str:
     """strided-slice-1: Slice, then Squeeze and Unsqueeze.
 
     begin, end, strides   vectors, one entry for each axis of the data, unless a mask changes that
@@ -55,29 +55,29 @@ def strided_slice(op: Layer, g: Fragment) -> str:
         begins, ends, steps = (g.concat(*(one[k] for one in slices)) for k in range(3))
         y = g.Slice(y, begins, ends, g.i64(*plan.axes), steps)
     y = g.squeeze(y, *plan.shrunk)
-    return g.unsqueeze(y, *plan.made)
+    return g.unsqueeze(y, *plan.new_axes)
 
 
 @dataclass(slots=True)
-class _Plan:
+class _SlicePlan:
     """Slicing plan: entries and the axes of the data that they slice, axes to drop, new axes of the result."""
 
     entries: list[int] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
-    made: list[int] = field(default_factory=list)
+    new_axes: list[int] = field(default_factory=list)
 
 
-def _planned(op: Layer, count: int) -> _Plan:
+def _planned(op: LayerView, count: int) -> _SlicePlan:
     new, shrink, ellipsis = (_mask(op, name, count) for name in ("new_axis", "shrink_axis", "ellipsis"))
-    plan, axis, place = _Plan(), 0, 0
+    plan, axis, place = _SlicePlan(), 0, 0
     for entry in range(count):
         if ellipsis[entry] and not any(ellipsis[:entry]):
             behind = sum(not new[later] for later in range(entry + 1, count))
             skipped = max(op.rank(0) - behind - axis, 0)
             axis, place = axis + skipped, place + skipped
         elif new[entry]:
-            plan.made.append(place)
+            plan.new_axes.append(place)
             place += 1
         else:
             plan.entries.append(entry)
@@ -89,37 +89,37 @@ def _planned(op: Layer, count: int) -> _Plan:
     return plan
 
 
-def _mask(op: Layer, name: str, count: int) -> list[bool]:
+def _mask(op: LayerView, name: str, count: int) -> list[bool]:
     given = op.integers(f"{name}_mask", ())
     return [bool(bit) for bit in (given + [0] * count)[:count]]
 
 
-def _bounds(op: Layer, g: Fragment, entry: int, whole: int) -> tuple[str, str, str]:
+def _bounds(op: LayerView, g: FunctionBuilder, entry: int, total: int) -> tuple[str, str, str]:
     """Begin, end and step of one of `total` entries, vectors of one element."""
     count = entry + 1
-    begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, whole)
+    begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, total)
     if _mask(op, "shrink_axis", count)[entry]:
         return begin, _after(op, g, begin, entry), g.i64(1)
     step = g.i64(1)
     known: int | None = 1
     if op.has(3):
-        strides = op.ints(3, count=whole)
-        step, known = _entry(op, g, 3, entry, whole), None if strides is None else strides[entry]
+        strides = op.ints(3, count=total)
+        step, known = _entry(op, g, 3, entry, total), None if strides is None else strides[entry]
     if _mask(op, "begin", count)[entry]:
         begin = _by_sign(g, step, known, 0, _HIGHEST)
     ended = _mask(op, "end", count)[entry]
-    return begin, _by_sign(g, step, known, _HIGHEST, _LOWEST) if ended else _entry(op, g, 2, entry, whole), step
+    return begin, _by_sign(g, step, known, _HIGHEST, _LOWEST) if ended else _entry(op, g, 2, entry, total), step
 
 
-def _entry(op: Layer, g: Fragment, index: int, entry: int, whole: int) -> str:
+def _entry(op: LayerView, g: FunctionBuilder, index: int, entry: int, total: int) -> str:
     """One of `total` elements of an input, a vector of one element."""
-    elements = op.ints(index, count=whole)
+    elements = op.ints(index, count=total)
     if elements is not None:
         return g.i64(elements[entry])
     return g.Slice(vector(op, g, index), g.i64(entry), g.i64(entry + 1), g.i64(0))
 
 
-def _after(op: Layer, g: Fragment, begin: str, entry: int) -> str:
+def _after(op: LayerView, g: FunctionBuilder, begin: str, entry: int) -> str:
     """End of a slice of one index; the one after index -1 is the end of the axis."""
     elements = [0] * (entry + 1) if _mask(op, "begin", entry + 1)[entry] else op.ints(1)
     if elements is not None:
@@ -127,31 +127,31 @@ def _after(op: Layer, g: Fragment, begin: str, entry: int) -> str:
     return g.Where(g.Equal(begin, g.i64(-1)), g.i64(_HIGHEST), g.Add(begin, g.i64(1)))
 
 
-def _by_sign(g: Fragment, step: str, known: int | None, forwards: int, backwards: int) -> str:
+def _by_sign(g: FunctionBuilder, step: str, known: int | None, forwards: int, backwards: int) -> str:
     if known is not None:
         return g.i64(forwards if known > 0 else backwards)
     return g.Where(g.Greater(step, g.i64(0)), g.i64(forwards), g.i64(backwards))
 
 
 @lowers("Reverse")
-def reverse(op: Layer, g: Fragment) -> str:
+def reverse(op: LayerView, g: FunctionBuilder) -> str:
     """reverse-1: Slice with step -1; axes are a list, or a mask of all axes."""
-    if op.text("mode", among=("index", "mask")) == "mask":
+    if op.text("mode", choices=("index", "mask")) == "mask":
         axes = [axis for axis, flag in enumerate(op.known(1).reshape(-1)) if flag]
     else:
         axes = sorted(set(op.axes(1, op.rank(0))))
     return _reversed(g, op.x(0), axes)
 
 
-def _reversed(g: Fragment, x: str, axes: Sequence[int]) -> str:
+def _reversed(g: FunctionBuilder, x: str, axes: Sequence[int]) -> str:
     if not axes:
         return x
     count = len(axes)
     return g.Slice(x, g.i64(*[-1] * count), g.i64(*[_LOWEST] * count), g.i64(*axes), g.i64(*[-1] * count))
 
 
-@lowers("ReverseSequence", defined={1: InputPrecondition(0, size=(0, "seq_axis"))})
-def reverse_sequence(op: Layer, g: Fragment) -> str:
+@lowers("ReverseSequence", preconditions={1: InputPrecondition(0, size=(0, "seq_axis"))})
+def reverse_sequence(op: LayerView, g: FunctionBuilder) -> str:
     """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX takes the first two axes alone."""
     rank = op.rank(0)
     batch, time = op.axis(op.integer("batch_axis", 0), rank), op.axis(op.integer("seq_axis", 1), rank)
@@ -162,11 +162,11 @@ def reverse_sequence(op: Layer, g: Fragment) -> str:
     def turned(x: str) -> str:
         return g.transpose(g.ReverseSequence(g.transpose(x, order), lengths, batch_axis=0, time_axis=1), back)
 
-    return carried(g, op.dtype(0), turned, op.x(0), by=HALF)
+    return legalized(g, op.dtype(0), turned, op.x(0), by=WITHOUT_BFLOAT16)
 
 
 @lowers("Roll", since=7)
-def roll(op: Layer, g: Fragment) -> str:
+def roll(op: LayerView, g: FunctionBuilder) -> str:
     """roll-7: a Concat of two Slices for each axis; shifts of the same axis add up."""
     x, rank = op.x(0), op.rank(0)
     shifts, axes = op.ints(1), op.ints(2)
@@ -187,7 +187,7 @@ def roll(op: Layer, g: Fragment) -> str:
     return x
 
 
-def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
+def _rolled(g: FunctionBuilder, x: str, axis: int, first: str) -> str:
     """The elements from `first` on, then those before it, counted modulo the length of the axis."""
     at = g.Mod(first, g.Max(g.dim(x, axis), g.i64(1)))
     ends = g.Slice(x, at, g.i64(_HIGHEST), g.i64(axis)), g.Slice(x, g.i64(0), at, g.i64(axis))
@@ -195,21 +195,21 @@ def _rolled(g: Fragment, x: str, axis: int, first: str) -> str:
 
 
 @lowers("Pad")
-def pad(op: Layer, g: Fragment) -> str:
+def pad(op: LayerView, g: FunctionBuilder) -> str:
     """pad-1, and pad-12, where negative pads crop: Pad, or a Gather along each axis.
 
     ONNX lacks `symmetric`, and it crops before it reflects; for both the Gather is used.
     """
-    mode = op.text("pad_mode", "constant", among=("constant", "edge", "reflect", "symmetric"))
+    mode = op.text("pad_mode", "constant", choices=("constant", "edge", "reflect", "symmetric"))
     count = op.rank(0) if op.has_rank(0) else None
     begins, ends = op.ints(1, count=count), op.ints(2, count=count)
     if mode == "constant":
         pads = g.concat(vector(op, g, 1), vector(op, g, 2))
         value = [single(op, g, 3)] if op.has(3) else []
-        return carried(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=EXTREMES)
+        return legalized(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=FOR_MIN_MAX)
     x = op.x(0)
     if mode != "symmetric" and begins is not None and ends is not None and min(begins + ends, default=0) >= 0:
-        return carried(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends), mode=mode), x, by=EXTREMES)
+        return legalized(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends), mode=mode), x, by=FOR_MIN_MAX)
     for axis in range(op.rank(0)):
         if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
             continue
@@ -218,10 +218,10 @@ def pad(op: Layer, g: Fragment) -> str:
     return x
 
 
-def _source(g: Fragment, mode: str, size: str, low: str, high: str) -> str:
+def _source(g: FunctionBuilder, mode: str, size: str, low: str, high: str) -> str:
     """Source index of each element along an axis, from `low` elements before the first one on."""
     one = g.i64(1)
-    at = g.Sub(counted(g, g.Add(g.Add(size, low), high)), low)
+    at = g.Sub(iota(g, g.Add(g.Add(size, low), high)), low)
     last = g.Sub(size, one)
     if mode == "edge":
         return g.Max(g.Min(at, last), g.i64(0))

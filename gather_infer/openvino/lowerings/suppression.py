@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.parts import count, part, repeat
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.tensor_idioms import axis_slice, iota, loop
 from gather_infer.tensor import DType
 
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
@@ -21,7 +21,7 @@ LOWEST: Final = float(np.finfo(np.float32).min)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SuppressionState:
     """Loop-carried state.
 
     scores        [rows, candidates], current ones
@@ -30,16 +30,16 @@ class State:
     """
 
     scores: str
-    left: str
-    more: tuple[str, ...] = ()
+    is_candidate: str
+    extra: tuple[str, ...] = ()
 
 
-Suppress: TypeAlias = "Callable[[Fragment, str, str, State], State]"
+Suppress: TypeAlias = "Callable[[FunctionBuilder, str, str, SuppressionState], SuppressionState]"
 """The state after selecting the candidate at [rows, 1], in the rows where [rows, 1] marks a valid one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Selection:
     """The selected candidates in order of selection, each [rows, turns].
 
     index  of the candidate; score; and validity: rows with fewer candidates are filled up
@@ -47,36 +47,40 @@ class Taken:
 
     index: str
     score: str
-    is_one: str
+    is_valid: str
 
 
-def take(g: Fragment, start: State, turns: str, suppress: Suppress, ranks: Sequence[int] = ()) -> Taken:
+def select_greedily(
+    g: FunctionBuilder, start: SuppressionState, turns: str, suppress: Suppress, ranks: Sequence[int] = ()
+) -> Selection:
     """Select candidates by score, the first one among equals.
 
     start  has at least one candidate in each row
     turns  int64 scalar: the maximum number of selections in a row; the Loop runs at least once
     ranks  of the extra values of the state, all float32
     """
-    places = count(g, g.dim(start.scores, 1))
+    places = iota(g, g.dim(start.scores, 1))
     one = g.scalar(1, _INT)
 
-    def step(body: Fragment, number: str, carried: tuple[str, ...]) -> tuple[list[str], str, list[tuple[str, DType]]]:
-        now = State(carried[0], carried[1], carried[2:])
-        ranked = body.Where(now.left, now.scores, body.scalar(LOWEST, _FLOAT))
+    def step(
+        body: FunctionBuilder, number: str, carried: tuple[str, ...]
+    ) -> tuple[list[str], str, list[tuple[str, DType]]]:
+        now = SuppressionState(carried[0], carried[1], carried[2:])
+        ranked = body.Where(now.is_candidate, now.scores, body.scalar(LOWEST, _FLOAT))
         pick = body.ArgMax(ranked, axis=1, keepdims=1)
-        found, score = (body.GatherElements(x, pick, axis=1) for x in (now.left, now.scores))
+        found, score = (body.GatherElements(x, pick, axis=1) for x in (now.is_candidate, now.scores))
         after = suppress(body, pick, found, now)
-        left = body.And(after.left, body.Not(body.Equal(places, pick)))
+        left = body.And(after.is_candidate, body.Not(body.Equal(places, pick)))
         going = body.Greater(body.ReduceSum(body.Cast(left, to=int(_INT)), keepdims=0), body.scalar(0, _INT))
-        return [after.scores, left, *after.more], going, [(pick, _INT), (score, _FLOAT), (found, DType.BOOL)]
+        return [after.scores, left, *after.extra], going, [(pick, _INT), (score, _FLOAT), (found, DType.BOOL)]
 
-    carried = [(start.scores, _FLOAT, 2), (start.left, DType.BOOL, 2)]
-    carried += [(value, _FLOAT, rank) for value, rank in zip(start.more, ranks, strict=True)]
-    results = repeat(g, g.Max(turns, one), carried, step, 3)[-3:]
+    carried = [(start.scores, _FLOAT, 2), (start.is_candidate, DType.BOOL, 2)]
+    carried += [(value, _FLOAT, rank) for value, rank in zip(start.extra, ranks, strict=True)]
+    results = loop(g, g.Max(turns, one), carried, step, 3)[-3:]
     index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
     # drops the one selection that the Loop makes for turns == 0
-    in_time = g.Less(count(g, g.dim(index, 1)), turns)
-    return Taken(index, score, g.And(is_one, in_time))
+    in_time = g.Less(iota(g, g.dim(index, 1)), turns)
+    return Selection(index, score, g.And(is_one, in_time))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +90,23 @@ class Boxes:
     corners: tuple[str, ...]
     areas: str
 
-    def at(self, g: Fragment, pick: str) -> Boxes:
+    def at(self, g: FunctionBuilder, pick: str) -> Boxes:
         """One box of each row, [rows, 1]."""
         corners = tuple(g.GatherElements(one, pick, axis=1) for one in self.corners)
         return Boxes(corners, g.GatherElements(self.areas, pick, axis=1))
 
-    def along(self, g: Fragment, axis: int) -> Boxes:
+    def along(self, g: FunctionBuilder, axis: int) -> Boxes:
         """The boxes with one more axis, to pair them with others by broadcasting."""
         return Boxes(tuple(g.unsqueeze(one, axis) for one in self.corners), g.unsqueeze(self.areas, axis))
 
 
-def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
+def boxes_of(g: FunctionBuilder, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
     """Boxes [..., 4].
 
     offset   1 where corners are inclusive pixel indices
     ordered  a box with exchanged corners has area 0
     """
-    x0, y0, x1, y1 = corners = tuple(g.squeeze(part(g, boxes, k, k + 1, -1), -1) for k in range(4))
+    x0, y0, x1, y1 = corners = tuple(g.squeeze(axis_slice(g, boxes, k, k + 1, -1), -1) for k in range(4))
     width, height = (g.Sub(end, start) for start, end in ((x0, x1), (y0, y1)))
     if offset:
         areas = g.Mul(*(g.Add(side, g.scalar(offset, _FLOAT)) for side in (width, height)))
@@ -116,7 +120,7 @@ def boxes_of(g: Fragment, boxes: str, *, offset: float = 0, ordered: bool = Fals
 
 
 def overlap(
-    g: Fragment, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False
+    g: FunctionBuilder, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False
 ) -> str:
     """Intersection over union.
 
@@ -140,18 +144,20 @@ def overlap(
     return found
 
 
-def hard(g: Fragment, boxes: Boxes, limit: str, *, at_limit: bool = False, **kind: bool | float) -> Suppress:
+def hard_suppression(
+    g: FunctionBuilder, boxes: Boxes, limit: str, *, at_limit: bool = False, **kind: bool | float
+) -> Suppress:
     """Suppression that drops boxes above an overlap limit, with `at_limit` also at it; `kind` as in `overlap`."""
 
-    def suppress(body: Fragment, pick: str, found: str, now: State) -> State:
+    def suppress(body: FunctionBuilder, pick: str, found: str, now: SuppressionState) -> SuppressionState:
         share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # flags and one number, as `overlap` has them
         covered = (body.GreaterOrEqual if at_limit else body.Greater)(share, limit)
-        return State(now.scores, body.And(now.left, body.Not(body.And(found, covered))), now.more)
+        return SuppressionState(now.scores, body.And(now.is_candidate, body.Not(body.And(found, covered))), now.extra)
 
     return suppress
 
 
-def widest(g: Fragment, left: str) -> str:
+def max_candidates(g: FunctionBuilder, left: str) -> str:
     """The largest number of candidates in a row, [1], from flags [..., candidates]; at least 1.
 
     TopK cuts the rows to this length, which shortens the Loop by the candidates below the threshold.
@@ -160,7 +166,7 @@ def widest(g: Fragment, left: str) -> str:
     return g.ReduceMax(g.Concat(g.i64(1), g.as_vector(number), axis=0), keepdims=1)
 
 
-def padded(g: Fragment, x: str, value: float, axis: int) -> str:
+def padded(g: FunctionBuilder, x: str, value: float, axis: int) -> str:
     """`x` with one more element along an axis, so that the axis is not empty."""
     shape = [g.dims(x, 0, axis), g.i64(1), g.dims(x, axis + 1)]
     return g.Concat(x, g.Expand(g.scalar(value, _FLOAT), g.concat(*shape)), axis=axis)

@@ -8,21 +8,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from gather_infer.openvino.lowerings.carried import HALF, SINGLE, WIDE_FLOATS, Carriers, carried
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.type_legalization import (
+    FLOAT32_AT_MOST,
+    WIDE_FLOATS,
+    WITHOUT_BFLOAT16,
+    TypeLegalization,
+    legalized,
+)
 from gather_infer.tensor import INTEGER_RANGE, DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
-_FUNCTIONS: Final[Mapping[str, tuple[str, Carriers]]] = {
-    "Cos": ("Cos", HALF), "Exp": ("Exp", HALF), "Log": ("Log", HALF), "Sigmoid": ("Sigmoid", HALF),
-    "Sin": ("Sin", HALF), "Sqrt": ("Sqrt", HALF), "Tanh": ("Tanh", HALF), "Acos": ("Acos", SINGLE),
-    "Acosh": ("Acosh", SINGLE), "Asin": ("Asin", SINGLE), "Asinh": ("Asinh", SINGLE), "Atan": ("Atan", SINGLE),
-    "Atanh": ("Atanh", SINGLE), "Cosh": ("Cosh", SINGLE), "Erf": ("Erf", SINGLE), "Sinh": ("Sinh", SINGLE),
-    "Tan": ("Tan", SINGLE),
+_FUNCTIONS: Final[Mapping[str, tuple[str, TypeLegalization]]] = {
+    "Cos": ("Cos", WITHOUT_BFLOAT16), "Exp": ("Exp", WITHOUT_BFLOAT16), "Log": ("Log", WITHOUT_BFLOAT16), "Sigmoid": ("Sigmoid", WITHOUT_BFLOAT16),
+    "Sin": ("Sin", WITHOUT_BFLOAT16), "Sqrt": ("Sqrt", WITHOUT_BFLOAT16), "Tanh": ("Tanh", WITHOUT_BFLOAT16), "Acos": ("Acos", FLOAT32_AT_MOST),
+    "Acosh": ("Acosh", FLOAT32_AT_MOST), "Asin": ("Asin", FLOAT32_AT_MOST), "Asinh": ("Asinh", FLOAT32_AT_MOST), "Atan": ("Atan", FLOAT32_AT_MOST),
+    "Atanh": ("Atanh", FLOAT32_AT_MOST), "Cosh": ("Cosh", FLOAT32_AT_MOST), "Erf": ("Erf", FLOAT32_AT_MOST), "Sinh": ("Sinh", FLOAT32_AT_MOST),
+    "Tan": ("Tan", FLOAT32_AT_MOST),
 }  # fmt: skip
 _WIDE: Final = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 _NARROW: Final = (DType.INT8, DType.UINT8)
@@ -36,14 +42,14 @@ _HIGH: Final = (
 )  # fmt: skip
 
 
-@lowers(*_FUNCTIONS, alike=True)
-def function(op: Layer, g: Fragment) -> str:
+@lowers(*_FUNCTIONS, preserves_failures=True)
+def function(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats and rounded to the nearest one."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
-        return carried(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
-    wide = DType.FLOAT64 if dtype in _WIDE and carriers is HALF else DType.FLOAT32
+        return legalized(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
+    wide = DType.FLOAT64 if dtype in _WIDE and carriers is WITHOUT_BFLOAT16 else DType.FLOAT32
     (result,) = g.node(kind, (g.cast(x, dtype, wide),))
     nearest = g.Round(result)
     if dtype in _NARROW:  # saturate, where a Cast would wrap around
@@ -51,63 +57,63 @@ def function(op: Layer, g: Fragment) -> str:
     return g.cast(nearest, wide, dtype)
 
 
-@lowers("Abs", alike=True)
-def absolute(op: Layer, g: Fragment) -> str:
+@lowers("Abs", preserves_failures=True)
+def absolute(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/abs-1: Abs."""
-    return carried(g, op.dtype(0), g.Abs, op.x(0), by=HALF)
+    return legalized(g, op.dtype(0), g.Abs, op.x(0), by=WITHOUT_BFLOAT16)
 
 
-@lowers("Sign", alike=True)
-def sign(op: Layer, g: Fragment) -> str:
+@lowers("Sign", preserves_failures=True)
+def sign(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/sign-1: Sign."""
-    return carried(g, op.dtype(0), g.Sign, op.x(0), by=HALF)
+    return legalized(g, op.dtype(0), g.Sign, op.x(0), by=WITHOUT_BFLOAT16)
 
 
-@lowers("Negative", alike=True)
-def negative(op: Layer, g: Fragment) -> str:
+@lowers("Negative", preserves_failures=True)
+def negative(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/negative-1: Neg; 0 - x for unsigned integers."""
     dtype = op.dtype(0)
     if dtype in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64):
         return g.Sub(g.scalar(0, dtype), op.x(0))
-    return carried(g, dtype, g.Neg, op.x(0), by=HALF)
+    return legalized(g, dtype, g.Neg, op.x(0), by=WITHOUT_BFLOAT16)
 
 
-@lowers("Ceiling", "Floor", alike=True)
-def rounded_away(op: Layer, g: Fragment) -> str:
+@lowers("Ceiling", "Floor", preserves_failures=True)
+def rounded_away(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/{ceiling,floor}-1: Ceil, Floor; integers are unchanged."""
     if not op.dtype(0).is_float:
         return op.x(0)
-    return carried(g, op.dtype(0), g.Ceil if op.type == "Ceiling" else g.Floor, op.x(0), by=HALF)
+    return legalized(g, op.dtype(0), g.Ceil if op.type == "Ceiling" else g.Floor, op.x(0), by=WITHOUT_BFLOAT16)
 
 
-@lowers("Round", since=5, alike=True)
-def rounded(op: Layer, g: Fragment) -> str:
+@lowers("Round", since=5, preserves_failures=True)
+def rounded(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/round-5: Round for halves to even, Floor, Abs and Sign for halves away from 0; integers unchanged."""
     dtype = op.dtype(0)
     if not dtype.is_float:
         return op.x(0)
-    if op.text("mode", "half_to_even", among=("half_to_even", "half_away_from_zero")) == "half_to_even":
-        return carried(g, dtype, g.Round, op.x(0), by=HALF)
+    if op.text("mode", "half_to_even", choices=("half_to_even", "half_away_from_zero")) == "half_to_even":
+        return legalized(g, dtype, g.Round, op.x(0), by=WITHOUT_BFLOAT16)
 
     def away(x: str) -> str:
         # not floor(|x| + 0.5): the sum itself rounds up for numbers just below a half
         magnitude = g.Abs(x)
         below = g.Floor(magnitude)
-        half = g.scalar(0.5, HALF.get(dtype, dtype))
+        half = g.scalar(0.5, WITHOUT_BFLOAT16.get(dtype, dtype))
         up = g.CastLike(g.GreaterOrEqual(g.Sub(magnitude, below), half), x)
         return g.Mul(g.Sign(x), g.Add(below, up))
 
-    return carried(g, dtype, away, op.x(0), by=HALF)
+    return legalized(g, dtype, away, op.x(0), by=WITHOUT_BFLOAT16)
 
 
-@lowers("IsNaN", since=10, alike=True)
-def is_nan(op: Layer, g: Fragment) -> str:
+@lowers("IsNaN", since=10, preserves_failures=True)
+def is_nan(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/isnan-10: IsNaN."""
     return g.IsNaN(op.x(0))
 
 
-@lowers("IsInf", since=10, alike=True)
-def is_inf(op: Layer, g: Fragment) -> str:
+@lowers("IsInf", since=10, preserves_failures=True)
+def is_inf(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/isinf-10: IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
@@ -116,22 +122,22 @@ def is_inf(op: Layer, g: Fragment) -> str:
     )
 
 
-@lowers("IsFinite", since=10, alike=True)
-def is_finite(op: Layer, g: Fragment) -> str:
+@lowers("IsFinite", since=10, preserves_failures=True)
+def is_finite(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/isfinite-10: neither IsNaN nor IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
 
 
-@lowers("Identity", since=16, alike=True)
-def identity(op: Layer, g: Fragment) -> str:
+@lowers("Identity", since=16, preserves_failures=True)
+def identity(op: LayerView, g: FunctionBuilder) -> str:
     """util/identity-16: the input."""
     return op.x(0)
 
 
-@lowers("ErfInv", since=17, alike=True)
-def erf_inv(op: Layer, g: Fragment) -> str:
+@lowers("ErfInv", since=17, preserves_failures=True)
+def erf_inv(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN beyond them.
 
     The polynomials are those of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one
@@ -149,10 +155,10 @@ def erf_inv(op: Layer, g: Fragment) -> str:
         return g.Where(g.Equal(g.Abs(x), one), at_end, inner)
 
     dtype = op.dtype(0)
-    return carried(g, dtype, inverse, op.x(0), by={dtype: DType.FLOAT32})
+    return legalized(g, dtype, inverse, op.x(0), by={dtype: DType.FLOAT32})
 
 
-def _polynomial(g: Fragment, x: str, coefficients: tuple[float, ...]) -> str:
+def _polynomial(g: FunctionBuilder, x: str, coefficients: tuple[float, ...]) -> str:
     """Polynomial by Horner's rule; the coefficient of the highest power comes first."""
     value = g.scalar(coefficients[0], DType.FLOAT32)
     for coefficient in coefficients[1:]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 REASONS: Final = {"StringTensorUnpack": "ONNX has no operator that gives the bytes of a text"}
 
 
 @lowers(*REASONS)
-def unsupported(op: Layer, g: Fragment) -> NoReturn:
+def unsupported(op: LayerView, g: FunctionBuilder) -> NoReturn:
     """Refused with the reason in REASONS."""
     raise LoweringRefused(REASONS[op.type])

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.tensor import Shape
 
 EXPLICIT, VALID, SAME_UPPER, SAME_LOWER = "explicit", "valid", "same_upper", "same_lower"
@@ -65,7 +65,7 @@ class Windows:
         return replace(self, begin=begin, end=end, auto_pad=EXPLICIT)
 
     def padded(
-        self, g: Fragment, x: str, kernel: Sequence[int], fill: str | None = None, end: str | None = None
+        self, g: FunctionBuilder, x: str, kernel: Sequence[int], fill: str | None = None, end: str | None = None
     ) -> Padded:
         """Data [N, C, d1, ..., dk] with explicit pads, and windows without; `end` overrides the pads at the end."""
         rank = len(self.strides)
@@ -95,26 +95,26 @@ class Padded:
     begin: str
 
 
-def spatial_of(op: Layer, rank: int) -> Shape:
+def spatial_of(op: LayerView, rank: int) -> Shape:
     """The spatial dims of data [N, C, d1, ..., dk]. Raises SpecViolation for another rank."""
     if op.rank(0) != rank + 2:
         raise SpecViolation(f"data of rank {op.rank(0)} have not {rank} spatial axes", "GI305")
     return op.shape(0)[2:]
 
 
-def windows(op: Layer, rank: int) -> Windows:
+def windows(op: LayerView, rank: int) -> Windows:
     """The window attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
     if rank < 0:
         raise SpecViolation(f"there are {rank} spatial axes", "GI305")
-    auto_pad = op.text("auto_pad", EXPLICIT, among=_PADS)
+    auto_pad = op.text("auto_pad", EXPLICIT, choices=_PADS)
     auto_pad = EXPLICIT if auto_pad == "notset" else auto_pad
     begin, end = (0,) * rank, (0,) * rank
     if auto_pad == EXPLICIT:
         begin, end = of_length(op, "pads_begin", rank, 0), of_length(op, "pads_end", rank, 0)
-    strides, dilations = (of_length(op, name, rank, 1, least=1) for name in ("strides", "dilations"))
+    strides, dilations = (of_length(op, name, rank, 1, lower=1) for name in ("strides", "dilations"))
     return Windows(strides, dilations, begin, end, auto_pad)
 
 
-def of_length(op: Layer, name: str, rank: int, default: int, *, least: int | None = None) -> tuple[int, ...]:
+def of_length(op: LayerView, name: str, rank: int, default: int, *, lower: int | None = None) -> tuple[int, ...]:
     """A number for each spatial axis. Raises SpecViolation for another length, or a number below `lower`."""
-    return tuple(op.integers(name, count=rank, least=least)) if op.integers(name, ()) else (default,) * rank
+    return tuple(op.integers(name, count=rank, lower=lower)) if op.integers(name, ()) else (default,) * rank

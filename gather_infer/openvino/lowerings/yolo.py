@@ -9,18 +9,18 @@ from math import prod
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.openvino.lowerings.fragment import Fragment
-from gather_infer.openvino.lowerings.layer import Layer
-from gather_infer.openvino.lowerings.parts import as_float, dims, part, reshape, sizes
-from gather_infer.openvino.lowerings.table import Lowerings
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringTable
+from gather_infer.openvino.lowerings.tensor_idioms import as_float, axis_slice, dims, reshape, shape_vector
 from gather_infer.tensor import DType
 
-lowerings = Lowerings()
+lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 
 @lowers("RegionYolo")
-def region_yolo(op: Layer, g: Fragment) -> str:
+def region_yolo(op: LayerView, g: FunctionBuilder) -> str:
     """detection/region-yolo-1: Sigmoid and Softmax of slices of the channels.
 
     data    [n, regions * (coords + 1 + classes), h, w]
@@ -37,18 +37,18 @@ def region_yolo(op: Layer, g: Fragment) -> str:
         raise LoweringRefused(f"{channels} channels for {regions} regions of {classes + coords + 1}")
     batch, height, width = dims(op, g, 0, 0, 2, 3)
     x = reshape(g, as_float(op, g, 0), batch, regions, classes + coords + 1, height, width)
-    rest = part(g, x, coords, classes + coords + 1, 2)
+    rest = axis_slice(g, x, coords, classes + coords + 1, 2)
     if softmax:
-        confidence, scores = part(g, rest, 0, 1, 2), part(g, rest, 1, classes + 1, 2)
+        confidence, scores = axis_slice(g, rest, 0, 1, 2), axis_slice(g, rest, 1, classes + 1, 2)
         rest = g.Concat(g.Sigmoid(confidence), g.Softmax(scores, axis=2), axis=2)
     else:
         rest = g.Sigmoid(rest)
-    made = g.Concat(g.Sigmoid(part(g, x, 0, 2, 2)), part(g, x, 2, coords, 2), rest, axis=2)
+    made = g.Concat(g.Sigmoid(axis_slice(g, x, 0, 2, 2)), axis_slice(g, x, 2, coords, 2), rest, axis=2)
     made = g.cast(made, DType.FLOAT32, op.dtype(0))
     return g.Reshape(made, _flat(op, g) if softmax else g.Shape(op.x(0)), allowzero=1)
 
 
-def _flat(op: Layer, g: Fragment) -> str:
+def _flat(op: LayerView, g: FunctionBuilder) -> str:
     """The dims of the input with those of `axis` to `end_axis` multiplied."""
     first, last = op.axis(op.integer("axis"), 4), op.axis(op.integer("end_axis"), 4)
     whole = dims(op, g, 0, 0, 1, 2, 3)
@@ -56,12 +56,12 @@ def _flat(op: Layer, g: Fragment) -> str:
     known = [one for one in between if isinstance(one, int)]
     size: int | str = prod(known)
     if len(known) < len(between):
-        size = g.ReduceProd(sizes(g, *between), g.i64(0), keepdims=1)
-    return sizes(g, *whole[:first], size, *whole[last + 1 :])
+        size = g.ReduceProd(shape_vector(g, *between), g.i64(0), keepdims=1)
+    return shape_vector(g, *whole[:first], size, *whole[last + 1 :])
 
 
 @lowers("ReorgYolo")
-def reorg_yolo(op: Layer, g: Fragment) -> str:
+def reorg_yolo(op: LayerView, g: FunctionBuilder) -> str:
     """detection/reorg-yolo-1: space to depth as in Darknet, by Reshape and Transpose.
 
     data    [n, c, h, w], c divisible by stride^2, h and w by the stride
@@ -69,7 +69,7 @@ def reorg_yolo(op: Layer, g: Fragment) -> str:
 
     The data is read as [n, c / stride^2, h, stride, w, stride]; the positions in a block become the first axes.
     """
-    strides = op.integers("stride" if op.call.attr("stride", None) is not None else "strides", least=1)
+    strides = op.integers("stride" if op.call.attr("stride", None) is not None else "strides", lower=1)
     if not strides:
         raise SpecViolation("attribute strides must have an element", "GI106")
     stride = strides[0]

@@ -1,0 +1,124 @@
+"""Beam-index elimination: inputs that only reorder the rows of a model's state, as `beam_idx` in beam search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex
+from gather_infer.node_ids import MAIN
+from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+
+
+@dataclass(frozen=True, slots=True)
+class BeamIndex:
+    """An input that only selects which rows of the state are read.
+
+    input     its name
+    gathers   positions in the main graph of the Gathers of axis 0 that it indexes
+    converts  positions of the Converts between the input and these Gathers
+    """
+
+    input: str
+    gathers: tuple[int, ...]
+    converts: tuple[int, ...]
+
+
+def find_beam_indices(proto: ModelProto, index: GraphIndex) -> tuple[BeamIndex, ...]:
+    """The beam-index inputs of a model in OpenVINO's dialect: integer vectors that only index rows of the state."""
+    finder = _BeamIndexFinder(proto, index)
+    found = (finder.find(value.name) for value in proto.graph.input if _is_vector(value.type.tensor_type))
+    return tuple(one for one in found if one is not None)
+
+
+def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
+    """The model with the rows of its state in order, without the beam-index inputs; the names of these."""
+    found = find_beam_indices(model.proto, GraphIndex(model.proto))
+    if not found:
+        return model, ()
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    graph = proto.graph
+    names = {one.input for one in found}
+    gone = {position for one in found for position in one.converts}
+    kept: list[NodeProto] = []
+    passed = {position for one in found for position in one.gathers}
+    for position, node in enumerate(model.proto.graph.node):
+        if position in passed:
+            kept.append(helper.make_node("Identity", node.input[:1], list(node.output), node.name))
+        elif position not in gone:
+            kept.append(node)
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
+    inputs = [value for value in graph.input if value.name not in names]
+    del graph.node[:], graph.input[:]
+    graph.node.extend(copies)
+    graph.input.extend(inputs)
+    hints = {name: hint for name, hint in model.hints.items() if name not in names}
+    return replace(model, proto=proto, hints=hints), tuple(one.input for one in found)
+
+
+class _BeamIndexFinder:
+    """Follows an input to all of its readers."""
+
+    def __init__(self, proto: ModelProto, index: GraphIndex) -> None:
+        self.nodes = list(proto.graph.node)
+        self.index = index
+        self.initializers = {tensor.name: tensor for tensor in proto.graph.initializer}
+        self.producers = {name: node for node in self.nodes for name in node.output}
+
+    def find(self, name: str) -> BeamIndex | None:
+        if name in self.initializers:
+            return None
+        gathers: list[int] = []
+        converts: list[int] = []
+        pending = [name]
+        while pending:
+            value = pending.pop()
+            if self.index.is_output(MAIN, value):
+                return None
+            for path, use in self.index.readers(MAIN, value):
+                node = self.nodes[use.node] if path == MAIN else None
+                if node is None or not is_openvino(node):
+                    return None
+                if node.op_type == "Convert":
+                    converts.append(use.node)
+                    pending.append(node.output[0])
+                elif node.op_type == "Gather" and use.input == 1 and self.gathers_state(node):
+                    gathers.append(use.node)
+                else:
+                    return None
+        return BeamIndex(name, tuple(gathers), tuple(converts)) if gathers else None
+
+    def gathers_state(self, gather: NodeProto) -> bool:
+        """Whether a Gather selects rows of a variable."""
+        if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
+            return False
+        if str(attributes_of(gather).get("batch_dims", 0)) != "0":
+            return False
+        return any(node.op_type == "ReadValue" for node in self.row_preserving_producers(gather.input[0]))
+
+    def row_preserving_producers(self, name: str) -> Iterator[NodeProto]:
+        """The node that computes a value, and the producers above it as long as these move rows as a whole."""
+        while (node := self.producers.get(name)) is not None and is_openvino(node):
+            yield node
+            preserves_rows = node.op_type in ("Convert", "ConvertLike")
+            if node.op_type == "Transpose":
+                preserves_rows = (self.elements(node.input[1]) or [1])[0] == 0
+            if not preserves_rows:
+                return
+            name = node.input[0]
+
+    def elements(self, name: str) -> list[int] | None:
+        """The elements of a small integer constant; None for another value."""
+        tensor = self.initializers.get(name)
+        if tensor is None or tensor.external_data or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
+            return None
+        return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]
+
+
+def _is_vector(tensor: TypeProto.Tensor) -> bool:
+    """Whether a type is an integer vector."""
+    return tensor.elem_type in (TensorProto.INT64, TensorProto.INT32) and len(tensor.shape.dim) == 1

@@ -1,0 +1,92 @@
+"""OpenVINO's element types: names in the IR, numbers in ONNX, size in bytes.
+
+https://docs.openvino.ai/2026/documentation/openvino-ir-format.html
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from onnx import TensorProto
+
+from gather_infer.errors import ModelReadError
+
+DYNAMIC: Final = "dynamic"
+"""Unknown element type."""
+
+STRING: Final = "string"
+
+_ONNX: Final = {
+    "f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16,
+    "i8": TensorProto.INT8, "i16": TensorProto.INT16, "i32": TensorProto.INT32, "i64": TensorProto.INT64,
+    "u8": TensorProto.UINT8, "u16": TensorProto.UINT16, "u32": TensorProto.UINT32, "u64": TensorProto.UINT64,
+    "boolean": TensorProto.BOOL, "string": TensorProto.STRING,
+    "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "u4": TensorProto.UINT4,
+    "i4": TensorProto.INT4,
+}  # fmt: skip
+"""Types that ONNX has at the opset of the reader's models; u2, f4e2m1 and f8e8m0 came later.
+
+Where several elements share a byte, the first one is in the low bits.
+"""
+
+_LATER_OPSETS: Final = {"f4e2m1": TensorProto.FLOAT4E2M1, "f8e8m0": TensorProto.FLOAT8E8M0}
+"""Types that ONNX has in later opsets; inputs of these types are declared with them."""
+
+_BITS: Final = {
+    **dict.fromkeys(("f64", "i64", "u64"), 64),
+    **dict.fromkeys(("f32", "i32", "u32"), 32),
+    **dict.fromkeys(("f16", "bf16", "i16", "u16"), 16),
+    **dict.fromkeys(("i8", "u8", "boolean", "f8e4m3", "f8e5m2", "f8e8m0"), 8),
+    **dict.fromkeys(("u4", "i4", "nf4", "f4e2m1"), 4),
+    "u6": 6, "u3": 3, "u2": 2, "u1": 1,
+}  # fmt: skip
+
+_BLOCK_BYTES: Final = {"u3": 3, "u6": 3}
+"""Types stored in whole blocks of this many bytes: 8 elements of u3, 4 of u6."""
+
+_PRECISIONS: Final = {
+    "fp64": "f64", "fp32": "f32", "fp16": "f16", "bin": "u1", "bool": "boolean", "undefined": DYNAMIC,
+    "unspecified": DYNAMIC, "mixed": DYNAMIC, "custom": DYNAMIC,
+}  # fmt: skip
+"""`precision` of ports in lower case, where it differs from the name of the type."""
+
+_INTEGERS: Final = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
+
+
+def element_of(text: str) -> str:
+    """The type for an `element_type` or a `precision`: `f32` for both `f32` and `FP32`.
+
+    Raises ModelReadError for one that OpenVINO does not have.
+    """
+    name = text.strip().lower()
+    name = _PRECISIONS.get(name, name)
+    if name not in _ONNX and name not in _BITS and name != DYNAMIC:
+        raise ModelReadError(f"element type {text!r} is not known")
+    return name
+
+
+def onnx_type(element: str) -> int | None:
+    """The number of the type in ONNX, None when it has none."""
+    return _ONNX.get(element)
+
+
+def input_type(element: str) -> int | None:
+    """The number of the type of an input in ONNX, that of a later opset too; None when there is none."""
+    return onnx_type(element) or _LATER_OPSETS.get(element)
+
+
+def lacks_onnx_type(element: str) -> bool:
+    """Whether the type is known and ONNX lacks it."""
+    return element not in _ONNX and element != DYNAMIC
+
+
+def is_integer(element: str) -> bool:
+    """Whether the type is allowed for shapes, axes and indices."""
+    return element in _INTEGERS
+
+
+def packed_bytes(element: str, count: int) -> int:
+    """Bytes of `count` elements in the .bin; for a type of fixed size, not for strings."""
+    bits = _BITS[element]
+    block = _BLOCK_BYTES.get(element, 1)
+    return -(-count * bits // (8 * block)) * block

@@ -1,0 +1,340 @@
+"""LayerView: the view that a lowering has of a layer, with its inputs, the facts about them, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.dialect import LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.ops.openvino.elements import ELEMENT_TYPES
+from gather_infer.rules import OpCall
+from gather_infer.symbolic import Dim, known_le
+from gather_infer.tensor import DType, Shape, SymbolicTensor
+
+_TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
+
+MAX_READ: Final = 1 << 20
+"""Largest constant, in elements, that a lowering may read."""
+
+MAX_GENERATED: Final = 1 << 12
+"""Largest axis, in elements, of a constant that a lowering generates: of windows, bins, frames."""
+
+
+def dtype_of(text: str) -> DType | None:
+    """The element type that OpenVINO calls `text`; None for one that ONNX does not have."""
+    return ELEMENT_TYPES.get(text.lower())
+
+
+class LayerView:
+    """One layer. Accessors take the position of an input; `x` returns its name in the built function.
+
+    names               one for each input, "" for an input that is left out
+    mask_out_of_bounds  a gather returns zeros for indices out of bounds, as OpenVINO does; False where they are proved
+                        or assumed in bounds
+    allow_random        random numbers may differ from OpenVINO's
+    """
+
+    def __init__(
+        self, call: OpCall, names: Sequence[str], *, mask_out_of_bounds: bool = True, allow_random: bool = True
+    ) -> None:
+        self.call = call
+        self.names = names
+        self.mask_out_of_bounds = mask_out_of_bounds
+        self.allow_random = allow_random
+
+    @property
+    def type(self) -> str:
+        return self.call.op_type
+
+    @property
+    def opset(self) -> int:
+        """The opset of OpenVINO that the layer belongs to."""
+        return self.call.version
+
+    # inputs
+
+    @property
+    def inputs(self) -> int:
+        return len(self.names)
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is given."""
+        return index < len(self.names) and bool(self.names[index])
+
+    def x(self, index: int) -> str:
+        """The name of an input. Raises SpecViolation when it is left out."""
+        if not self.has(index):
+            raise SpecViolation(f"input {index} is missing", "GI107")
+        return self.names[index]
+
+    def fact(self, index: int) -> SymbolicTensor:
+        return self.call.tensor(index)
+
+    def dtype(self, index: int) -> DType:
+        """The element type of an input; UINT8 for packed bytes where ONNX does not have it. Raises LoweringRefused."""
+        dtype = self.fact(index).dtype
+        if dtype is None:
+            raise LoweringRefused(f"the element type of input {index} is not known")
+        return dtype
+
+    def element(self, index: int) -> str:
+        """OpenVINO's name for the element type of an input, `f32`, `nf4`. Raises LoweringRefused."""
+        types = self.call.attr("input_types", ())
+        if index < len(types) and types[index]:
+            return str(types[index])
+        return _TEXTS.get(dtype := self.dtype(index), str(dtype))
+
+    def shape(self, index: int) -> Shape:
+        """The dims of an input. Raises LoweringRefused when its rank is unknown."""
+        shape = self.fact(index).shape
+        if shape is None:
+            raise LoweringRefused(f"the rank of input {index} is not known")
+        return shape
+
+    def rank(self, index: int) -> int:
+        return len(self.shape(index))
+
+    def has_rank(self, index: int) -> bool:
+        return self.fact(index).shape is not None
+
+    def size(self, index: int, axis: int) -> int | None:
+        """A dim of an input where it is a number.
+
+        Raises LoweringRefused when the rank is unknown, SpecViolation when there is no such axis.
+        """
+        dim = self.dim(index, axis)
+        return dim if isinstance(dim, int) else None
+
+    def sizes(self, index: int) -> tuple[int, ...] | None:
+        """The dims of an input when all are numbers. Raises LoweringRefused when its rank is unknown."""
+        shape = self.shape(index)
+        known = tuple(dim for dim in shape if isinstance(dim, int))
+        return known if len(known) == len(shape) else None
+
+    def is_positive(self, index: int, axis: int) -> bool:
+        """Whether a dim of an input is proved to be at least 1. Raises as `size`."""
+        return known_le(1, self.dim(index, axis), self.call.scope) is True
+
+    def dim(self, index: int, axis: int) -> Dim:
+        """A dim of an input. Raises as `size`."""
+        shape = self.shape(index)
+        if not -len(shape) <= axis < len(shape):
+            raise SpecViolation(f"input {index} has {len(shape)} axes, there is none {axis}", "GI304")
+        return shape[axis]
+
+    # elements
+
+    def value(self, index: int) -> npt.NDArray[Any] | None:
+        """The elements of an input that is constant, or whose elements are inferred; None for another one.
+
+        The dtype is the native numpy dtype of the input, or int64 for inferred integers (uint64 for uint64).
+        """
+        if not self.has(index):
+            return None
+        fact = self.fact(index)
+        if fact.values is not None and fact.dtype is not None and (fact.dtype.is_integer or fact.dtype is DType.BOOL):
+            elements = fact.values.ravel().tolist()
+            if all(isinstance(element, (int, bool)) for element in elements):
+                kind = np.bool_ if fact.dtype is DType.BOOL else np.uint64 if fact.dtype is DType.UINT64 else np.int64
+                return np.array(elements, kind).reshape(fact.values.shape)
+        known = [dim for dim in fact.shape or () if isinstance(dim, int)]
+        if fact.shape is None or len(known) < len(fact.shape) or np.prod(known, dtype=np.float64) > MAX_READ:
+            return None
+        return self.call.constant(index)
+
+    def known(self, index: int) -> npt.NDArray[Any]:
+        """As `value`. Raises LoweringRefused when the elements are unknown."""
+        value = self.value(index)
+        if value is None:
+            raise LoweringRefused(f"input {index} has to be a constant")
+        return value
+
+    def ints(self, index: int, *, count: int | None = None, lower: int | None = None) -> list[int] | None:
+        """The elements of an integer input as a flat list; None when they are unknown.
+
+        count, lower   required number of elements, and their lower bound
+
+        Raises SpecViolation where these do not hold.
+        """
+        value = self.value(index)
+        if value is None:
+            return None
+        if value.dtype.kind in "OUS" or not np.all(np.isfinite(value)):
+            raise SpecViolation(f"input {index} must be of integers, is of {value.dtype}", "GI211")
+        found = [int(element) for element in value.reshape(-1)]
+        _check_elements(f"input {index}", found, count, lower)
+        return found
+
+    def known_ints(self, index: int, *, count: int | None = None, lower: int | None = None) -> list[int]:
+        """As `ints`. Raises LoweringRefused when the elements are unknown."""
+        self.known(index)
+        found = self.ints(index, count=count, lower=lower)
+        assert found is not None, "the elements are known"
+        return found
+
+    def known_number(self, index: int) -> float | None:
+        """The single element of an input; None when it is unknown. Raises SpecViolation unless there is exactly one."""
+        value = self.value(index)
+        if value is None:
+            return None
+        if value.dtype.kind in "OUS":
+            raise SpecViolation(f"input {index} must be a number, is a string", "GI211")
+        numbers = [float(element) for element in value.reshape(-1)]
+        _check_elements(f"input {index}", numbers, 1, None)
+        return numbers[0]
+
+    def axes(self, index: int, rank: int) -> list[int]:
+        """Axes that an input lists, normalized to >= 0. Raises LoweringRefused, and SpecViolation out of range."""
+        return [self.axis(axis, rank) for axis in self.known_ints(index)]
+
+    @staticmethod
+    def axis(axis: int, rank: int) -> int:
+        """An axis, normalized to >= 0. Raises SpecViolation out of range."""
+        if not -rank <= axis < rank:
+            raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}]", "GI304")
+        return axis % rank
+
+    # attributes: an IR gives strings or integers, a node in an ONNX file may have any type
+
+    def _attribute(self, name: str, default: Any) -> Any:
+        value = self.call.attr(name, None)
+        if value is not None:
+            return value
+        if default is None:
+            raise SpecViolation(f"attribute {name} is missing", "GI106")
+        return default
+
+    def integer(
+        self, name: str, default: int | None = None, *, lower: int | None = None, upper: int | None = None
+    ) -> int:
+        """A 64-bit integer attribute. Required unless it has a default.
+
+        lower, upper   bounds of the value
+
+        Raises SpecViolation, and LoweringRefused above `upper`.
+        """
+        value = self._attribute(name, default)
+        try:
+            number = int(value)
+        except (TypeError, ValueError, OverflowError):
+            raise SpecViolation(f"attribute {name} must be an integer, is {value!r}", "GI106") from None
+        if not -(2**63) <= number < 2**63:
+            raise SpecViolation(f"attribute {name} must be an integer of 64 bits, is {number}", "GI106")
+        if upper is not None and number > upper:
+            raise LoweringRefused(f"attribute {name} is {number}, more than {upper} is not converted")
+        _check_elements(f"attribute {name}", [number], None, lower)
+        return number
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A number attribute, possibly infinite. Required unless it has a default. Raises SpecViolation."""
+        value = self._attribute(name, default)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = nan
+        if isnan(number):
+            raise SpecViolation(f"attribute {name} must be a number, is {value!r}", "GI106")
+        return number
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """A boolean attribute, `true` or `1` in a file. Required unless it has a default. Raises SpecViolation."""
+        value = self._attribute(name, default)
+        text = str(value).strip().lower()
+        if text not in ("true", "false", "0", "1"):
+            raise SpecViolation(f"attribute {name} must be true or false, is {value!r}", "GI106")
+        return text in ("true", "1")
+
+    def text(self, name: str, default: str | None = None, *, choices: Sequence[str] = ()) -> str:
+        """A string attribute; lower-cased when `choices` lists the allowed values. Required unless it has a default.
+
+        Raises SpecViolation.
+        """
+        value = str(self._attribute(name, default))
+        if not choices:
+            return value
+        if value.lower() not in choices:
+            raise SpecViolation(f"attribute {name} must be one of {', '.join(choices)}, is {value!r}", "GI106")
+        return value.lower()
+
+    def integers(
+        self,
+        name: str,
+        default: Sequence[int] | None = None,
+        *,
+        count: int | None = None,
+        lower: int | None = None,
+    ) -> list[int]:
+        """A list of integers, of `count` elements where given. Required unless it has a default.
+
+        Raises SpecViolation.
+        """
+        found = [self._element(name, item, np.int64) for item in self._items(name, default)]
+        _check_elements(f"attribute {name}", found, count, lower)
+        return found
+
+    def numbers(
+        self,
+        name: str,
+        default: Sequence[float] | None = None,
+        *,
+        count: int | None = None,
+        lower: float | None = None,
+    ) -> list[float]:
+        """A list of finite numbers, of `count` elements where given. Required unless it has a default.
+
+        Raises SpecViolation.
+        """
+        found = [self._element(name, item, np.float64) for item in self._items(name, default)]
+        if not np.all(np.isfinite(found)):
+            raise SpecViolation(f"attribute {name} must be of finite numbers, is {found}", "GI106")
+        _check_elements(f"attribute {name}", found, count, lower)
+        return found
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """A list of strings. Required unless it has a default."""
+        return [str(item) for item in self._items(name, default)]
+
+    def _items(self, name: str, default: Sequence[Any] | None) -> list[Any]:
+        value = self._attribute(name, default)
+        if isinstance(value, str):
+            return [item.strip() for item in value.split(",") if item.strip()]
+        return list(value) if isinstance(value, (tuple, list)) else [value]
+
+    @staticmethod
+    def _element(name: str, item: object, kind: Any) -> Any:
+        try:
+            return kind(item).item()
+        except (TypeError, ValueError, OverflowError):
+            raise SpecViolation(f"attribute {name} must be a list of numbers, has {item!r}", "GI106") from None
+
+    def type_of(self, name: str, default: str | None = None) -> DType:
+        """An element type, `i64` in a file. Raises SpecViolation, and LoweringRefused for one that ONNX lacks."""
+        text = self.text(name, default)
+        dtype = dtype_of(text)
+        if dtype is None:
+            raise LoweringRefused(f"{name} = {text}: ONNX has no such element type")
+        return dtype
+
+    # outputs
+
+    def is_read(self, index: int) -> bool:
+        """Whether an output may have a reader."""
+        return index < len(self.call.outputs) and bool(self.call.outputs[index])
+
+    @property
+    def outputs(self) -> int:
+        return len(self.call.outputs)
+
+
+def _check_elements(label: str, found: Sequence[float], count: int | None, lower: float | None) -> None:
+    """Raise SpecViolation for another number of elements than `count`, or one below `lower`."""
+    if count is not None and len(found) != count:
+        raise SpecViolation(f"{label} must have {count} elements, has {len(found)}", "GI106")
+    below = next((one for one in found if lower is not None and one < lower), None)
+    if below is not None:
+        raise SpecViolation(f"{label} must be {lower} or more, is {below}", "GI106")

@@ -1,0 +1,169 @@
+"""OpenVINO's dialect: the table of all lowerings, and the function bodies built with them for inference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Final
+
+from onnx import FunctionProto, NodeProto, helper
+
+from gather_infer.dialect import Builder, DialectOp, LoweredBody, LoweringRefused
+from gather_infer.errors import SpecViolation
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.openvino.lowerings.lowering_table import LoweringEntry, LoweringTable
+from gather_infer.openvino.lowerings.unsupported import REASONS
+from gather_infer.rules import OpCall
+from gather_infer.tensor import DType
+
+BODY_OPSET: Final = 21
+"""Opset of ai.onnx of the bodies built for inference."""
+
+PAGE: Final = (
+    "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/available-opsets/opset{opset}.html"
+)
+"""Page that lists every operator of an opset, up to NEWEST_PAGE."""
+
+NEWEST_PAGE: Final = 16
+
+OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
+"""Operators removed after opset 1."""
+
+READER_OPERATORS: Final = frozenset({"ConcatParts"})
+"""Operators that only the reader writes; no opset has them."""
+
+_RESHAPES: Final = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
+_NIBBLES: Final = {DType.UINT4: DType.UINT8, DType.INT4: DType.INT8}
+
+MODULES: Final = (
+    "activation",
+    "adaptive_pooling",
+    "arithmetic",
+    "attention",
+    "blocks",
+    "colour_conversion",
+    "constants",
+    "convolution",
+    "ctc",
+    "deformable_convolution",
+    "detection_output",
+    "embedding",
+    "fourier",
+    "gather",
+    "interpolation",
+    "concat_split",
+    "linear",
+    "multiclass_nms",
+    "non_max_suppression",
+    "normalization",
+    "pooling",
+    "priors",
+    "proposals",
+    "quantization",
+    "recurrence",
+    "reduction",
+    "roi_pooling",
+    "roi_align",
+    "sampling",
+    "scatter",
+    "selection",
+    "shapes",
+    "slicing",
+    "unary",
+    "unsupported",
+    "yolo",
+)
+"""A family of operators each."""
+
+LOWERINGS: Final = LoweringTable.merged(
+    import_module(f"gather_infer.openvino.lowerings.{name}").lowerings for name in MODULES
+)
+
+
+def lower(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder) -> tuple[str, ...]:
+    """Build the function of a layer; returns the name of each output, "" for an unread one.
+
+    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, as the accessors of LayerView
+    do for an attribute or input with an unexpected value. Any other exception is an internal error.
+    """
+    builder.require_opset(entry.opset, layer.type)
+    narrow = layer.fact(0).dtype if layer.type in _RESHAPES else None
+    if narrow in _NIBBLES:
+        outputs: str | Sequence[str] = _lower_as_bytes(entry, layer, builder, narrow)
+    else:
+        outputs = entry.lowering(layer, builder)
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    if len(names) < layer.outputs:
+        raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
+    return names[: layer.outputs]
+
+
+def _lower_as_bytes(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder, narrow: DType) -> str:
+    """Lower a reshaping layer of 4-bit elements as one of bytes: onnxruntime has no kernel for 4-bit elements."""
+    wide = _NIBBLES[narrow]
+    call = replace(layer.call, inputs=[replace(layer.fact(0), dtype=wide), *layer.call.inputs[1:]])
+    names = [builder.cast(layer.x(0), narrow, wide), *layer.names[1:]]
+    written = entry.lowering(LayerView(call, names), builder)
+    assert isinstance(written, str), "a reshaping layer has one output"
+    return builder.cast(written, wide, narrow)
+
+
+class OpenVINODialect:
+    """OpenVINO's operators for inference; see `gather_infer.dialect`."""
+
+    domain = "openvino"
+
+    def __init__(self, lowerings: LoweringTable) -> None:
+        self._lowerings = lowerings
+
+    def find(self, op_type: str, version: int) -> Builder | None:
+        entry = self._lowerings.find(op_type, version)
+        return None if entry is None else lambda call: body_of(entry, call)
+
+    def operators(self) -> Iterator[DialectOp]:
+        for name in self._lowerings.types:
+            newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
+            for entry in self._lowerings.versions(name):
+                has_page = entry.since <= newest and name not in READER_OPERATORS
+                page = PAGE.format(opset=newest) if has_page else ""
+                yield DialectOp(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.preconditions)
+                newest = min(newest, entry.since - 1)
+
+
+def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
+    """The function body of a layer. Raises LoweringRefused, SpecViolation."""
+    names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
+    builder = FunctionBuilder(BODY_OPSET)
+    outputs = lower(entry, LayerView(call, names), builder)
+    function = FunctionProto(domain="openvino", name=call.op_type)
+    function.input.extend(name or f"absent_{i}" for i, name in enumerate(names))
+    for name, tensor in builder.constants.items():
+        function.node.append(helper.make_node("Constant", [], [name], value=tensor))
+    function.node.extend(builder.nodes)
+    function.output.extend(_results(function, outputs))
+    function.opset_import.extend([helper.make_opsetid("", BODY_OPSET), helper.make_opsetid("com.microsoft", 1)])
+    return LoweredBody(function, entry.preserves_failures)
+
+
+def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
+    """The outputs of a function: an input, and a value that is returned twice, gets an Identity."""
+    seen = set(function.input)
+    results: list[str] = []
+    for name in outputs:
+        passed = name
+        if not name:
+            passed = f"unread_{len(results)}"
+            function.node.append(helper.make_node("Constant", [], [passed], value_int=0))
+        elif name in seen:
+            passed = f"result_{len(results)}"
+            function.node.append(NodeProto(op_type="Identity", input=[name], output=[passed]))
+        seen.add(passed)
+        results.append(passed)
+    return results
+
+
+DIALECT: Final = OpenVINODialect(LOWERINGS)
+
+__all__ = ["BODY_OPSET", "DIALECT", "LOWERINGS", "LoweringRefused", "OpenVINODialect", "body_of", "lower"]

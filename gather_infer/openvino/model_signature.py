@@ -1,0 +1,187 @@
+"""Input and output types of a converted model, which ONNX requires: element types, ranks, dims where known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from onnx import ModelProto, NodeProto, TensorProto
+
+from gather_infer.domains import canonical_domain
+from gather_infer.errors import ConversionRefused, shortened
+from gather_infer.inference import Inference
+from gather_infer.inference.proto.types import to_type
+from gather_infer.model import ModelFile
+from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
+from gather_infer.model.tensors import iter_tensors
+from gather_infer.node_ids import Step
+from gather_infer.openvino.dialect_nodes import attributes_of, reads_of
+from gather_infer.tensor import SymbolicTensor
+
+_TYPES_SINCE: Final[dict[int, int]] = {
+    TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
+    TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
+}  # fmt: skip
+"""The first opset of ai.onnx whose Cast accepts an element type, for types that not every opset has."""
+_CODED: Final = frozenset({"nf4", "f4e2m1", "f8e8m0"})
+"""Types whose codes are held in uint8 inside the model; as outputs they would have no meaning."""
+_SHOWN: Final = 4
+"""Inputs or outputs that a message names."""
+
+
+def with_scan_output_shapes(proto: ModelProto, inference: Inference) -> ModelProto:
+    """The model with declared dims for the scan outputs of Loop bodies, where these are numbers.
+
+    Runtimes need them for a Loop without iterations. Returns `proto` itself when there are no Loops.
+    """
+    if not any(True for _, body in bodies(proto) for _ in _loops(body)):
+        return proto
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    for path, body in bodies(copy):
+        for node, step in _loops(body):
+            known = inference.scopes.get(path.below(step), {})
+            states = len(node.input) - 2
+            for value in node.attribute[step.attribute or 0].g.output[1 + states :]:
+                fact = known.get(value.name)
+                declared = None if fact is None else to_type(fact, lambda _: "")
+                if declared is not None and not value.type.tensor_type.HasField("shape"):
+                    value.type.CopyFrom(declared)
+    return copy
+
+
+def _loops(body: GraphOrFunction) -> Iterator[tuple[NodeProto, Step]]:
+    """The Loops of ONNX in a graph, each with the step into its body."""
+    for position, node in enumerate(body.node):
+        if node.op_type == "Loop" and canonical_domain(node.domain) == "":
+            yield from ((node, step) for step, _ in subgraphs(node, position))
+
+
+def declare_outputs(proto: ModelProto, source: ModelFile, inference: Inference) -> None:
+    """Declare the inferred types of the outputs, with dims in symbols of the inputs: an IR only has hints for them.
+
+    Where only the hint has a rank, declare that one, unless the caller gave other input types.
+    """
+    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
+    names = {dim.dim_param for dim in dims if dim.dim_param}
+    is_as_written = inference.input_constraints is None or not inference.input_constraints.inputs
+    for output in proto.graph.output:
+        fact = inference.get(output.name)
+        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
+        if output.type.tensor_type.HasField("shape"):
+            continue
+        if known is not None:
+            output.type.CopyFrom(known)
+        hint = source.hints.get(output.name)
+        if not output.type.tensor_type.HasField("shape") and hint is not None and is_as_written:
+            for _ in hint.tensor_type.shape.dim:
+                output.type.tensor_type.shape.dim.add()
+
+
+def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, opset: int) -> None:
+    """Raise ConversionRefused for a model that ONNX cannot express: without outputs, ranks or element types."""
+    if not proto.graph.output:
+        raise ConversionRefused(f"{source.name}: it has no outputs: no layer is a Result")
+    _check_types(proto, source.name, opset)
+    for output in source.proto.graph.output:
+        element = "" if output.type.tensor_type.elem_type else _element_of(source.proto, output.name)
+        if element in _CODED:
+            raise ConversionRefused(
+                f"{source.name}: output {shortened(output.name)} is of {element}, which ONNX cannot return"
+            )
+    lines = list(_missing_ranks(proto, source.proto, inference))
+    if lines:
+        rest = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+        head = f"{source.name}: ONNX needs the rank of every input and output"
+        raise ConversionRefused("\n  ".join([head, *lines[:_SHOWN], *rest]))
+
+
+def _check_types(proto: ModelProto, name: str, opset: int) -> None:
+    """Raise ConversionRefused for a value whose element type the opset, or ONNX, does not have."""
+    for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
+        for value in values:
+            if not value.type.tensor_type.elem_type:
+                raise ConversionRefused(f"{name}: {kind} {shortened(value.name)} is of no element type that ONNX has")
+    wanted: dict[int, str] = {}
+    for tensor in iter_tensors(proto):
+        wanted.setdefault(tensor.data_type, tensor.name)
+    for value in (*proto.graph.input, *proto.graph.output):
+        wanted.setdefault(value.type.tensor_type.elem_type, value.name)
+    for _, body in bodies(proto):
+        for node in body.node:
+            for attribute in node.attribute if node.op_type == "Cast" else ():
+                if attribute.name == "to":
+                    wanted.setdefault(attribute.i, node.output[0])
+    for number, value in wanted.items():
+        since = _TYPES_SINCE.get(number, 1)
+        if opset < since:
+            text = TensorProto.DataType.Name(number).lower()
+            raise ConversionRefused(
+                f"{name}: {shortened(value)} is {text}, which needs opset {since}, the result has {opset}"
+            )
+
+
+def _element_of(proto: ModelProto, name: str) -> str:
+    """OpenVINO's name for the element type of a value of the main graph, "" where the reader has not recorded it."""
+    for node in proto.graph.node:
+        if name in node.output:
+            types = attributes_of(node).get("output_types", ())
+            return types[list(node.output).index(name)] if types else ""
+    return ""
+
+
+def _missing_ranks(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
+    """A message for each input and output of unknown rank, with the input types that would determine it."""
+    unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
+    for name in unranked:
+        is_state = name not in inference.inputs
+        how = (
+            "it is state, whose rank no --input sets"
+            if is_state
+            else f"give it, as in {_input_options(inference, name)}"
+        )
+        yield f"input {shortened(name)}: {how}"
+    for output in proto.graph.output:
+        if unranked or output.type.tensor_type.HasField("shape"):
+            continue
+        sized = [name for name in _inputs_of(source, output.name) if not _is_static(inference, name)]
+        label = f"output {shortened(output.name)}"
+        if not sized:
+            yield f"{label}: its rank depends on elements, not on sizes, so no --input determines it"
+        else:
+            yield f"{label}: its rank depends on sizes; give those that it reads, as in {_input_options(inference, *sized)}"
+
+
+def _input_options(inference: Inference, *names: str) -> str:
+    """Options that complete the types of inputs: 1 for each unknown dim, two names for an unknown rank."""
+    found = []
+    for name in names[:_SHOWN]:
+        fact = inference[name]
+        assert isinstance(fact, SymbolicTensor), "inputs of an IR are tensors"
+        sizes = ("a", "b") if fact.shape is None else (str(dim) if isinstance(dim, int) else "1" for dim in fact.shape)
+        found.append(f"--input '{shortened(name)}={fact.dtype}[{', '.join(sizes)}]'")
+    return " ".join(found)
+
+
+def _is_static(inference: Inference, name: str) -> bool:
+    fact = inference[name]
+    return isinstance(fact, SymbolicTensor) and fact.shape is not None and all(isinstance(d, int) for d in fact.shape)
+
+
+def _inputs_of(source: ModelProto, output: str) -> list[str]:
+    """The inputs that an output is computed from; value names in an IR are unique."""
+    makers = {name: node for _, body in bodies(source) for node in body.node for name in node.output}
+    inputs = {value.name for value in source.graph.input}
+    found: dict[str, None] = {}
+    seen = {output}
+    pending = [output]
+    while pending:
+        name = pending.pop()
+        if name in inputs:
+            found[name] = None
+        maker = makers.get(name)
+        for read in () if maker is None else reads_of(maker):
+            if read not in seen:
+                seen.add(read)
+                pending.append(read)
+    return [value.name for value in source.graph.input if value.name in found]

@@ -1,0 +1,334 @@
+"""Lowering of compressed weights to the requested format, dequantized in float32 as by OpenVINO's CPU plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from gather_infer.model import ModelFile
+from gather_infer.model.index import GraphIndex
+from gather_infer.model.paths import bodies
+from gather_infer.node_ids import GraphPath
+from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.weights.matching import Weight, WeightConstant, WeightMatcher
+
+WeightFormat: TypeAlias = Literal["dequantize", "contrib", "float"]
+Array: TypeAlias = npt.NDArray[Any]
+
+MICROSOFT: Final = "com.microsoft"
+_CONVERT_DOMAIN: Final = "openvino.opset1"
+_QUANTIZED: Final = frozenset(
+    {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
+     TensorProto.FLOAT8E5M2}
+)  # fmt: skip
+"""Element types that DequantizeLinear takes at opset 21 and for which onnxruntime has a kernel."""
+_NBITS: Final = {"UINT4": 4, "INT4": 4, "UINT8": 8}
+_MIN_BLOCK: Final = 16
+"""Smallest block of com.microsoft.MatMulNBits, whose blocks are powers of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightConversion:
+    """The converted form of a compressed weight.
+
+    name     of the value that it computes
+    element  as in TensorProto, 0 for a type that ONNX lacks
+    format   "dequantize": a DequantizeLinear; "contrib": MatMulNBits; "float": converted and multiplied as in the file
+    """
+
+    name: str
+    element: int
+    format: WeightFormat
+
+
+def lower_weights(model: ModelFile, format: WeightFormat, opset: int) -> tuple[ModelFile, tuple[WeightConversion, ...]]:
+    """A model in the dialect with its compressed weights lowered to a format, where they have it.
+
+    A weight whose element type or layout DequantizeLinear lacks at an opset of ai.onnx is computed by plain operators.
+    Raises ModelReadError when the bytes of a weight cannot be read.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(model.proto)
+    making = _WeightLowering(model, proto, format, opset)
+    found = tuple(making.run())
+    if not found:
+        return model, ()
+    hints = {name: hint for name, hint in model.hints.items() if name not in making.changed}
+    return replace(model, proto=proto, hints=hints), found
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Layout of a weight for DequantizeLinear: data [N, K] with a scale for each `size` elements of `axis`.
+
+    size   0 for one scale for each index of the axis; axis is None for a single scale
+    """
+
+    axis: int | None
+    size: int
+
+
+class _WeightLowering:
+    def __init__(self, model: ModelFile, proto: ModelProto, format: WeightFormat, opset: int) -> None:
+        self.model = model
+        self.proto = proto
+        self.graph = proto.graph
+        self.format = format
+        self.opset = opset
+        self.index = GraphIndex(model.proto)
+        self.graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
+        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the removed node
+        self.changed: set[str] = set()
+        self.constants: list[WeightConstant] = []
+
+    def run(self) -> Iterator[WeightConversion]:
+        found = [one for path in self.graphs for one in WeightMatcher(self.graphs, path, self.index).weights()]
+        for weight in found:
+            element = weight.data.element
+            self.constants += [table for table in (weight.data, weight.zero, weight.scale) if table is not None]
+            self.changed.update(name for node in weight.chain for name in node.output)
+            blocks = _blocks_of(weight) if element in _QUANTIZED and self.format != "float" else None
+            zero = None if blocks is None else self.zero(weight)
+            if blocks is None or (weight.zero is not None and zero is None):
+                self.widen_to_float32(weight)
+                yield WeightConversion(weight.result, element, "float")
+            elif self.format == "contrib" and self.to_matmul_nbits(weight, blocks, zero):
+                yield WeightConversion(weight.result, element, "contrib")
+            elif self.opset < _since(element, blocks):
+                self.widen_to_float32(weight)
+                yield WeightConversion(weight.result, element, "float")
+            else:
+                self.to_dequantize_linear(weight, blocks, zero)
+                yield WeightConversion(weight.result, element, "dequantize")
+        self.rebuild_graphs()
+
+    def rebuild_graphs(self) -> None:
+        """Write the new nodes into every graph, and remove constants that are no longer read."""
+        if not self.changed:
+            return
+        gone = {table.initializer.name for table in self.constants}
+        for path, graph in reversed(self.graphs.items()):  # bodies before the nodes that hold them, which are copied
+            kept: list[NodeProto] = []
+            for node in graph.node:
+                for one in self.replaced.get((path, node.output[0] if node.output else ""), [node]):
+                    copy = NodeProto()
+                    copy.CopyFrom(one)
+                    kept.append(copy)
+            gone -= {name for node in kept for name in reads_of(node)} | {value.name for value in graph.output}
+            del graph.node[:]
+            graph.node.extend(kept)
+        for _, body in bodies(self.proto):
+            left = [tensor for tensor in body.initializer if tensor.name not in gone]
+            del body.initializer[:]
+            body.initializer.extend(left)
+
+    # the elements
+
+    def array(self, constant: WeightConstant) -> Array:
+        return self.model.tensor(constant.initializer).reshape(constant.shape)
+
+    def zero(self, weight: Weight) -> Array | None:
+        """The zero point in the element type of the data; None when that type cannot hold it."""
+        if weight.zero is None:
+            return None
+        dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
+        found = self.array(weight.zero)
+        with np.errstate(invalid="ignore"):  # NaN does not fit either
+            cast = found.astype(dtype)
+        return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
+
+    def constant(self, array: Array, stem: str) -> str:
+        name = self.index.fresh(stem)
+        self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    # the forms
+
+    def widen_to_float32(self, weight: Weight) -> None:
+        """Dequantize in float32 where the file uses f16."""
+        if not weight.is_half:
+            return
+        for convert in weight.converts:
+            for attribute in convert.attribute:
+                if attribute.name == "destination_type":
+                    attribute.s = b"f32"
+        before: list[NodeProto] = []
+        for node in weight.chain:
+            if node.op_type not in ("Subtract", "Multiply"):
+                continue
+            for position, name in enumerate(node.input):
+                tables = [table for table in (weight.scale, weight.zero) if table is not None and table.name == name]
+                if tables and tables[0].element == TensorProto.FLOAT16:
+                    wide = self.index.fresh(f"{name}.f32")
+                    made = helper.make_node("Convert", [name], [wide], wide, domain=_CONVERT_DOMAIN)
+                    made.attribute.append(helper.make_attribute("destination_type", "f32"))
+                    before.append(made)
+                    node.input[position] = wide
+        first = weight.chain[0]
+        self.replaced[weight.path, first.output[0]] = [*before, first]
+
+    def to_dequantize_linear(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
+        """Write a DequantizeLinear for a weight.
+
+        Where only MatMuls with transpose_b read the weight, its data is stored transposed, and transpose_b is cleared.
+        """
+        readers = self.transposing_matmuls(weight)
+        scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
+        zeros = None if zero is None else _layout(zero, weight, blocks)
+        axis = blocks.axis
+        if readers:
+            held = self.array(weight.data).reshape(weight.shape).T
+            data = self.constant(held, weight.data.name)
+            axis = None if axis is None else 1 - axis
+            if scale.ndim == 2:
+                scale, zeros = scale.T, None if zeros is None else zeros.T
+            for reader in readers:
+                for attribute in reader.attribute:
+                    if attribute.name == "transpose_b":
+                        attribute.CopyFrom(helper.make_attribute("transpose_b", "false"))
+        else:
+            data = self.reshaped_data(weight)
+        inputs = [data, self.constant(scale, weight.scale.name)]
+        if zeros is not None:
+            inputs.append(self.constant(zeros, f"{weight.data.name}.zero"))
+        node = helper.make_node("DequantizeLinear", inputs, [weight.result], weight.multiply.name)
+        if axis is not None:
+            node.attribute.append(helper.make_attribute("axis", axis))
+        if blocks.size:
+            node.attribute.append(helper.make_attribute("block_size", blocks.size))
+        self.replace_chain(weight, [node])
+
+    def to_matmul_nbits(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> bool:
+        """Write a MatMulNBits for each reader, if all are MatMuls with transpose_b; False where it does not apply."""
+        readers = self.transposing_matmuls(weight)
+        bits = _NBITS.get(TensorProto.DataType.Name(weight.data.element))
+        size = blocks.size
+        if not readers or bits is None or size < _MIN_BLOCK or size & (size - 1) or blocks.axis != 1:
+            return False
+        n, k = weight.shape
+        held = TensorProto()
+        held.CopyFrom(weight.data.initializer)
+        signed = weight.data.element == TensorProto.INT4
+        if signed:  # the default zero point of MatMulNBits is 8: flip the sign bit of each nibble
+            raw = np.frombuffer(self.packed(weight.data), np.uint8) ^ np.uint8(0x88)
+            held = numpy_helper.from_array(raw.reshape(n, k // size, size * bits // 8))
+        held.data_type = TensorProto.UINT8
+        del held.dims[:]
+        held.dims.extend((n, k // size, size * bits // 8))
+        held.name = data = self.index.fresh(weight.data.name)
+        self.graph.initializer.append(held)
+        scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
+        inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
+        zeros = np.zeros((n, k // size), np.uint8)
+        if zero is not None:
+            zeros = _layout(zero, weight, blocks).astype(np.int64)
+        if not (signed and zero is None):
+            held_zeros = np.asarray(zeros, np.int64) + (8 if signed else 0)
+            inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
+        for reader in readers:
+            node = helper.make_node(
+                "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain=MICROSOFT,
+                K=k, N=n, bits=bits, block_size=size, accuracy_level=1,
+            )  # fmt: skip
+            self.replaced[weight.path, reader.output[0]] = [node]
+        self.replace_chain(weight, [])
+        if all(entry.domain != MICROSOFT for entry in self.proto.opset_import):
+            self.proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+        return True
+
+    def packed(self, constant: WeightConstant) -> bytes:
+        region = self.model.region(constant.initializer)
+        return bytes(constant.initializer.raw_data) if region is None else region.read()
+
+    def reshaped_data(self, weight: Weight) -> str:
+        """The data with the shape of the weight: the same bytes, so external data stays where it is."""
+        if weight.data.shape == weight.shape:
+            return weight.data.name
+        held = TensorProto()
+        held.CopyFrom(weight.data.initializer)
+        del held.dims[:]
+        held.dims.extend(weight.shape)
+        held.name = self.index.fresh(weight.data.name)
+        self.graph.initializer.append(held)
+        return held.name
+
+    def replace_chain(self, weight: Weight, nodes: list[NodeProto]) -> None:
+        """Replace the chain of a weight by nodes."""
+        for node in weight.chain:
+            self.replaced[weight.path, node.output[0]] = []
+        self.replaced[weight.path, weight.result] = nodes
+
+    def transposing_matmuls(self, weight: Weight) -> list[NodeProto]:
+        """The MatMuls that read the weight as `[N, K]` transposed; none when it has another reader too."""
+        if len(weight.shape) != 2 or self.index.is_output(weight.path, weight.result):
+            return []
+        found: list[NodeProto] = []
+        for path, use in self.index.readers(weight.path, weight.result):
+            node = self.graphs[path].node[use.node] if path == weight.path else None
+            if node is None or use.input != 1 or node.op_type != "MatMul" or not is_openvino(node):
+                return []
+            attributes = attributes_of(node)
+            if str(attributes.get("transpose_b", "false")).lower() not in ("true", "1"):
+                return []
+            if str(attributes.get("transpose_a", "false")).lower() in ("true", "1"):
+                return []
+            found.append(node)
+        return found
+
+
+def _since(element: int, blocks: _Blocks) -> int:
+    """The first opset whose DequantizeLinear has the element type and layout."""
+    if blocks.size or element in (TensorProto.UINT4, TensorProto.INT4):
+        return 21
+    return 13 if element in (TensorProto.UINT8, TensorProto.INT8) else 19
+
+
+def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
+    """Broadcast shape of scales and zero points, with the rank of the data. Raises ValueError when there is none."""
+    zero = () if weight.zero is None else weight.zero.shape
+    shape = np.broadcast_shapes(weight.scale.shape, zero)
+    return (1,) * (len(weight.data.shape) - len(shape)) + shape
+
+
+def _blocks_of(weight: Weight) -> _Blocks | None:
+    """Layout of scales and zero points over the data; None for a layout that DequantizeLinear does not have."""
+    data = weight.data.shape
+    try:
+        scale = _shape_of_scales(weight)
+    except ValueError:
+        return None
+    if len(scale) > len(data) or 0 in data:
+        return None
+    along = [axis for axis, size in enumerate(scale) if size != 1]
+    if len(data) == 3 and len(weight.shape) == 2 and scale == (*data[:2], 1):
+        if weight.shape == (data[0], data[1] * data[2]):
+            return _Blocks(1, data[2])
+        return None
+    if data != weight.shape or len(along) > 1:
+        return None
+    if not along:
+        return _Blocks(None, 0)
+    return _Blocks(along[0], 0) if scale[along[0]] == data[along[0]] else None
+
+
+def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
+    """Scales or zero points in the shape that DequantizeLinear takes: [N, K / size], a vector, or a scalar."""
+    whole = np.broadcast_to(array, _shape_of_scales(weight))
+    if blocks.axis is None:
+        return whole.reshape(())
+    return whole.reshape(weight.data.shape[:2]) if blocks.size else whole.reshape(-1)
+
+
+def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    """Rows of `bits`-wide numbers, each row padded to whole bytes, the first number in the low bits."""
+    if bits == 8:
+        return rows
+    if rows.shape[1] % 2:
+        rows = np.pad(rows, ((0, 0), (0, 1)))
+    pairs: npt.NDArray[np.uint8] = rows[:, 0::2] | (rows[:, 1::2] << np.uint8(4))
+    return pairs

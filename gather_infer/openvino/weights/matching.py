@@ -1,0 +1,177 @@
+"""Matching of compressed weights in IRs: Const -> Convert -> (Subtract) -> Multiply -> (Reshape) -> (Convert)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from onnx import GraphProto, NodeProto, TensorProto
+
+from gather_infer.domains import canonical_domain
+from gather_infer.model.index import GraphIndex
+from gather_infer.node_ids import GraphPath
+from gather_infer.openvino.dialect_nodes import attributes_of
+from gather_infer.openvino.weights.reshape_folding import integers_of
+
+_INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
+FLOATS: Final = ("f16", "f32")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightConstant:
+    """A constant of the file.
+
+    name         of the value
+    initializer  its elements, or packed bytes where ONNX lacks the element type
+    element      the number of the element type in ONNX, 0 where it has none
+    """
+
+    name: str
+    initializer: TensorProto
+    element: int
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One compressed weight.
+
+    data, zero, scale   `(data - zero) * scale`, elementwise with broadcasting; zero is None where there is none
+    converts            the Converts of data and of zero
+    multiply            the node that multiplies
+    chain               all nodes that only this weight needs, in order; the last one computes `result`
+    shape               of the result
+    is_half             multiplied in f16 and converted to f32 at the end
+    path                the graph of the chain; its constants may belong to an enclosing graph
+    """
+
+    data: WeightConstant
+    zero: WeightConstant | None
+    scale: WeightConstant
+    converts: tuple[NodeProto, ...]
+    multiply: NodeProto
+    chain: tuple[NodeProto, ...]
+    shape: tuple[int, ...]
+    is_half: bool
+    path: GraphPath
+
+    @property
+    def result(self) -> str:
+        name: str = self.chain[-1].output[0]
+        return name
+
+
+class WeightMatcher:
+    """Finds the compressed weights in one graph of a model in the dialect, the main one or a body.
+
+    graphs   of the model, this one and the enclosing ones among them
+    """
+
+    def __init__(self, graphs: Mapping[GraphPath, GraphProto], path: GraphPath, index: GraphIndex) -> None:
+        self.graphs = graphs
+        self.path = path
+        self.index = index
+        self.nodes = list(graphs[path].node)
+        self.producers = {name: node for node in self.nodes for name in node.output}
+
+    def weights(self) -> Iterator[Weight]:
+        """Every compressed weight, in the order of the file."""
+        for node in self.nodes:
+            if self._is(node, "Multiply"):
+                for main, scale in ((0, 1), (1, 0)):
+                    found = self._match(node, main, scale)
+                    if found is not None:
+                        yield found
+                        break
+
+    def _match(self, multiply: NodeProto, main: int, scale: int) -> Weight | None:
+        factor = self._constant(multiply.input[scale])
+        above = self.producers.get(multiply.input[main])
+        if factor is None or above is None or factor.element not in (TensorProto.FLOAT, TensorProto.FLOAT16):
+            return None
+        chain, zero, zero_convert = [above], None, None
+        if self._is(above, "Subtract"):
+            below = self.producers.get(above.input[0])
+            zero_convert = self.producers.get(above.input[1])
+            zero = self._constant(above.input[1])
+            if zero is None and zero_convert is not None and self._is(zero_convert, "Convert"):
+                zero = self._constant(zero_convert.input[0])
+                chain.insert(0, zero_convert)
+            else:
+                zero_convert = None
+            if below is None or zero is None:
+                return None
+            chain.insert(0, below)
+        convert = chain[0]
+        data = self._constant(convert.input[0]) if self._is(convert, "Convert") else None
+        kind = attributes_of(convert).get("destination_type")
+        if data is None or kind not in FLOATS or data.element in (TensorProto.FLOAT, TensorProto.FLOAT16):
+            return None
+        chain.append(multiply)
+        if not all(self._is_private(node) for node in chain[:-1]):
+            return None
+        shape = data.shape
+        shape = self._match_suffix(chain, shape)
+        is_half = kind == "f16"
+        if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
+            return None  # its readers use it in f16
+        converts = (convert,) if zero_convert is None else (convert, zero_convert)
+        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.path)
+
+    def _match_suffix(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Append the Reshape and the Convert that may follow; returns the resulting shape."""
+        after = self._only_reader(chain[-1])
+        if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
+            target = self._constant(after.input[1])
+            sizes = None if target is None else integers_of(target.initializer)
+            if sizes is not None and all(size > 0 for size in sizes):
+                chain.append(after)
+                shape = tuple(sizes)
+                after = self._only_reader(after)
+        if after is not None and self._is(after, "Convert") and attributes_of(after).get("destination_type") == "f32":
+            chain.append(after)
+        return shape
+
+    def _constant(self, name: str) -> WeightConstant | None:
+        held = self._initializer(name)
+        if held is not None:
+            return WeightConstant(name, held, held.data_type, tuple(held.dims))
+        home = self.index.defining_scope(self.path, name)
+        position = None if home is None else home.producers.get(name)
+        if home is None or position is None:
+            return None
+        node = self.graphs[home.path].node[position]
+        if not self._is(node, "Const"):
+            return None
+        shape: Any = attributes_of(node).get("shape", ())
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        packed = self._initializer(node.input[0])
+        return None if packed is None else WeightConstant(name, packed, 0, sizes)
+
+    def _initializer(self, name: str) -> TensorProto | None:
+        """The initializer that a name refers to in this graph."""
+        home = self.index.defining_scope(self.path, name)
+        position = None if home is None else home.initializers.get(name)
+        if home is None or position is None:
+            return None
+        tensor: TensorProto = self.graphs[home.path].initializer[position]
+        return tensor
+
+    @staticmethod
+    def _is(node: NodeProto, op_type: str) -> bool:
+        if node.op_type != op_type or canonical_domain(node.domain) != "openvino":
+            return False
+        return len(node.input) == _INPUTS[op_type] and len(node.output) == 1
+
+    def _only_reader(self, node: NodeProto) -> NodeProto | None:
+        """The one node that reads the output of a node; None when there are several, or when it is a graph output."""
+        name = node.output[0]
+        readers = list(self.index.readers(self.path, name))
+        if len(readers) != 1 or self.index.is_output(self.path, name):
+            return None
+        path, use = readers[0]
+        return self.nodes[use.node] if path == self.path else None
+
+    def _is_private(self, node: NodeProto) -> bool:
+        return self._only_reader(node) is not None
