@@ -36,9 +36,9 @@ def _tables() -> Iterator[str]:
             yield "|---|---|"
             yield from (f"| [{op_type}]({formula.source}) | {formula.text} |" for op_type, formula in formulas)
             yield ""
-        if table.nothing:
-            yield f"None: {', '.join(sorted(table.nothing))}.\n"
-        left_out = _known(domain) - {*table.op_types} - table.nothing
+        if table.zero_cost:
+            yield f"None: {', '.join(sorted(table.zero_cost))}.\n"
+        left_out = _known(domain) - {*table.op_types} - table.zero_cost
         if left_out:
             yield f"Not known: {', '.join(sorted(left_out))}.\n"
 

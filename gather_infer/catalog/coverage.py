@@ -6,10 +6,10 @@ import enum
 from dataclasses import dataclass
 
 
-class Source(str, enum.Enum):
+class FactSource(str, enum.Enum):
     """Source of the facts about an operator, by precedence."""
 
-    WALK = "interpreter"
+    INTERPRETER = "interpreter"
     RULE = "built-in rule"
     LOWERING = "lowering"
     FUNCTION = "function body"
@@ -31,9 +31,9 @@ class Behaviour:
     """
 
     since: int
-    source: Source
+    source: FactSource
     values: bool | None
-    spans: bool | None
+    value_ranges: bool | None
     summary: str = ""
     spec: str = ""
     file: str = ""

@@ -11,8 +11,8 @@ from typing import Final
 
 import onnx.defs
 
-from gather_infer.catalog.coverage import Behaviour, Operator, Source
-from gather_infer.catalog.probe import carries
+from gather_infer.catalog.coverage import Behaviour, FactSource, Operator
+from gather_infer.catalog.probe import propagates
 from gather_infer.dialect import DialectOp
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.op_resolution import CONTROL_FLOW
@@ -103,15 +103,15 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     starts = {s for op, s, _ in rules.entries() if op == op_type}
     lowerings = _lowerings().get((domain, op_type), ())
     points = sorted(since | {max(s, min(since, default=s)) for s in starts} | {known.since for known in lowerings})
-    ranges: list[tuple[int, int, Source, DialectOp | None]] = []  # first version, last version, source, lowering
+    ranges: list[tuple[int, int, FactSource, DialectOp | None]] = []  # first version, last version, source, lowering
     last: object = None
     for version in points:
         rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
         if schema is not None and schema.deprecated and rule is None:
             continue
         lowering = next((known for known in lowerings if known.since <= version), None) if rule is None else None
-        source = _source(op_type, domain, rule, schema) if lowering is None else Source.LOWERING
-        mark = rule if source is Source.RULE else lowering or source
+        source = _source(op_type, domain, rule, schema) if lowering is None else FactSource.LOWERING
+        mark = rule if source is FactSource.RULE else lowering or source
         if mark is last:
             ranges[-1] = ranges[-1][0], version, source, lowering
         else:
@@ -126,44 +126,44 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     newest = schema_of(op_type, NEWEST_OPSET if domain == "" else 2**31 - 1, domain)
     deprecated = newest is not None and newest.deprecated
     if not behaviours:
-        behaviours = [Behaviour(points[0], Source.NONE, False, False)]
+        behaviours = [Behaviour(points[0], FactSource.NONE, False, False)]
     return Operator(domain, op_type, tuple(behaviours), deprecated)
 
 
-def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None) -> Source:
+def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None) -> FactSource:
     """The source that the interpreter uses, by the precedence of its op resolution."""
     if domain == "" and op_type in CONTROL_FLOW:
-        return Source.WALK
+        return FactSource.INTERPRETER
     if rule is not None:
-        return Source.RULE
+        return FactSource.RULE
     if schema is None:
-        return Source.NONE
+        return FactSource.NONE
     if schema.raw.has_function or schema.raw.has_context_dependent_function:
-        return Source.FUNCTION
-    return Source.ONNX if schema.raw.has_type_and_shape_inference_function else Source.NONE
+        return FactSource.FUNCTION
+    return FactSource.ONNX if schema.raw.has_type_and_shape_inference_function else FactSource.NONE
 
 
-def _behaviour(op_type: str, domain: str, first: int, to: int, source: Source, rule: Rule | None) -> Behaviour:
+def _behaviour(op_type: str, domain: str, first: int, to: int, source: FactSource, rule: Rule | None) -> Behaviour:
     """The behaviour from version `first` on; probes version `to`, which allows the most element types."""
     schema = schema_of(op_type, to, domain)
     page = "" if schema is None else _PAGE.format(domain=domain.replace(".", ""), op_type=op_type)
     match source:
-        case Source.WALK | Source.FUNCTION:
+        case FactSource.INTERPRETER | FactSource.FUNCTION:
             return Behaviour(first, source, None, None, spec=page)
-        case Source.ONNX | Source.NONE:
+        case FactSource.ONNX | FactSource.NONE:
             return Behaviour(first, source, False, False, spec=page)
     assert rule is not None, "the source is a rule"
-    values, spans = carries(rule, op_type, domain, to, schema)
+    values, ranges = propagates(rule, op_type, domain, to, schema)
     summary, link = _described(rule)
-    return Behaviour(first, source, values, spans, summary, page or link, _file(rule))
+    return Behaviour(first, source, values, ranges, summary, page or link, _file(rule))
 
 
 def _lowered(known: DialectOp) -> Behaviour:
     """The behaviour of an operator that a dialect lowers, or refuses."""
     if known.refusal:
-        return Behaviour(known.since, Source.NONE, False, False, _sentence(known.refusal), known.spec)
+        return Behaviour(known.since, FactSource.NONE, False, False, _sentence(known.refusal), known.spec)
     summary, _ = _described(known.implementation)
-    return Behaviour(known.since, Source.LOWERING, None, None, summary, known.spec, _file(known.implementation))
+    return Behaviour(known.since, FactSource.LOWERING, None, None, summary, known.spec, _file(known.implementation))
 
 
 def _described(rule: Callable[..., object]) -> tuple[str, str]:

@@ -53,13 +53,13 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, object]]] = {
 }
 
 
-def carries(rule: Rule, op_type: str, domain: str, version: int, schema: Schema | None) -> tuple[bool, bool]:
+def propagates(rule: Rule, op_type: str, domain: str, version: int, schema: Schema | None) -> tuple[bool, bool]:
     """Whether a rule propagates known elements, and whether it propagates value ranges."""
-    values = spans = False
+    values = ranges = False
     for group in groups(op_type, domain, schema):
         for inputs in group.inputs:
-            if values and spans:
-                return values, spans
+            if values and ranges:
+                return values, ranges
             used = (True,) * group.outputs
             call = OpCall(op_type, list(inputs), group.attributes, used, version, domain, Context())
             try:
@@ -73,8 +73,8 @@ def carries(rule: Rule, op_type: str, domain: str, version: int, schema: Schema 
             for result in results:
                 if isinstance(result, SymbolicTensor):
                     values = values or _has_elements(result)
-                    spans = spans or _has_bounds(result)
-    return values, spans
+                    ranges = ranges or _has_bounds(result)
+    return values, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +201,11 @@ def _dtypes(schema: Schema | None, count: int) -> Iterator[list[DType]]:
         if count > 1:
             yield [DType.FLOAT32, *[DType.INT64] * (count - 1)]
         return
-    tried: set[tuple[DType, ...]] = set()
-    for wish in PREFERRED[:3]:
-        order = (wish, *PREFERRED)
+    seen: set[tuple[DType, ...]] = set()
+    for preferred in PREFERRED[:3]:
+        order = (preferred, *PREFERRED)
         formals = [schema.types[min(i, len(schema.types) - 1)][1] for i in range(count)]
         chosen = tuple(next((d for d in order if d in allowed), DType.STRING) for allowed in formals)
-        if chosen not in tried:
-            tried.add(chosen)
+        if chosen not in seen:
+            seen.add(chosen)
             yield list(chosen)

@@ -99,7 +99,7 @@ def check(
         file.name,
         ordered(found),
         Counter(str(verdict.kind) for verdict in judged),
-        tuple((line.text, ", ".join(line.nodes)) for line in agreed.contract.near),
+        tuple((line.text, ", ".join(line.nodes)) for line in agreed.contract.ordinary_lines),
         seconds=time.monotonic() - started,
     )
 

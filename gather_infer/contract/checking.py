@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gather_infer.contract.lines import DimsLine, ElementsLine, InputSpec, Line
+from gather_infer.contract.lines import ContractInput, DimsLine, ElementsLine, Line
 from gather_infer.contract.standalone import Equal, Input, OfElements, OfSizes, Size, Sizes, Solved, Tables, violations
 from gather_infer.symbolic import Dim, Expr, evaluate, substitute, symbol
 
@@ -50,7 +50,7 @@ class Solving:
     rest: Dim
 
 
-def compound_axes(inputs: Iterable[InputSpec]) -> Iterator[tuple[InputSpec, int, Expr]]:
+def compound_axes(inputs: Iterable[ContractInput]) -> Iterator[tuple[ContractInput, int, Expr]]:
     """Yield the input dims that are neither numbers nor symbols, like `past + seq`."""
     for spec in inputs:
         for axis, dim in enumerate(spec.shape or ()):
@@ -58,7 +58,7 @@ def compound_axes(inputs: Iterable[InputSpec]) -> Iterator[tuple[InputSpec, int,
                 yield spec, axis, dim
 
 
-def solvings(inputs: Iterable[InputSpec]) -> Iterator[Solving]:
+def solvings(inputs: Iterable[ContractInput]) -> Iterator[Solving]:
     """Yield equations for the symbols that occur only in compound dims, in an order that solves them one by one."""
     inputs = tuple(inputs)
     known = {dim.name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) and dim.is_symbol}
@@ -67,7 +67,7 @@ def solvings(inputs: Iterable[InputSpec]) -> Iterator[Solving]:
     while waiting:
         for position, (spec, axis, dim) in enumerate(waiting):
             unknown = sorted(dim.symbols - known)
-            solving = _solving(unknown[0], spec.axis(axis), dim) if len(unknown) == 1 else None
+            solving = _solving(unknown[0], spec.axis_name(axis), dim) if len(unknown) == 1 else None
             if solving is not None:
                 known.add(solving.name)
                 yield solving
@@ -87,12 +87,12 @@ def _solving(name: str, size: str, dim: Expr) -> Solving | None:
     return Solving(name, size, dim, factor, rest) if isinstance(factor, int) and is_linear else None
 
 
-def covered(lines: Iterable[Line]) -> frozenset[str]:
+def equated_axes(lines: Iterable[Line]) -> frozenset[str]:
     """Names of axes, like `mask.1`, that a line equates with another dim."""
     return frozenset(
         relation.left.name
         for line in lines
-        if isinstance(line, DimsLine) and line.only is not None
+        if isinstance(line, DimsLine) and line.single_relation is not None
         for relation in line.relations
         if relation.relation == "==" and isinstance(relation.left, Expr) and relation.left.is_symbol
     )
@@ -101,7 +101,7 @@ def covered(lines: Iterable[Line]) -> frozenset[str]:
 class Checker:
     """The compiled check of feeds against inputs and lines."""
 
-    def __init__(self, inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...]) -> None:
+    def __init__(self, inputs: tuple[ContractInput, ...], lines: tuple[tuple[Line, bool], ...]) -> None:
         """Compile the tables; `lines` are pairs of a line and whether it is enforced."""
         self.lines = [line for line, _ in lines]
         self.tables = _tables(inputs, lines)
@@ -121,43 +121,51 @@ def by_part(lines: Iterable[tuple[Line, bool]]) -> Iterator[tuple[int, ElementsL
         yield from group
 
 
-def dims_of(spec: InputSpec) -> tuple[int | str, ...] | None:
+def dims_of(spec: ContractInput) -> tuple[int | str, ...] | None:
     """For each axis its number or symbol; for a compound dim the name of the axis itself."""
     if spec.shape is None:
         return None
     return tuple(
-        dim if isinstance(dim, int) else dim.name if dim.is_symbol else spec.axis(axis)
+        dim if isinstance(dim, int) else dim.name if dim.is_symbol else spec.axis_name(axis)
         for axis, dim in enumerate(spec.shape)
     )
 
 
-def shown(inputs: Iterable[InputSpec], lines: Iterable[Line]) -> dict[str, str]:
+def quoted_names(inputs: Iterable[ContractInput], lines: Iterable[Line]) -> dict[str, str]:
     """Symbols whose names need quotes, each with its quoted form: `'a b'`."""
     used = {name for line in lines for name in line.symbols}
     used |= {name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) for name in dim.symbols}
     return {name: str(symbol(name)) for name in sorted(used) if str(symbol(name)) != name}
 
 
-def unsolved(inputs: tuple[InputSpec, ...], lines: Iterable[Line]) -> Iterator[tuple[InputSpec, int, Expr]]:
+def unsolved(inputs: tuple[ContractInput, ...], lines: Iterable[Line]) -> Iterator[tuple[ContractInput, int, Expr]]:
     """Yield the compound dims that neither a line equates nor `solvings` uses; each must equal its axis."""
-    told = covered(lines) | {solving.size for solving in solvings(inputs)}
-    return (each for each in compound_axes(inputs) if each[0].axis(each[1]) not in told)
+    determined = equated_axes(lines) | {solving.size for solving in solvings(inputs)}
+    return (each for each in compound_axes(inputs) if each[0].axis_name(each[1]) not in determined)
 
 
-def _tables(inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...]) -> Tables:
+def _tables(inputs: tuple[ContractInput, ...], lines: tuple[tuple[Line, bool], ...]) -> Tables:
     plain = [line for line, _ in lines]
     return Tables(
         {spec.name: Input(spec.dtype, dims_of(spec), spec.optional) for spec in inputs},
         tuple(
-            Solved(needs(s.dim.symbols - {s.name}), s.size, s.name, s.factor, _size(s.rest), str(s.dim))
+            Solved(symbol_names(s.dim.symbols - {s.name}), s.size, s.name, s.factor, _size(s.rest), str(s.dim))
             for s in solvings(inputs)
         ),
         tuple(
-            Equal(needs(dim.symbols), spec.axis(axis), _size(dim), str(dim))
+            Equal(symbol_names(dim.symbols), spec.axis_name(axis), _size(dim), str(dim))
             for spec, axis, dim in unsolved(inputs, plain)
         ),
         tuple(
-            OfSizes(position, needs(line.symbols), whens(line), line.holds, line.text, nodes_text(line), needed)
+            OfSizes(
+                position,
+                symbol_names(line.symbols),
+                input_conditions(line),
+                line.holds,
+                line.text,
+                nodes_text(line),
+                needed,
+            )
             for position, (line, needed) in enumerate(lines)
             if isinstance(line, DimsLine)
         ),
@@ -166,25 +174,25 @@ def _tables(inputs: tuple[InputSpec, ...], lines: tuple[tuple[Line, bool], ...])
                 position,
                 line.input,
                 line.column,
-                needs(line.symbols),
-                None if line.low is None else _size(line.low),
-                None if line.high is None else _size(line.high),
+                symbol_names(line.symbols),
+                None if line.lower is None else _size(line.lower),
+                None if line.upper is None else _size(line.upper),
                 line.text,
                 nodes_text(line),
                 needed,
             )
             for position, line, needed in by_part(lines)
         ),
-        shown(inputs, plain),
+        quoted_names(inputs, plain),
         RANGES,
     )
 
 
-def needs(names: frozenset[str]) -> tuple[str, ...]:
+def symbol_names(names: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def whens(line: DimsLine) -> tuple[tuple[str, str, int], ...]:
+def input_conditions(line: DimsLine) -> tuple[tuple[str, str, int], ...]:
     """The conditions under which a line applies, as tuples of input, relation and number."""
     return tuple((when.input, when.relation, when.number) for when in line.where)
 
@@ -211,12 +219,12 @@ __all__ = [
     "Violation",
     "by_part",
     "compound_axes",
-    "covered",
     "dims_of",
-    "needs",
+    "equated_axes",
+    "input_conditions",
     "nodes_text",
-    "shown",
+    "quoted_names",
     "solvings",
+    "symbol_names",
     "unsolved",
-    "whens",
 ]

@@ -9,12 +9,21 @@ from typing import Any, Final
 from warnings import warn
 
 from gather_infer.contract.checking import Checker, Violation
-from gather_infer.contract.lines import Body, DimsLine, ElementsLine, InputSpec, Line, Open, Relation, When
+from gather_infer.contract.lines import (
+    ConditionalBody,
+    ContractInput,
+    DimsLine,
+    ElementsLine,
+    InputCondition,
+    Line,
+    Open,
+    Relation,
+)
 from gather_infer.contract.stored import read_object
 from gather_infer.errors import ContractViolated, UsageError
 from gather_infer.symbolic import Dim, DimSyntaxError, parse_dim
 
-VERSION: Final = 2
+SCHEMA: Final = 2
 """Version of the JSON form, its member `schema`."""
 
 _RELATIONS: Final = ("==", "<=", ">=")
@@ -43,7 +52,7 @@ class Contract:
     """
 
     model: str
-    inputs: tuple[InputSpec, ...]
+    inputs: tuple[ContractInput, ...]
     lines: tuple[Line, ...]
     nonempty: tuple[DimsLine, ...] = ()
     declared: tuple[Line, ...] = ()
@@ -54,14 +63,14 @@ class Contract:
         object.__setattr__(self, "_checker", Checker(self.inputs, self.enforced))
 
     @property
-    def demands(self) -> tuple[Line, ...]:
+    def all_lines(self) -> tuple[Line, ...]:
         """Every condition on feeds: those declared, the dims that must not be 0, the lines."""
         return (*self.declared, *self.nonempty, *self.lines)
 
     @property
-    def near(self) -> tuple[Line, ...]:
+    def ordinary_lines(self) -> tuple[Line, ...]:
         """The lines that reports print by default: all but size limits of 10^9 or more."""
-        return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_remote))
+        return tuple(line for line in self.lines if not (isinstance(line, DimsLine) and line.is_huge_limit))
 
     @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
@@ -105,11 +114,11 @@ class Contract:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
         """The contract that `to_json` wrote. Raises UsageError for anything else."""
-        version = data.get("schema")
-        if version is None:
-            raise UsageError(f"not a contract of schema {VERSION}: it has no member 'schema'")
-        if version != VERSION:
-            raise UsageError(f"a contract of schema {version!r} cannot be read, only of schema {VERSION}")
+        schema = data.get("schema")
+        if schema is None:
+            raise UsageError(f"not a contract of schema {SCHEMA}: it has no member 'schema'")
+        if schema != SCHEMA:
+            raise UsageError(f"a contract of schema {schema!r} cannot be read, only of schema {SCHEMA}")
         try:
             return cls(
                 str(data["model"]["name"]),
@@ -120,14 +129,14 @@ class Contract:
                 tuple(map(_open, data["open"])),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"not a contract of schema {VERSION}: {error!r}") from error
+            raise UsageError(f"not a contract of schema {SCHEMA}: {error!r}") from error
         except DimSyntaxError as error:
-            raise UsageError(f"not a contract of schema {VERSION}: {error}") from error
+            raise UsageError(f"not a contract of schema {SCHEMA}: {error}") from error
 
     def to_json(self) -> dict[str, Any]:
         """The contract as a JSON object; docs/contract.md describes it."""
         return {
-            "schema": VERSION,
+            "schema": SCHEMA,
             "model": {
                 "name": self.model,
                 "inputs": [
@@ -154,20 +163,20 @@ def _line_json(line: Line) -> dict[str, Any]:
             "kind": "elements",
             "input": line.input,
             "column": line.column,
-            "lower": None if line.low is None else str(line.low),
-            "upper": None if line.high is None else str(line.high),
-            "reads_all": line.whole,
+            "lower": None if line.lower is None else str(line.lower),
+            "upper": None if line.upper is None else str(line.upper),
+            "reads_all": line.reads_all,
             **({"is_bool": True} if line.is_bool else {}),
             **common,
         }
     relations = [{"left": str(r.left), "relation": r.relation, "right": str(r.right)} for r in line.relations]
-    whens = [
+    conditions = [
         {"input": w.input, "relation": w.relation, "number": w.number, **({"is_bool": True} if w.is_bool else {})}
         for w in line.where
     ]
     return {
         **({"kind": "dims", **relations[0]} if len(relations) == 1 else {"kind": "any", "any": relations}),
-        **({"where": whens} if whens else {}),
+        **({"where": conditions} if conditions else {}),
         **common,
     }
 
@@ -178,15 +187,15 @@ def _open_json(entry: Open) -> dict[str, Any]:
 
 
 def _open(data: Mapping[str, Any]) -> Open:
-    bodies = (Body(str(b["node"]), str(b["name"]), str(b["condition"])) for b in data.get("bodies", ()))
+    bodies = (ConditionalBody(str(b["node"]), str(b["name"]), str(b["condition"])) for b in data.get("bodies", ()))
     return Open(str(data["node"]), str(data["reason"]), tuple(bodies))
 
 
-def _input(data: Mapping[str, Any]) -> InputSpec:
+def _input(data: Mapping[str, Any]) -> ContractInput:
     shape = data["shape"]
     dims = None if shape is None else tuple(d if isinstance(d, int) else _dim(d) for d in shape)
     dtype = data["dtype"]
-    return InputSpec(str(data["name"]), None if dtype is None else str(dtype), dims, bool(data["optional"]))
+    return ContractInput(str(data["name"]), None if dtype is None else str(dtype), dims, bool(data["optional"]))
 
 
 def _line(data: Mapping[str, Any]) -> Line:
@@ -212,10 +221,12 @@ def _dims_line(data: Mapping[str, Any]) -> DimsLine:
     return DimsLine(relations, *_common(data), tuple(map(_when, data.get("where", ()))))
 
 
-def _when(data: Mapping[str, Any]) -> When:
+def _when(data: Mapping[str, Any]) -> InputCondition:
     if data["relation"] not in _CHOICES:
         raise UsageError(f"a contract has no condition {data['relation']!r}; there are {', '.join(_CHOICES)}")
-    return When(str(data["input"]), str(data["relation"]), int(data["number"]), bool(data.get("is_bool", False)))
+    return InputCondition(
+        str(data["input"]), str(data["relation"]), int(data["number"]), bool(data.get("is_bool", False))
+    )
 
 
 def _relation(data: Mapping[str, Any]) -> Relation:

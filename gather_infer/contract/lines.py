@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
 from gather_infer.symbolic.normal_form import FloorDiv
 
-REMOTE: Final = 10**9
+HUGE_LIMIT: Final = 10**9
 """Smallest size limit that reports leave out by default."""
 
 
@@ -33,7 +33,7 @@ class Relation:
         return f"{self.left} {self.relation} {self.right}"
 
     @property
-    def is_of_nothing(self) -> bool:
+    def is_zero_product(self) -> bool:
         """Whether the relation equates a product of sizes with 0, like `batch*seq == 0`: a tensor is empty."""
         return self.relation == "==" and self.right == 0 and isinstance(self.left, Expr) and len(self.left.terms) == 1
 
@@ -48,7 +48,7 @@ class Relation:
             return left <= right
         return left == right if self.relation == "==" else left >= right
 
-    def teach(self, scope: Scope) -> None:
+    def add_to(self, scope: Scope) -> None:
         """Add the relation to the facts of a scope; skip it when its expression exceeds the size limit."""
         try:
             if self.relation != ">=":
@@ -60,7 +60,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class InputCondition:
     """A condition on the only element of an input: `sr == 16000`, `use_cache is true`.
 
     relation  `<`, `>=`, `==` or `!=`; only `==` for bools, whose elements are 0 and 1
@@ -92,9 +92,9 @@ class ElementsLine:
 
     input: str
     column: int | None
-    low: Dim | None
-    high: Dim | None
-    whole: bool = True
+    lower: Dim | None
+    upper: Dim | None
+    reads_all: bool = True
     tight: bool = True
     nodes: tuple[str, ...] = ()
     reason: str = ""
@@ -109,15 +109,15 @@ class ElementsLine:
     def text(self) -> str:
         """`-30522 <= input_ids < 30522`, `position_ids < max_position`, `mask >= 0`, `use_cache is false`."""
         if self.is_bool:
-            return f"{self.elements} is {'false' if self.low is None else 'true'}"
-        above = "" if self.high is None else f"{self.elements} < {self.high + 1}"
-        if self.low is None:
+            return f"{self.elements} is {'false' if self.lower is None else 'true'}"
+        above = "" if self.upper is None else f"{self.elements} < {self.upper + 1}"
+        if self.lower is None:
             return above
-        return f"{self.low} <= {above}" if above else f"{self.elements} >= {self.low}"
+        return f"{self.lower} <= {above}" if above else f"{self.elements} >= {self.lower}"
 
     @property
     def symbols(self) -> frozenset[str]:
-        ends = (end for end in (self.low, self.high) if end is not None)
+        ends = (end for end in (self.lower, self.upper) if end is not None)
         return frozenset().union(*map(free_symbols, ends))
 
 
@@ -135,7 +135,7 @@ class DimsLine:
     tight: bool = True
     nodes: tuple[str, ...] = ()
     reason: str = ""
-    where: tuple[When, ...] = ()
+    where: tuple[InputCondition, ...] = ()
 
     @property
     def text(self) -> str:
@@ -153,21 +153,21 @@ class DimsLine:
         return f" where {' and '.join(map(str, self.where))}" if self.where else ""
 
     @property
-    def is_remote(self) -> bool:
+    def is_huge_limit(self) -> bool:
         """Whether the line is an upper limit of 10^9 or more, such as a size that must fit in 32 bits."""
         first = self.relations[0]
         is_limit = len(self.relations) == 1 and first.relation == "<=" and isinstance(first.right, int)
-        return is_limit and isinstance(first.right, int) and first.right >= REMOTE
+        return is_limit and isinstance(first.right, int) and first.right >= HUGE_LIMIT
 
     @property
-    def only(self) -> Relation | None:
+    def single_relation(self) -> Relation | None:
         """The relation of a line that has one relation and no `where`; else None."""
         return self.relations[0] if len(self.relations) == 1 and not self.where else None
 
     @property
     def unless(self) -> tuple[Relation, ...]:
         """The relations that hold only for empty tensors, if the line has others too."""
-        empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
+        empty = tuple(relation for relation in self.relations if relation.is_zero_product)
         return empty if len(empty) < len(self.relations) else ()
 
     @property
@@ -183,7 +183,7 @@ Line: TypeAlias = "ElementsLine | DimsLine"
 
 
 @dataclass(frozen=True, slots=True)
-class InputSpec:
+class ContractInput:
     """An input of the model.
 
     dtype     element type, as `int64`; None when it is not checked: the type is unknown or no tensor type
@@ -196,13 +196,13 @@ class InputSpec:
     shape: tuple[Dim, ...] | None
     optional: bool = False
 
-    def axis(self, axis: int) -> str:
+    def axis_name(self, axis: int) -> str:
         """Name of the size of an axis whose dim is not a symbol: `mask.1`."""
         return f"{self.name}.{axis}"
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ConditionalBody:
     """A branch or loop body that not every run executes.
 
     node       label of the node that holds it
@@ -227,7 +227,7 @@ class Open:
 
     node: str
     reason: str
-    bodies: tuple[Body, ...] = ()
+    bodies: tuple[ConditionalBody, ...] = ()
 
     def __str__(self) -> str:
         return "; ".join((f"{self.node}: {self.reason}", *map(str, self.bodies)))

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
-    from gather_infer.cost.front import Moment
-    from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
-    from gather_infer.cost.run import cost_of
-    from gather_infer.cost.work import Untold, Work
+    from gather_infer.cost.counter import cost_of
+    from gather_infer.cost.pareto import ProgramPoint
+    from gather_infer.cost.result import Cost, NodeCost, OperatorCost, UnknownContribution
+    from gather_infer.cost.work import CostUnknown, Work
 
-__all__ = ["Cost", "Gap", "Moment", "NodeCost", "OperatorCost", "Untold", "Work", "cost_of"]
+__all__ = ["Cost", "CostUnknown", "NodeCost", "OperatorCost", "ProgramPoint", "UnknownContribution", "Work", "cost_of"]
 
 __getattr__ = lazy(
     __name__,
     {
-        "front": ("Moment",),
-        "result": ("Cost", "Gap", "NodeCost", "OperatorCost"),
-        "run": ("cost_of",),
-        "work": ("Untold", "Work"),
+        "pareto": ("ProgramPoint",),
+        "result": ("Cost", "UnknownContribution", "NodeCost", "OperatorCost"),
+        "counter": ("cost_of",),
+        "work": ("CostUnknown", "Work"),
     },
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from gather_infer.cost.iterated import Rounds, local_symbols
-from gather_infer.cost.place import Facts, Place
-from gather_infer.cost.work import Untold
+from gather_infer.cost.graph_instance import Facts, GraphInstance
+from gather_infer.cost.loops import LoopIterations, loop_variant_symbols
+from gather_infer.cost.work import CostUnknown
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
@@ -20,24 +20,28 @@ def branches(condition: Value | None) -> tuple[str, ...]:
     return ("then_branch", "else_branch")
 
 
-def rounds(place: Place, node: NodeProto, body: GraphPath, path: NodePath, facts: Facts) -> Rounds:
+def loop_iterations(
+    instance: GraphInstance, node: NodeProto, body: GraphPath, path: NodePath, facts: Facts
+) -> LoopIterations:
     """The iterations of a Loop, Scan or SequenceMap. Raises CostUnknown."""
     if node.op_type == "SequenceMap":
-        given = place.find(node.input[0]) if node.input else None
-        if not isinstance(given, SequenceType) or given.length is None:
-            raise Untold("the length of the sequence is not known")
-        return _rounds(facts, path, body, given.length, None)
+        sequence = instance.find(node.input[0]) if node.input else None
+        if not isinstance(sequence, SequenceType) or sequence.length is None:
+            raise CostUnknown("the length of the sequence is not known")
+        return _loop_iterations(facts, path, body, sequence.length, None)
     found = facts.iterations.get(body)
     if found is None:
-        raise Untold("the trip count is not known")
-    trips = found.trip_count
-    if node.op_type == "Scan" and place.version("") < 9:
-        first = place.find(node.input[1]) if len(node.input) > 1 else None
+        raise CostUnknown("the trip count is not known")
+    trip_count = found.trip_count
+    if node.op_type == "Scan" and instance.version("") < 9:
+        first = instance.find(node.input[1]) if len(node.input) > 1 else None
         if not isinstance(first, SymbolicTensor) or not first.shape:
-            raise Untold("the batch dim is not known")
-        trips = trips * first.shape[0]  # before opset 9 a Scan has a batch axis
-    return _rounds(facts, path, body, trips, found.counter)
+            raise CostUnknown("the batch dim is not known")
+        trip_count = trip_count * first.shape[0]  # before opset 9 a Scan has a batch axis
+    return _loop_iterations(facts, path, body, trip_count, found.counter)
 
 
-def _rounds(facts: Facts, path: NodePath, body: GraphPath, trips: Dim, counter: str | None) -> Rounds:
-    return Rounds(trips, counter, local_symbols(facts.causes, path, body, counter, trips))
+def _loop_iterations(
+    facts: Facts, path: NodePath, body: GraphPath, trip_count: Dim, counter: str | None
+) -> LoopIterations:
+    return LoopIterations(trip_count, counter, loop_variant_symbols(facts.causes, path, body, counter, trip_count))

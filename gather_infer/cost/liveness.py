@@ -7,9 +7,9 @@ from math import inf
 
 from onnx import NodeProto
 
-from gather_infer.cost.front import Moment
-from gather_infer.cost.place import Place
-from gather_infer.cost.tally import Tally
+from gather_infer.cost.aggregate import Aggregate
+from gather_infer.cost.graph_instance import GraphInstance
+from gather_infer.cost.pareto import ProgramPoint
 from gather_infer.model.index import Use
 from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim
@@ -25,26 +25,28 @@ class Liveness:
     live_bytes   bytes that are live at the current node
     """
 
-    def __init__(self, place: Place, inputs: Sequence[str], uses: Mapping[str, Sequence[Use]], tally: Tally) -> None:
-        self.place = place
-        self.tally = tally
-        self.now: Dim = 0
+    def __init__(
+        self, instance: GraphInstance, inputs: Sequence[str], uses: Mapping[str, Sequence[Use]], aggregate: Aggregate
+    ) -> None:
+        self.instance = instance
+        self.aggregate = aggregate
+        self.live_bytes: Dim = 0
         self._sizes: dict[str, Dim] = {}
         self._dying: dict[float, list[str]] = {}
-        self._rank = {position: number for number, position in enumerate(place.index.order)}
+        self._rank = {position: number for number, position in enumerate(instance.index.order)}
         self._last: dict[str, float] = {
             name: max(self._rank.get(use.node, -1) for use in reads) for name, reads in uses.items()
         }
-        self._last |= dict.fromkeys(place.index.outputs, inf)
+        self._last |= dict.fromkeys(instance.index.outputs, inf)
         if inputs:
             self._add(inputs, -1, None, None)
-            tally.front.add(Moment(self.now, None))
+            aggregate.peaks.add(ProgramPoint(self.live_bytes, None))
             self._free(-1)
 
-    def make(self, outputs: Iterable[str], path: NodePath, node: NodeProto) -> None:
+    def allocate(self, outputs: Iterable[str], path: NodePath, node: NodeProto) -> None:
         """Allocate the outputs of a node, while its inputs are still live, and record the program point."""
         self._add([name for name in outputs if name], self._rank[path.position], path, node)
-        self.tally.front.add(Moment(self.now, path))
+        self.aggregate.peaks.add(ProgramPoint(self.live_bytes, path))
 
     def free(self, position: int) -> None:
         """Free the tensors whose last use is this node."""
@@ -52,14 +54,14 @@ class Liveness:
 
     def _add(self, names: Iterable[str], rank: int, path: NodePath | None, node: NodeProto | None) -> None:
         for name in names:
-            nbytes = self.tally.told(path, node, "peak", self.place.nbytes, [self.place.values.get(name)])
+            nbytes = self.aggregate.evaluate(path, node, "peak", self.instance.nbytes, [self.instance.values.get(name)])
             if nbytes is None or name in self._sizes:
                 continue
             self._sizes[name] = nbytes
-            self.now = self.now + nbytes
+            self.live_bytes = self.live_bytes + nbytes
             # an unused output dies at its own node
             self._dying.setdefault(max(rank, self._last.get(name, -1)), []).append(name)
 
     def _free(self, rank: int) -> None:
         for name in self._dying.pop(rank, ()):
-            self.now = self.now - self._sizes[name]
+            self.live_bytes = self.live_bytes - self._sizes[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from gather_infer.cost.work import Untold
+from gather_infer.cost.work import CostUnknown
 from gather_infer.symbolic import Dim, ceildiv, free_symbols, product, total
 from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, Value, element_bytes
 
@@ -24,7 +24,7 @@ def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
     match value:
         case SymbolicTensor(dtype=dtype, shape=shape) if dtype is not None and shape is not None:
             if dtype is DType.STRING:
-                raise Untold("strings have no fixed size")
+                raise CostUnknown("strings have no fixed size")
             bits = BITS.get(dtype)
             if bits is None:
                 return product(shape) * element_bytes(dtype)
@@ -36,16 +36,16 @@ def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
         case SequenceType(element=element, length=length) if element is not None and length is not None:
             each = value_bytes(element, generated)
             if not free_symbols(each).isdisjoint(generated):
-                raise Untold("the members of a sequence may differ in size")
+                raise CostUnknown("the members of a sequence may differ in size")
             return each * length
         case OptionalType(present=False):
             return 0
         case OptionalType(element=element) if element is not None:
             return value_bytes(element, generated)
         case SymbolicTensor(shape=None):
-            raise Untold("the rank is not known")
+            raise CostUnknown("the rank is not known")
         case SymbolicTensor():
-            raise Untold("the element type is not known")
+            raise CostUnknown("the element type is not known")
         case None:
-            raise Untold("its type is not known")
-    raise Untold(f"the size of {value} is not known")
+            raise CostUnknown("its type is not known")
+    raise CostUnknown(f"the size of {value} is not known")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from gather_infer.cost.place import is_constant
-from gather_infer.cost.result import Gap
+from gather_infer.cost.graph_instance import is_constant
+from gather_infer.cost.result import UnknownContribution
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import bodies
@@ -17,17 +17,17 @@ from gather_infer.tensor import DType
 _A = AttributeProto
 
 
-def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[Gap]]:
+def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[UnknownContribution]]:
     """Bytes of initializers and Constant nodes by element type, largest first, and the tensors left out.
 
     Equal tensors count each time. Payloads are not read, except strings. A malformed tensor is left out.
     """
     found: dict[DType, int] = {}
-    gaps: list[Gap] = []
+    unknown: list[UnknownContribution] = []
     for path, body in bodies(model.proto):
         if path.root not in (Root.GRAPH, Root.FUNCTION):
             continue
-        tensors = [tensor for node in body.node if is_constant(node) for tensor in _held(node)]
+        tensors = [tensor for node in body.node if is_constant(node) for tensor in _constant_tensors(node)]
         if isinstance(body, GraphProto):
             tensors += body.initializer
             tensors += [part for sparse in body.sparse_initializer for part in (sparse.values, sparse.indices)]
@@ -35,14 +35,14 @@ def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[Gap]]:
             try:
                 nbytes = model.nbytes(tensor)
             except ModelReadError as error:
-                gaps.append(Gap(None, tensor.name, "parameters", str(error)))
+                unknown.append(UnknownContribution(None, tensor.name, "parameters", str(error)))
                 continue
             dtype = DType(tensor.data_type)
             found[dtype] = found.get(dtype, 0) + nbytes
-    return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))), gaps
+    return dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))), unknown
 
 
-def _held(node: NodeProto) -> Iterator[TensorProto]:
+def _constant_tensors(node: NodeProto) -> Iterator[TensorProto]:
     """Yield the payload of a Constant node as tensors."""
     for attribute in node.attribute:
         match attribute.type:

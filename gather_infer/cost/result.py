@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gather_infer.cost.front import Front, Moment
+from gather_infer.cost.pareto import ParetoSet, ProgramPoint
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolve
 from gather_infer.node_ids import NodePath
@@ -27,7 +27,7 @@ from gather_infer.tensor import DType
 from gather_infer.trail import Assumption, Cause, Constraint
 
 if TYPE_CHECKING:
-    from gather_infer.cost.place import Facts
+    from gather_infer.cost.graph_instance import Facts
     from gather_infer.diagnostic import Diagnostic
 
 
@@ -67,13 +67,13 @@ class OperatorCost:
     macs: Dim
     reads: Dim
     writes: Dim
-    uncounted: int
+    unknown_macs: int
     formula: str
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnknownContribution:
     """A contribution that a sum leaves out.
 
     quantity   macs, reads, writes, peak or parameters
@@ -82,8 +82,8 @@ class Gap:
 
     node: NodePath | None
     op_type: str
-    what: str
-    why: str
+    quantity: str
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +113,10 @@ class Cost:
     macs: Dim
     reads: Dim
     writes: Dim
-    moments: tuple[Moment, ...]
+    program_points: tuple[ProgramPoint, ...]
     parameters: Mapping[DType, int]
     nodes: tuple[NodeCost, ...]
-    gaps: tuple[Gap, ...]
+    unknown_contributions: tuple[UnknownContribution, ...]
     branches: int
     symbols: tuple[str, ...]
     scope: Scope = field(repr=False)
@@ -137,29 +137,29 @@ class Cost:
     @property
     def peak(self) -> Dim:
         """Peak memory: the most bytes of activations that are live at once. Raises DimTooLarge."""
-        if not self.moments:
+        if not self.program_points:
             return 0
-        return maximum(*(moment.live for moment in self.moments), scope=self.scope)
+        return maximum(*(moment.live for moment in self.program_points), scope=self.scope)
 
     @property
-    def peaks(self) -> tuple[Moment, ...]:
+    def peaks(self) -> tuple[ProgramPoint, ...]:
         """The program points that may be the peak when no input is empty, largest first."""
         filled = self.scope.restricted_to(self.symbols)
         for name in self.symbols:
             if name not in self.causes:
                 filled.declare(name, Interval(1, None))
-        front = Front(filled)
-        front.extend(self.moments)
-        return tuple(front.largest_first())
+        pareto = ParetoSet(filled)
+        pareto.extend(self.program_points)
+        return tuple(pareto.largest_first())
 
     @property
     def parameter_bytes(self) -> int:
         """Bytes of all constants."""
         return sum(self.parameters.values())
 
-    def is_exact(self, *whats: str) -> bool:
+    def is_exact(self, *quantities: str) -> bool:
         """Whether the given quantities (macs, reads, writes, peak) leave out no contribution."""
-        return not any(gap.what in whats for gap in self.gaps)
+        return not any(gap.quantity in quantities for gap in self.unknown_contributions)
 
     def by_operator(self) -> list[OperatorCost]:
         """Costs per operator, by descending multiply-adds, then bytes; symbolic sums rank by degree."""
@@ -183,25 +183,25 @@ class Cost:
                 raise UsageError(f"dim {name!r} must be a size, a number >= 0, is {size!r}")
         self._require_legal(sizes)
 
-        def told(dim: Dim | None) -> Dim | None:
-            return None if dim is None else self._told(dim, sizes)
+        def substituted_or_none(dim: Dim | None) -> Dim | None:
+            return None if dim is None else self._substituted(dim, sizes)
 
-        scope = self._narrowed(sizes)
-        front = Front(scope)
-        front.extend([Moment(self._told(m.live, sizes), m.node) for m in self.moments])
+        scope = self._restricted(sizes)
+        pareto = ParetoSet(scope)
+        pareto.extend([ProgramPoint(self._substituted(m.live, sizes), m.node) for m in self.program_points])
         return replace(
             self,
-            macs=self._told(self.macs, sizes),
-            reads=self._told(self.reads, sizes),
-            writes=self._told(self.writes, sizes),
-            moments=tuple(front.moments),
+            macs=self._substituted(self.macs, sizes),
+            reads=self._substituted(self.reads, sizes),
+            writes=self._substituted(self.writes, sizes),
+            program_points=tuple(pareto.points),
             nodes=tuple(
                 replace(
                     node,
-                    macs=told(node.macs),
-                    reads=told(node.reads),
-                    writes=told(node.writes),
-                    live=self._told(node.live, sizes),
+                    macs=substituted_or_none(node.macs),
+                    reads=substituted_or_none(node.reads),
+                    writes=substituted_or_none(node.writes),
+                    live=self._substituted(node.live, sizes),
                 )
                 for node in self.nodes
             ),
@@ -210,27 +210,27 @@ class Cost:
             sizes={**self.sizes, **sizes},
         )  # fmt: skip
 
-    def _narrowed(self, sizes: Mapping[str, int]) -> Scope:
+    def _restricted(self, sizes: Mapping[str, int]) -> Scope:
         """The facts about the remaining symbols, with `sizes` substituted."""
         left = [name for name in self.symbols if name not in sizes]
         scope = self.scope.restricted_to(left)
         scope.fuels = self.scope.fuels
         for fact in self.scope.facts:
             if not fact.symbols.isdisjoint(sizes):
-                scope.add_fact(self._told(fact, sizes))
+                scope.add_fact(self._substituted(fact, sizes))
         for constraint in self.constraints:
-            gap = self._told(constraint.right - constraint.left, sizes)
-            scope.add_fact(gap)
+            difference = self._substituted(constraint.right - constraint.left, sizes)
+            scope.add_fact(difference)
             if constraint.relation == "==":
-                scope.add_fact(-gap)
+                scope.add_fact(-difference)
         return scope
 
-    def _told(self, dim: Dim, sizes: Mapping[str, int]) -> Dim:
+    def _substituted(self, dim: Dim, sizes: Mapping[str, int]) -> Dim:
         try:
             return substitute(dim, sizes)
         except ZeroDivisionError as error:
-            said = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-            raise UsageError(f"{self.model}: with {said} the divisor in {dim} is 0") from error
+            bindings = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise UsageError(f"{self.model}: with {bindings} the divisor in {dim} is 0") from error
 
     def _require_legal(self, sizes: Mapping[str, int]) -> None:
         """Raise UsageError when bounds, facts or constraints exclude these sizes."""
@@ -239,16 +239,18 @@ class Cost:
             if size not in bounds:
                 raise UsageError(f"no run has {name} = {size}: {_between(bounds, name)}")
         for fact in self.scope.facts:
-            left = self._told(fact, sizes)
+            left = self._substituted(fact, sizes)
             if isinstance(left, int) and left < 0:
-                raise UsageError(f"no run has {_said(fact.symbols, sizes)}: {factored(fact)} is never negative")
+                raise UsageError(
+                    f"no run has {_bindings_text(fact.symbols, sizes)}: {factored(fact)} is never negative"
+                )
         for constraint in self.constraints:
-            left, right = self._told(constraint.left, sizes), self._told(constraint.right, sizes)
+            left, right = self._substituted(constraint.left, sizes), self._substituted(constraint.right, sizes)
             if not isinstance(left, int) or not isinstance(right, int):
                 continue
             if left > right or (left < right and constraint.relation == "=="):
-                said = _said(free_symbols(constraint.left) | free_symbols(constraint.right), sizes)
-                raise UsageError(f"no run has {said}: {constraint} (node {constraint.node})")
+                bindings = _bindings_text(free_symbols(constraint.left) | free_symbols(constraint.right), sizes)
+                raise UsageError(f"no run has {bindings}: {constraint} (node {constraint.node})")
 
     def __repr__(self) -> str:
         return f"<Cost of {self}>"
@@ -260,7 +262,7 @@ class Cost:
         try:
             peak = factored(self.peak)
         except DimTooLarge:
-            peak = f"the largest of {len(self.moments)} sums"
+            peak = f"the largest of {len(self.program_points)} sums"
         return f"{self.model}: macs {factored(self.macs)}, parameters {self.parameter_bytes}, peak {peak}"
 
 
@@ -279,7 +281,7 @@ def _sum(nodes: Sequence[NodeCost]) -> OperatorCost:
     )
 
 
-def _said(names: Collection[str], sizes: Mapping[str, int]) -> str:
+def _bindings_text(names: Collection[str], sizes: Mapping[str, int]) -> str:
     """The sizes of the given symbols as text: `batch = 1, seq = 65`."""
     return ", ".join(f"{name} = {sizes[name]}" for name in sorted(names) if name in sizes)
 

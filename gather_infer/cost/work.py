@@ -10,7 +10,7 @@ from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, SparseTensor, SymbolicTensor, Value
 
 
-class Untold(Exception):
+class CostUnknown(Exception):
     """The cost of a node is unknown, for the reason in the text; the counter catches it and lists the node."""
 
 
@@ -48,7 +48,7 @@ class Work:
         """The shape of an output. Raises CostUnknown as `shape` does."""
         return _shape(self.outputs, index, rank, "output")
 
-    def written(self) -> Dim:
+    def output_elements(self) -> Dim:
         """Number of elements of output 0."""
         return product(self.result())
 
@@ -57,7 +57,7 @@ class Work:
         fact = self.inputs[index] if self.has(index) else None
         element = fact.only_element if isinstance(fact, SymbolicTensor) else None
         if element is None or isinstance(element, (bool, float)):
-            raise Untold(f"the number in input {index} is not known")
+            raise CostUnknown(f"the number in input {index} is not known")
         found: Dim = element
         return found
 
@@ -67,25 +67,25 @@ class Work:
         elements = fact.values if isinstance(fact, SymbolicTensor) else None
         found = () if elements is None else tuple(elements.reshape(-1))
         if elements is None or any(type(element) is not int for element in found):
-            raise Untold(f"the numbers in input {index} are not known")
+            raise CostUnknown(f"the numbers in input {index} are not known")
         return found
 
 
-def _shape(values: Sequence[Value | None], index: int, rank: int | None, what: str) -> Shape:
+def _shape(values: Sequence[Value | None], index: int, rank: int | None, kind: str) -> Shape:
     fact = values[index] if index < len(values) else None
     if fact is None:
-        raise Untold(f"{what} {index} is left out")
+        raise CostUnknown(f"{kind} {index} is left out")
     if not isinstance(fact, (SymbolicTensor, SparseTensor)) or fact.shape is None:
-        raise Untold(f"the shape of {what} {index} is not known")
+        raise CostUnknown(f"the shape of {kind} {index} is not known")
     if rank is not None and len(fact.shape) != rank:
-        raise Untold(f"{what} {index} has rank {len(fact.shape)} instead of {rank}")
+        raise CostUnknown(f"{kind} {index} has rank {len(fact.shape)} instead of {rank}")
     return fact.shape
 
 
 def last(shape: Shape, axis: int = -1) -> Dim:
     """The dim at an axis. Raises CostUnknown when the rank is too small."""
     if not -len(shape) <= axis < len(shape):
-        raise Untold(f"a tensor of rank {len(shape)} has no axis {axis}")
+        raise CostUnknown(f"a tensor of rank {len(shape)} has no axis {axis}")
     return shape[axis]
 
 
@@ -121,9 +121,9 @@ PAGES: Final[Mapping[str, str]] = {
 class Formulas:
     """Formulas of one domain by operator; `zero_cost` lists the operators without multiply-adds."""
 
-    def __init__(self, domain: str, nothing: Iterable[str] = ()) -> None:
+    def __init__(self, domain: str, zero_cost: Iterable[str] = ()) -> None:
         self.domain = domain
-        self.nothing = frozenset(nothing)
+        self.zero_cost = frozenset(zero_cost)
         self._formulas: dict[str, Formula] = {}
 
     def counts(self, *op_types: str, text: str) -> Callable[[Macs], Macs]:
@@ -132,7 +132,7 @@ class Formulas:
         def add(function: Macs) -> Macs:
             for op_type in op_types:
                 assert op_type not in self._formulas, f"{op_type} has one formula"
-                assert op_type not in self.nothing, f"{op_type} has a formula or zero cost"
+                assert op_type not in self.zero_cost, f"{op_type} has a formula or zero cost"
                 self._formulas[op_type] = Formula(text, PAGES[self.domain].format(op_type), function)
             return function
 

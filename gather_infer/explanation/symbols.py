@@ -58,8 +58,8 @@ def _beside(stated: Contract) -> Iterator[DimsLine]:
     """The non-empty conditions that other lines do not imply; `batch >= 3` implies `batch >= 1`."""
     scope = Scope()
     for line in stated.lines:
-        if isinstance(line, DimsLine) and line.only is not None:
-            line.only.teach(scope)
+        if isinstance(line, DimsLine) and line.single_relation is not None:
+            line.single_relation.add_to(scope)
     for line in stated.nonempty:
         if not any(is_known(relation, scope) is True for relation in line.relations):
             yield line
@@ -120,7 +120,7 @@ def _bounds(inference: Inference, name: str) -> Interval:
     scope = inference.known.child()
     for constraint in inference.constraints:
         if name in free_symbols(constraint.left) | free_symbols(constraint.right):
-            Relation(constraint.left, constraint.relation, constraint.right).teach(scope)
+            Relation(constraint.left, constraint.relation, constraint.right).add_to(scope)
     return scope.symbol_bounds(name)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gather_infer.contract import Body, Contract, DimsLine, Line, Open
+from gather_infer.contract import ConditionalBody, Contract, DimsLine, Line, Open
 from gather_infer.diagnostic import Severity
 from gather_infer.report.findings import findings_text
 from gather_infer.report.forms import PLAIN, ContractReport, View
@@ -26,7 +26,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     contract = report.contract
     name = report.file or contract.model
     lines = [f"contract of {printable(name)}"]
-    stated = contract.lines if view.verbose else contract.near
+    stated = contract.lines if view.verbose else contract.ordinary_lines
     for where in dict.fromkeys(sorted(map(_where, stated), key=bool)):
         group = [line for line in stated if _where(line) == where]
         if where:
@@ -145,7 +145,7 @@ def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
                 yield from (part for n in nodes[1:] for part in fitted(f"{indent}  {printable(n)}", view.width, indent))
 
 
-def _shown(bodies: Sequence[Body], view: View) -> Iterator[str]:
+def _shown(bodies: Sequence[ConditionalBody], view: View) -> Iterator[str]:
     """`in then_branch of If_0, where sr == 16000`, for each enclosing body, with shortened labels."""
     for body in bodies:
         yield str(replace(body, node=_tails((body.node,), view)[body.node]))

@@ -14,8 +14,8 @@ from gather_infer.report.layout import Column, count, fitted, printable, size, t
 from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
 
 if TYPE_CHECKING:
-    from gather_infer.cost.front import Moment
-    from gather_infer.cost.result import Cost, Gap, NodeCost, OperatorCost
+    from gather_infer.cost.pareto import ProgramPoint
+    from gather_infer.cost.result import Cost, NodeCost, OperatorCost, UnknownContribution
 
 SHOWN = 12
 """Limit of the rows of a list, which then ends in `... 13 more: --all`."""
@@ -71,7 +71,7 @@ def operator_cells(row: OperatorCost) -> tuple[str, ...]:
 
 def gap_texts(cost: Cost) -> list[str]:
     """The unknown contributions, which the totals leave out: a line for each operator and reason."""
-    return list(_gaps(cost.gaps))
+    return list(_gaps(cost.unknown_contributions))
 
 
 def headline(cost: Cost) -> str:
@@ -83,7 +83,7 @@ def headline(cost: Cost) -> str:
 
 def _used(cost: Cost) -> frozenset[str]:
     """The symbols in the totals."""
-    sums = (cost.macs, cost.reads, cost.writes, *(moment.live for moment in cost.moments))
+    sums = (cost.macs, cost.reads, cost.writes, *(moment.live for moment in cost.program_points))
     return frozenset().union(*map(free_symbols, sums))
 
 
@@ -153,17 +153,17 @@ def _peak(cost: Cost, everything: bool) -> Iterator[str]:
                 yield _entry("", _place(moment), deeper=4)
         if len(shown) < len(peaks):
             yield _entry("", f"... {len(peaks) - len(shown)} more: --all", deeper=2)
-    if len(peaks) < len(cost.moments):
+    if len(peaks) < len(cost.program_points):
         yield _entry("", "where no size of an input is 0")
 
 
-def _place(moment: Moment) -> str:
+def _place(moment: ProgramPoint) -> str:
     return "before the first node" if moment.node is None else f"at {printable(str(moment.node))}"
 
 
 def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
     rows = cost.by_operator()
-    counted = [row for row in rows if everything or row.macs != 0 or row.uncounted]
+    counted = [row for row in rows if everything or row.macs != 0 or row.unknown_macs]
     columns = [Column("operator"), Column("nodes", right=True), Column("macs"), Column("read"), Column("written")]
     if view.verbose:
         columns.append(Column("counted as"))
@@ -178,11 +178,11 @@ def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
 
 
 def _uncounted(row: OperatorCost) -> str:
-    if not row.uncounted:
+    if not row.unknown_macs:
         return _number(row.macs)
-    if row.uncounted == row.nodes:
+    if row.unknown_macs == row.nodes:
         return "unknown"
-    return f"{_number(row.macs)}, unknown for {row.uncounted}"
+    return f"{_number(row.macs)}, unknown for {row.unknown_macs}"
 
 
 def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
@@ -227,7 +227,7 @@ def _told(dim: Dim | None, shown: Callable[[Dim], str]) -> str:
 
 def _notes(cost: Cost, everything: bool) -> Iterator[str]:
     """Notes on the totals: unknown contributions, undecided branches, generated symbols, assumptions."""
-    if cost.gaps:
+    if cost.unknown_contributions:
         yield from ["", "  unknown contributions, left out of the totals:"]
         yield from _limited(gap_texts(cost), everything)
     if cost.branches:
@@ -242,12 +242,12 @@ def _notes(cost: Cost, everything: bool) -> Iterator[str]:
         yield from _limited([printable(f"{a}: {a.reason}") for a in cost.assumptions], everything)
 
 
-def _gaps(gaps: Sequence[Gap]) -> Iterator[str]:
+def _gaps(gaps: Sequence[UnknownContribution]) -> Iterator[str]:
     """`macs of 3 nodes MatMulNBits: it has no formula (first /a)`."""
     groups: dict[tuple[str, str], dict[str, set[str]]] = {}
     for gap in gaps:
         place = "the inputs" if gap.node is None else str(gap.node)
-        groups.setdefault((gap.op_type, gap.why), {}).setdefault(gap.what, set()).add(place)
+        groups.setdefault((gap.op_type, gap.reason), {}).setdefault(gap.quantity, set()).add(place)
     for (op_type, why), whats in groups.items():
         places = sorted(set().union(*whats.values()))
         where = printable(places[0]) if len(places) == 1 else f"{len(places)} nodes, first {printable(places[0])}"
@@ -277,7 +277,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "peak": _peak_json(cost),
         "program_points": [
             {"live": _json(moment.live), "node": None if moment.node is None else str(moment.node)}
-            for moment in cost.moments
+            for moment in cost.program_points
         ],
         "exact": {what: cost.is_exact(what) for what in ("macs", "reads", "writes", "peak")},
         "branches": cost.branches,
@@ -285,12 +285,12 @@ def cost_json(report: CostReport) -> dict[str, Json]:
         "nodes": [_node_json(node) for node in cost.nodes],
         "unknown_contributions": [
             {
-                "quantity": gap.what,
+                "quantity": gap.quantity,
                 "node": None if gap.node is None else str(gap.node),
                 "op_type": gap.op_type,
-                "reason": gap.why,
+                "reason": gap.reason,
             }
-            for gap in cost.gaps
+            for gap in cost.unknown_contributions
         ],
         "assumptions": [str(assumption) for assumption in cost.assumptions],
         "errors": [diagnostic_json(error) for error in cost.errors],
@@ -313,7 +313,7 @@ def _operator_json(row: OperatorCost) -> dict[str, Json]:
         "macs": _json(row.macs),
         "reads": _json(row.reads),
         "writes": _json(row.writes),
-        "unknown_macs": row.uncounted,
+        "unknown_macs": row.unknown_macs,
         "formula": row.formula,
         "source": row.source,
     }

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from gather_infer.contract import Contract, DimsLine, Relation, standalone
-from gather_infer.contract.checking import RANGES, by_part, dims_of, needs, nodes_text, shown, solvings, unsolved, whens
+from gather_infer.contract.checking import (
+    RANGES,
+    by_part,
+    dims_of,
+    input_conditions,
+    nodes_text,
+    quoted_names,
+    solvings,
+    symbol_names,
+    unsolved,
+)
 from gather_infer.symbolic import Dim
 from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, Symbol
 
@@ -75,13 +85,13 @@ def _tables(contract: Contract) -> Iterator[str]:
     yield "    },"
     yield "    solved=("
     for s in solvings(contract.inputs):
-        names = _tuple(needs(s.dim.symbols - {s.name}))
+        names = _tuple(symbol_names(s.dim.symbols - {s.name}))
         size, text = _text(s.size), _text(str(s.dim))
         yield f"        Solved({names}, {size}, {_text(s.name)}, {s.factor}, lambda s: {python(s.rest)}, {text}),"
     yield "    ),"
     yield "    equal=("
-    for spec, axis, dim in unsolved(contract.inputs, contract.demands):
-        size, names = _text(spec.axis(axis)), _tuple(needs(dim.symbols))
+    for spec, axis, dim in unsolved(contract.inputs, contract.all_lines):
+        size, names = _text(spec.axis_name(axis)), _tuple(symbol_names(dim.symbols))
         yield f"        Equal({names}, {size}, lambda s: {python(dim)}, {_text(str(dim))}),"
     yield "    ),"
     yield "    sizes=("
@@ -89,8 +99,8 @@ def _tables(contract: Contract) -> Iterator[str]:
         if isinstance(line, DimsLine):
             yield "        OfSizes("
             yield f"            line={position},"
-            yield f"            needs={_tuple(needs(line.symbols))},"
-            yield f"            where={_tuple(whens(line))},"
+            yield f"            needs={_tuple(symbol_names(line.symbols))},"
+            yield f"            where={_tuple(input_conditions(line))},"
             yield f"            holds=lambda s: {' or '.join(map(_relation, line.relations))},"
             yield f"            text={_text(line.text)},"
             yield f"            nodes={_text(nodes_text(line))},"
@@ -103,15 +113,15 @@ def _tables(contract: Contract) -> Iterator[str]:
         yield f"            line={position},"
         yield f"            input={_text(of_elements.input)},"
         yield f"            column={of_elements.column},"
-        yield f"            needs={_tuple(needs(of_elements.symbols))},"
-        yield f"            low={_end(of_elements.low)},"
-        yield f"            high={_end(of_elements.high)},"
+        yield f"            needs={_tuple(symbol_names(of_elements.symbols))},"
+        yield f"            low={_end(of_elements.lower)},"
+        yield f"            high={_end(of_elements.upper)},"
         yield f"            text={_text(of_elements.text)},"
         yield f"            nodes={_text(nodes_text(of_elements))},"
         yield f"            needed={needed},"
         yield "        ),"
     yield "    ),"
-    odd = ", ".join(f"{_text(n)}: {_text(t)}" for n, t in shown(contract.inputs, contract.demands).items())
+    odd = ", ".join(f"{_text(n)}: {_text(t)}" for n, t in quoted_names(contract.inputs, contract.all_lines).items())
     yield f"    shown={{{odd}}},"
     yield "    ranges={"
     yield from (f"        {_text(name)}: {bounds}," for name, bounds in RANGES.items())

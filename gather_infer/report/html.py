@@ -43,7 +43,7 @@ def cost_html(cost: Cost) -> Iterator[str]:
     peaks = peak_texts(cost)
     told = [*sums_of(cost), *(("peak" if at == 0 else "or", text) for at, text in enumerate(peaks))]
     yield from _table(("", "the largest peak counts" if len(peaks) > 1 else ""), told, "<code>.peaks</code> has all")
-    rows = [operator_cells(row) for row in cost.by_operator() if row.macs != 0 or row.uncounted]
+    rows = [operator_cells(row) for row in cost.by_operator() if row.macs != 0 or row.unknown_macs]
     headings = ("operator", "nodes", "macs", "read", "written")
     yield from _table(headings, rows, "<code>.by_operator()</code> lists all")
     gaps = [(text,) for text in gap_texts(cost)]

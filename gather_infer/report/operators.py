@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gather_infer.catalog.coverage import Behaviour, Operator, Source
+from gather_infer.catalog.coverage import Behaviour, FactSource, Operator
 from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import Column, count, fitted, table
@@ -48,7 +48,7 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 def _summary(behaviour: Behaviour) -> str:
     """The summary from the rule's docstring; for a lowering without the page names, because the address follows."""
-    if behaviour.source is not Source.LOWERING or not behaviour.summary:
+    if behaviour.source is not FactSource.LOWERING or not behaviour.summary:
         return behaviour.summary
     rest = _PAGES.sub("", behaviour.summary, count=1)
     if not rest.strip(". "):
@@ -86,7 +86,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
                         "since": b.since,
                         "source": b.source.value,
                         "values": b.values,
-                        "value_ranges": b.spans,
+                        "value_ranges": b.value_ranges,
                         "summary": b.summary,
                         "spec": b.spec,
                         "file": b.file,
@@ -106,7 +106,7 @@ def _row(operator: Operator, name: str) -> tuple[str, ...]:
     shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"
     newest = operator.newest
     deprecated = ", deprecated" if operator.deprecated else ""
-    return name, since, shown + deprecated, _answer(newest.values), _answer(newest.spans)
+    return name, since, shown + deprecated, _answer(newest.values), _answer(newest.value_ranges)
 
 
 def _answer(known: bool | None) -> str:
@@ -116,7 +116,7 @@ def _answer(known: bool | None) -> str:
 def _told(behaviour: Behaviour) -> str:
     if behaviour.values is None:
         return "Its bodies decide whether elements and value ranges are known."
-    match behaviour.values, behaviour.spans:
+    match behaviour.values, behaviour.value_ranges:
         case True, True:
             return "Elements and value ranges of the results are known where those of the inputs are."
         case True, _:
@@ -128,7 +128,7 @@ def _told(behaviour: Behaviour) -> str:
 
 def _total(operators: Sequence[Operator]) -> str:
     sources = Counter(operator.newest.source for operator in operators)
-    parts = [f"{sources[s]} {_WORDS[s]}" for s in Source if sources[s]]
+    parts = [f"{sources[s]} {_WORDS[s]}" for s in FactSource if sources[s]]
     return f"{count(len(operators), 'operator')}: {', '.join(parts)}"
 
 
@@ -137,18 +137,18 @@ _PAGES = re.compile(rf"^{_PAGE}(?:(?:, | and |, and ){_PAGE})*(?: and the like)?
 """Names of OpenVINO's pages at the start of a lowering's docstring: `arithmetic/cos-1 and the like; `"""
 _BEGINS = re.compile(r"[`\[\w](?!nd |here )")
 _WORDS = {
-    Source.WALK: "by the interpreter",
-    Source.RULE: "by a built-in rule",
-    Source.LOWERING: "by a lowering",
-    Source.FUNCTION: "by their function body",
-    Source.ONNX: "by onnx's shape inference",
-    Source.NONE: "unknown",
+    FactSource.INTERPRETER: "by the interpreter",
+    FactSource.RULE: "by a built-in rule",
+    FactSource.LOWERING: "by a lowering",
+    FactSource.FUNCTION: "by their function body",
+    FactSource.ONNX: "by onnx's shape inference",
+    FactSource.NONE: "unknown",
 }
 _INFERRED = {
-    Source.WALK: "The interpreter infers it",
-    Source.RULE: "A built-in rule infers it",
-    Source.LOWERING: "It is inferred from the ONNX nodes that it is lowered to",
-    Source.FUNCTION: "It is inferred from its function body",
-    Source.ONNX: "onnx infers its element type and rank, and its sizes where all of them are static",
-    Source.NONE: "No rule infers it: the types of its results are unknown",
+    FactSource.INTERPRETER: "The interpreter infers it",
+    FactSource.RULE: "A built-in rule infers it",
+    FactSource.LOWERING: "It is inferred from the ONNX nodes that it is lowered to",
+    FactSource.FUNCTION: "It is inferred from its function body",
+    FactSource.ONNX: "onnx infers its element type and rank, and its sizes where all of them are static",
+    FactSource.NONE: "No rule infers it: the types of its results are unknown",
 }

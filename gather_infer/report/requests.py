@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gather_infer.contract import Contract, DimsLine, ElementsLine, InputSpec, Line, Relation, When
-from gather_infer.contract.checking import RANGES, covered, solvings
+from gather_infer.contract import Contract, ContractInput, DimsLine, ElementsLine, InputCondition, Line, Relation
+from gather_infer.contract.checking import RANGES, equated_axes, solvings
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, is_total, symbol
 
 
@@ -23,7 +23,7 @@ class _Making:
         self.contract = contract
         self.lines = [line for line, needed in contract.enforced if needed or strict]
         self.unsure = [line for line, needed in contract.enforced if not (needed or strict)]
-        self.told = covered(contract.demands)
+        self.told = equated_axes(contract.all_lines)
         self.scope = self._scope()
 
     def schema(self) -> dict[str, Any]:
@@ -53,18 +53,18 @@ class _Making:
             told.update(_names(spec))
         scope = Scope()
         for line in self.lines:
-            if isinstance(line, DimsLine) and line.only is not None and line.symbols <= told:
-                relation = line.only
+            if isinstance(line, DimsLine) and line.single_relation is not None and line.symbols <= told:
+                relation = line.single_relation
                 if is_total(relation.left) and is_total(
                     relation.right
                 ):  # a line that divides by 0 for some sizes does not constrain these
-                    relation.teach(scope)
+                    relation.add_to(scope)
         return scope
 
-    def _dim(self, spec: InputSpec, axis: int) -> Dim:
+    def _dim(self, spec: ContractInput, axis: int) -> Dim:
         """The size of an axis; a fresh symbol for an expression that a line of the contract constrains."""
         dim = (spec.shape or ())[axis]
-        name = spec.axis(axis)
+        name = spec.axis_name(axis)
         return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.told else dim
 
     def _unsaid(self) -> Iterator[str]:
@@ -72,7 +72,7 @@ class _Making:
         names: dict[str, str] = {}
         for spec in self.contract.inputs:
             for axis in range(len(spec.shape or ())):
-                dim, name = self._dim(spec, axis), spec.axis(axis)
+                dim, name = self._dim(spec, axis), spec.axis_name(axis)
                 if isinstance(dim, Expr):
                     first = names.setdefault(str(dim), name) if dim.is_symbol else str(dim)
                     if first != name and str(dim) != name:
@@ -100,7 +100,7 @@ class _Making:
                 continue
             (relation,) = line.relations
             scope = Scope()
-            relation.teach(scope)
+            relation.add_to(scope)
             wanted = {when.input: _of_one(len(specs[when.input].shape or ()), _element(when)) for when in line.where}
             lengths = {
                 spec.name: found for spec in self.contract.inputs if (found := self._lengths_of(spec, relation, scope))
@@ -111,7 +111,7 @@ class _Making:
                 "then": {"properties": lengths},
             }
 
-    def _lengths_of(self, spec: InputSpec, relation: Relation, scope: Scope) -> dict[str, Any]:
+    def _lengths_of(self, spec: ContractInput, relation: Relation, scope: Scope) -> dict[str, Any]:
         """The schema of the axes of an input that a relation bounds; empty if it bounds none."""
         found: dict[str, Any] = {}
         for axis in reversed(range(len(spec.shape or ()))):
@@ -119,9 +119,9 @@ class _Making:
             found = {**({"items": found} if found else {}), **bounds}
         return found
 
-    def _name(self, spec: InputSpec, axis: int) -> str:
+    def _name(self, spec: ContractInput, axis: int) -> str:
         dim = (spec.shape or ())[axis]
-        return "" if isinstance(dim, int) else str(dim) if dim.is_symbol else str(symbol(spec.axis(axis)))
+        return "" if isinstance(dim, int) else str(dim) if dim.is_symbol else str(symbol(spec.axis_name(axis)))
 
     def _bounds(self, bounds: Interval) -> dict[str, int]:
         return {
@@ -137,7 +137,7 @@ class _Making:
         if not all(isinstance(dim, int) for dim in inner) or self._of_any_depth():
             yield "the rows of an array have the same length"
 
-    def _property(self, spec: InputSpec) -> dict[str, Any]:
+    def _property(self, spec: ContractInput) -> dict[str, Any]:
         if spec.dtype is None:
             return {"description": "of any type", **({} if spec.optional else {"not": {"type": "null"}})}
         if spec.shape is None:
@@ -156,7 +156,7 @@ class _Making:
             items = {**said, "items": items, **self._lengths(self._dim(spec, axis), least=int(axis < rank - 1))}
         return {"description": f"{spec.dtype}[{', '.join(map(str, spec.shape))}]", **items}
 
-    def _depths(self, spec: InputSpec) -> str:
+    def _depths(self, spec: ContractInput) -> str:
         return f"#/$defs/input-{self.contract.inputs.index(spec)}"
 
     def _of_any_depth(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class _Making:
         )
         return self._bounds(Interval(max(least, bounds.lo or 0), bounds.hi))
 
-    def _items(self, spec: InputSpec, column: int | None) -> dict[str, Any]:
+    def _items(self, spec: ContractInput, column: int | None) -> dict[str, Any]:
         """The schema of the elements in a column of the last axis; None for columns without lines."""
         dtype = spec.dtype
         assert dtype is not None, "_property handles an unknown element type"
@@ -188,8 +188,8 @@ class _Making:
             if isinstance(line, ElementsLine) and line.input == spec.name and line.column in (None, column)
         ]  # fmt: skip
         low, high = (0, 1) if dtype == "bool" else RANGES.get(dtype, (0, 0))
-        low = max([low, *(line.low for line in lines if isinstance(line.low, int) and not line.symbols)])
-        high = min([high, *(line.high for line in lines if isinstance(line.high, int) and not line.symbols)])
+        low = max([low, *(line.lower for line in lines if isinstance(line.lower, int) and not line.symbols)])
+        high = min([high, *(line.upper for line in lines if isinstance(line.upper, int) and not line.symbols)])
         notes = "; ".join(line.text for line in lines if line.symbols)
         if dtype == "bool":
             legal = [value for value in (False, True) if low <= value <= high]
@@ -206,7 +206,7 @@ def _is_conditional(line: Line) -> bool:
     return isinstance(line, DimsLine) and bool(line.where)
 
 
-def _element(when: When) -> dict[str, Any]:
+def _element(when: InputCondition) -> dict[str, Any]:
     """The schema of the element that a condition reads."""
     if when.is_bool:
         return {"const": bool(when.number)}
@@ -229,11 +229,11 @@ def _of_one(rank: int, element: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _names(spec: InputSpec) -> Iterator[str]:
+def _names(spec: ContractInput) -> Iterator[str]:
     """The names of the symbolic sizes of an input."""
     for axis, dim in enumerate(spec.shape or ()):
         if isinstance(dim, Expr):
-            yield dim.name if dim.is_symbol else spec.axis(axis)
+            yield dim.name if dim.is_symbol else spec.axis_name(axis)
 
 
 def _is_said(line: Line) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gather_infer.contract import Body, DimsLine, InputSpec, Open, Relation, When
+from gather_infer.contract import ConditionalBody, ContractInput, DimsLine, InputCondition, Open, Relation
 from gather_infer.inference import Inference
 from gather_infer.inference.failures import ConditionalBodies, conditional_bodies
 from gather_infer.symbolic import Scope, free_symbols
@@ -34,7 +34,7 @@ class _ExecutionCondition:
     is_exact  whether it runs in all other runs
     """
 
-    where: frozenset[When]
+    where: frozenset[InputCondition]
     unless: tuple[Relation, ...]
     is_exact: bool
 
@@ -59,13 +59,13 @@ class ConditionalConstraints:
     constraints  of all runs, where the condition is on sizes alone
     """
 
-    def __init__(self, inference: Inference, inputs: Sequence[InputSpec], symbols: frozenset[str]) -> None:
+    def __init__(self, inference: Inference, inputs: Sequence[ContractInput], symbols: frozenset[str]) -> None:
         """`symbols` are those of the inputs."""
         self.inference = inference
         self.symbols = symbols
         self.deciding_inputs = frozenset(spec.name for spec in inputs if not spec.optional)
         self.constraints: list[NodeConstraint] = []
-        self._of_elements: dict[frozenset[When], list[NodeConstraint]] = {}
+        self._of_elements: dict[frozenset[InputCondition], list[NodeConstraint]] = {}
         self._open: dict[ConditionalBodies, list[Unchecked]] = {}
         for unchecked in inference.unchecked:
             self._sort(unchecked)
@@ -87,14 +87,14 @@ class ConditionalConstraints:
         return SizeConstraint(relations, unchecked.tight, (str(unchecked.node),), reason)
 
     def _execution_condition(self, around: ConditionalBodies) -> _ExecutionCondition:
-        where: list[When] = []
+        where: list[InputCondition] = []
         unless: list[Relation] = []
         is_known = True
         for body in around:
             condition = self.inference.conditions[body]
             choice, negative = condition.input_predicate, condition.sign_predicate
             if choice is not None and choice.input in self.deciding_inputs:
-                where.append(When(choice.input, choice.relation, choice.number, choice.is_bool))
+                where.append(InputCondition(choice.input, choice.relation, choice.number, choice.is_bool))
             elif choice is None and negative is not None and free_symbols(negative) <= self.symbols:
                 unless += nonnegative_relations(negative, self.inference.declared)
             else:
@@ -104,7 +104,7 @@ class ConditionalConstraints:
     def lines(self, constraints: Sequence[SizeConstraint]) -> Iterator[DimsLine]:
         """The lines under a condition that `constraints`, which hold for all runs, do not imply."""
         surely, declared = [claim for claim in constraints if claim.tight], self.inference.declared
-        found: dict[frozenset[When], list[SizeConstraint]] = {}
+        found: dict[frozenset[InputCondition], list[SizeConstraint]] = {}
         for where in sorted(self._of_elements, key=len):
             wider = [claim for other, stated in found.items() if other <= where for claim in stated]
             tight = _KnownConstraints(declared, [*surely, *(claim for claim in wider if claim.tight)])
@@ -149,13 +149,13 @@ class ConditionalConstraints:
         return where
 
 
-def bodies_of(inference: Inference, around: ConditionalBodies) -> tuple[Body, ...]:
+def bodies_of(inference: Inference, around: ConditionalBodies) -> tuple[ConditionalBody, ...]:
     """The bodies in the form of a contract."""
     return tuple(_body(inference.conditions[body]) for body in around)
 
 
-def _body(condition: PathCondition) -> Body:
-    return Body(str(condition.node), condition.name, condition.condition)
+def _body(condition: PathCondition) -> ConditionalBody:
+    return ConditionalBody(str(condition.node), condition.name, condition.condition)
 
 
 __all__ = ["ConditionalConstraints", "bodies_of"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from gather_infer.contract import KEY, Contract, DimsLine, ElementsLine, InputSpec, Line, Open, Relation
+from gather_infer.contract import KEY, Contract, ContractInput, DimsLine, ElementsLine, Line, Open, Relation
 from gather_infer.contract.checking import compound_axes, solvings
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, severity_counts
 from gather_infer.inference import Inference, infer
@@ -237,10 +237,12 @@ class _ContractBuilder:
         Where the nodes do not require an equation for all sizes, the constraints that they do require are added.
         """
         solved = {solving.size for solving in solvings(self.inputs)}
-        axes = [(spec, axis, dim) for spec, axis, dim in compound_axes(self.inputs) if spec.axis(axis) not in solved]
+        axes = [
+            (spec, axis, dim) for spec, axis, dim in compound_axes(self.inputs) if spec.axis_name(axis) not in solved
+        ]
         stated = [each for each in axes if not self._is_of_caller(each[0].name, each[1])]
         said = [
-            DimsLine((Relation(symbol(spec.axis(axis)), "==", dim),), False, (), "declared")
+            DimsLine((Relation(symbol(spec.axis_name(axis)), "==", dim),), False, (), "declared")
             for spec, axis, dim in axes
             if self._is_of_caller(spec.name, axis)
         ]
@@ -248,14 +250,14 @@ class _ContractBuilder:
             return [], said
         shapes: dict[str, list[Dim]] = {}
         for spec, axis, _ in stated:
-            shapes.setdefault(spec.name, list(spec.shape or ()))[axis] = symbol(spec.axis(axis))
+            shapes.setdefault(spec.name, list(spec.shape or ()))[axis] = symbol(spec.axis_name(axis))
         freed = infer_with_shapes(self.inference, {name: tuple(shape) for name, shape in shapes.items()}, self.rules)
-        names = frozenset(spec.axis(axis) for spec, axis, _ in stated)
+        names = frozenset(spec.axis_name(axis) for spec, axis, _ in stated)
         demands = size_constraints_of(freed, verdicts(freed, rules=self.rules), self.symbols | names)
         where = scope_with(freed.declared, [claim.where_nonempty for claim in demands if claim.tight])
         equal = [_declared_equation(spec, axis, dim, demands, where) for spec, axis, dim in stated]
         unsure = frozenset(
-            spec.axis(axis) for (spec, axis, _), claim in zip(stated, equal, strict=True) if not claim.tight
+            spec.axis_name(axis) for (spec, axis, _), claim in zip(stated, equal, strict=True) if not claim.tight
         )
         return [*equal, *(c for c in demands if c.tight and not unsure.isdisjoint(c.symbols))], said
 
@@ -336,12 +338,12 @@ class _ContractBuilder:
                 value.value_range.lo if span.lo is not None else None,
                 value.value_range.hi if span.hi is not None else None,
             )
-            is_below = low is not None and line.low is not None and known_lt(low, line.low, self.declared) is True
-            is_above = high is not None and line.high is not None and known_lt(line.high, high, self.declared) is True
+            is_below = low is not None and line.lower is not None and known_lt(low, line.lower, self.declared) is True
+            is_above = high is not None and line.upper is not None and known_lt(line.upper, high, self.declared) is True
             if is_below or is_above:
                 yield f"{line.input}={_range(span)}"
             return
-        only = line.only
+        only = line.single_relation
         for name in sorted(line.symbols) if only is not None else ():
             bounds = given.dims.bounds.get(name)
             for end in () if bounds is None else (bounds.lo or None, bounds.hi):
@@ -353,21 +355,21 @@ class _ContractBuilder:
                         break
 
 
-def _inputs(inference: Inference) -> Iterator[InputSpec]:
+def _inputs(inference: Inference) -> Iterator[ContractInput]:
     """The inputs of the model with their declared types."""
     defaults = {tensor.name for tensor in inference.model.proto.graph.initializer}
     for name in inference.inputs:
         value = inference[name]
         if isinstance(value, SymbolicTensor):
-            yield InputSpec(name, None if value.dtype is None else str(value.dtype), value.shape, name in defaults)
+            yield ContractInput(name, None if value.dtype is None else str(value.dtype), value.shape, name in defaults)
         else:
-            yield InputSpec(name, None, None, isinstance(value, OptionalType) or name in defaults)
+            yield ContractInput(name, None, None, isinstance(value, OptionalType) or name in defaults)
 
 
-def _without_ambiguity(inputs: tuple[InputSpec, ...]) -> tuple[InputSpec, ...]:
+def _without_ambiguity(inputs: tuple[ContractInput, ...]) -> tuple[ContractInput, ...]:
     """The inputs; a shape is dropped where the name of an axis, `mask.1`, is also a symbol."""
     names = {name for spec in inputs for dim in spec.shape or () for name in free_symbols(dim)}
-    unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis(axis) in names}
+    unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis_name(axis) in names}
     return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
 
 
@@ -386,11 +388,11 @@ def _allowed_elements(predicate: InputPredicate) -> tuple[int | None, int | None
 
 
 def _declared_equation(
-    spec: InputSpec, axis: int, dim: Expr, demands: Sequence[SizeConstraint], where: Scope
+    spec: ContractInput, axis: int, dim: Expr, demands: Sequence[SizeConstraint], where: Scope
 ) -> SizeConstraint:
     """The constraint that an axis has its declared size; tight where the model fails for every other size."""
-    relation = Relation(symbol(spec.axis(axis)), "==", dim)
-    makers = [c for c in demands if spec.axis(axis) in c.symbols]
+    relation = Relation(symbol(spec.axis_name(axis)), "==", dim)
+    makers = [c for c in demands if spec.axis_name(axis) in c.symbols]
     nodes = tuple(dict.fromkeys(node for c in makers for node in c.nodes))
     tight = known_relation(relation, where) is True
     if tight:

@@ -66,7 +66,7 @@ class SizeConstraint:
     @property
     def unless(self) -> tuple[Relation, ...]:
         """See DimsLine."""
-        empty = tuple(relation for relation in self.relations if relation.is_of_nothing)
+        empty = tuple(relation for relation in self.relations if relation.is_zero_product)
         return empty if len(empty) < len(self.relations) else ()
 
     @property
@@ -362,7 +362,7 @@ def scope_with(scope: Scope, constraints: Iterable[SizeConstraint]) -> Scope:
     where = scope.child()
     for claim in constraints:
         if claim.only is not None:
-            claim.only.teach(where)
+            claim.only.add_to(where)
     return where
 
 
@@ -450,7 +450,7 @@ def is_true_by_cases(constraint: SizeConstraint, others: Iterable[SizeConstraint
         if other.only is None and not constraint.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]
             for case, relation in zip(cases, other.relations, strict=True):
-                relation.teach(case)
+                relation.add_to(case)
             if all(case.is_contradictory or is_true(constraint, case) for case in cases):
                 return True
     return False
@@ -458,7 +458,7 @@ def is_true_by_cases(constraint: SizeConstraint, others: Iterable[SizeConstraint
 
 def only_excludes_empty(constraint: SizeConstraint) -> bool:
     """Whether a constraint only requires that a dim is not 0, apart from relations for empty tensors."""
-    stated = [relation for relation in constraint.relations if not relation.is_of_nothing]
+    stated = [relation for relation in constraint.relations if not relation.is_zero_product]
     only = stated[0] if len(stated) == 1 else None
     if only is None or only.relation != ">=" or only.right != 1 or not isinstance(only.left, Expr):
         return False

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from gather_infer.catalog.coverage import Behaviour, Operator, Source
+from gather_infer.catalog.coverage import Behaviour, FactSource, Operator
 from gather_infer.explanation import explain
 from gather_infer.openvino import convert
 from gather_infer.passes import fold, optimize
@@ -227,11 +227,11 @@ OPERATORS = [
         "",
         "Twice",
         (
-            Behaviour(1, Source.ONNX, False, False, "Doubles.", "https://twice", ""),
-            Behaviour(7, Source.RULE, True, False, "Doubles.", "https://twice", "ops/twice.py"),
+            Behaviour(1, FactSource.ONNX, False, False, "Doubles.", "https://twice", ""),
+            Behaviour(7, FactSource.RULE, True, False, "Doubles.", "https://twice", "ops/twice.py"),
         ),
     ),
-    Operator("com.example", "Run", (Behaviour(1, Source.FUNCTION, None, None, "", "", ""),), deprecated=True),
+    Operator("com.example", "Run", (Behaviour(1, FactSource.FUNCTION, None, None, "", "", ""),), deprecated=True),
 ]
 
 

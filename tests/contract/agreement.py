@@ -50,7 +50,7 @@ class Agreement:
         self.guards = {strict: _guard(contract, strict) for strict in (False, True)}
         self.schemas = {strict: request_schema(contract, strict=strict) for strict in (False, True)}
         self.validators = {strict: jsonschema.Draft202012Validator(schema) for strict, schema in self.schemas.items()}
-        numbers = {n for line in contract.demands if isinstance(line, DimsLine) for r in line.relations
+        numbers = {n for line in contract.all_lines if isinstance(line, DimsLine) for r in line.relations
                    for n in (*_numbers(r.left), *_numbers(r.right))}  # fmt: skip
         near = {n + step for n in numbers for step in (-1, 0, 1) if 0 <= n + step <= MAX_ELEMENTS}
         self.sizes = [0, 1, 1, 2, 2, 3, 4, 5, 7, 8, *near]
@@ -91,8 +91,8 @@ class Agreement:
             value = array.astype(object)
             value.flat[int(self.numbers.integers(array.size))] = int(self.numbers.integers(-600, 600))
         elif kind == "end" and array.size and array.dtype.kind in "iu":
-            lines = [line for line in self.contract.demands if isinstance(line, ElementsLine) and line.input == name]
-            ends = [end for line in lines for end in (line.low, line.high) if isinstance(end, int)]
+            lines = [line for line in self.contract.all_lines if isinstance(line, ElementsLine) and line.input == name]
+            ends = [end for line in lines for end in (line.lower, line.upper) if isinstance(end, int)]
             info = np.iinfo(array.dtype)
             drawn = int(self.numbers.choice([*ends, int(info.min), int(info.max)])) + int(self.numbers.integers(-1, 2))
             value = array.astype(object)

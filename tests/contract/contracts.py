@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from gather_infer import Contract, parse_dim
-from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line, Relation, When
+from gather_infer.contract import ContractInput, DimsLine, ElementsLine, InputCondition, Line, Relation
 from gather_infer.symbolic import Dim
 
 Feeds = dict[str, Any]
 
 
-def spec(name: str, dtype: str | None, *dims: int | str, optional: bool = False) -> InputSpec:
-    return InputSpec(name, dtype, tuple(d if isinstance(d, int) else parse_dim(d) for d in dims), optional)
+def spec(name: str, dtype: str | None, *dims: int | str, optional: bool = False) -> ContractInput:
+    return ContractInput(name, dtype, tuple(d if isinstance(d, int) else parse_dim(d) for d in dims), optional)
 
 
-def dims(text: str, *nodes: str, tight: bool = True, where: tuple[When, ...] = ()) -> DimsLine:
+def dims(text: str, *nodes: str, tight: bool = True, where: tuple[InputCondition, ...] = ()) -> DimsLine:
     """A line of `a <= b or c == d`."""
     relations = []
     for part in text.split(" or "):
@@ -65,8 +65,8 @@ MIXED = Contract(
         spec("sum", "float64", "k + n"),
         spec("text", "string", "batch"),
         spec("maybe", "float32", "m", optional=True),
-        InputSpec("any", "int8", None),
-        InputSpec("list", None, None),
+        ContractInput("any", "int8", None),
+        ContractInput("list", None, None),
         spec("one", "int64"),
         spec("flag", "bool", 1),
     ),
@@ -84,12 +84,12 @@ MIXED = Contract(
         dims("min(past, n) + 2 >= (seq + 1)//3", "L"),
         dims("n//m <= 4 or n*m == 6", "M"),
         dims("'a b' <= 5", "N"),
-        dims("n <= 3", "O", where=(When("one", "==", 1),)),
-        dims("n >= 2", "P", where=(When("one", "!=", 1), When("flag", "==", 1, True))),
-        dims("seq >= 3", "Q", where=(When("one", "<", 1),)),
-        dims("half == 3", "R", where=(When("one", ">=", 2),)),
-        dims("batch <= n or seq >= 4", "S", where=(When("flag", "==", 0, True),)),
-        dims("seq <= 3", "T", tight=False, where=(When("one", "==", 1),)),
+        dims("n <= 3", "O", where=(InputCondition("one", "==", 1),)),
+        dims("n >= 2", "P", where=(InputCondition("one", "!=", 1), InputCondition("flag", "==", 1, True))),
+        dims("seq >= 3", "Q", where=(InputCondition("one", "<", 1),)),
+        dims("half == 3", "R", where=(InputCondition("one", ">=", 2),)),
+        dims("batch <= n or seq >= 4", "S", where=(InputCondition("flag", "==", 0, True),)),
+        dims("seq <= 3", "T", tight=False, where=(InputCondition("one", "==", 1),)),
     ),
     (dims("batch >= 1"),),
     (elements("ids", "-50", "50"), dims("seq <= 9")),

@@ -80,7 +80,7 @@ def test_the_guard_raises() -> None:
 
 def test_names_cannot_leave_their_quotes() -> None:
     name = 'x"); raise SystemExit  # \\\n\'{}"""'
-    contract = Contract(name, (gather_infer.contract.InputSpec(name, "int64", (gather_infer.symbol(name), 2)),), ())
+    contract = Contract(name, (gather_infer.contract.ContractInput(name, "int64", (gather_infer.symbol(name), 2)),), ())
     feeds = {name: np.zeros((3, 1), np.int64)}
     assert guard(contract)["check"](feeds) == texts(contract, feeds) == [f"{name}.1 = 1: must be 2"]
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from gather_infer import Contract, contract_of
-from gather_infer.contract import Body, DimsLine, Open, When
+from gather_infer.contract import ConditionalBody, DimsLine, InputCondition, Open
 from gather_infer.report.contract import contract_text
 from gather_infer.report.forms import ContractReport, View
 from gather_infer.report.requests import request_schema
@@ -66,7 +66,7 @@ def test_it_says_nothing_where_the_input_that_decides_is_no_single_element(pads:
         assert not [found for found in pads.check({"rate": rate, "x": x}) if found.line is not None]
 
 
-RATE = When("rate", "==", 16000)
+RATE = InputCondition("rate", "==", 16000)
 MANY = Contract(
     "many.onnx",
     (spec("rate", "int64"), spec("x", "float32", "n", "m")),
@@ -78,7 +78,11 @@ MANY = Contract(
     ),
     open=(
         *(Open(f"norm.{k}", "the requirements of Norm are unknown") for k in range(25)),
-        Open("If_1/then_branch/x/y/z", "k == 1", (Body("If_1", "then_branch", "n >= 5"), Body("If_1/a/b/c", "body"))),
+        Open(
+            "If_1/then_branch/x/y/z",
+            "k == 1",
+            (ConditionalBody("If_1", "then_branch", "n >= 5"), ConditionalBody("If_1/a/b/c", "body")),
+        ),
     ),
 )
 

@@ -49,12 +49,12 @@ def _wrong(graph: Graph, runs: int, counts: Counter[str]) -> Iterator[str]:
         except REFUSALS:
             continue
         sizes = bound_symbols(inference, arrays, binding)
-        is_told = all(free_symbols(moment.live) <= sizes.keys() for moment in cost.moments)
+        is_told = all(free_symbols(moment.live) <= sizes.keys() for moment in cost.program_points)
         if faulty_node(graph.runnable, arrays) or may_hide_a_fault(graph.runnable, arrays):
             continue  # sizes that no run has by the specification
         if not holds(inference, sizes) or not is_told:
             continue
-        found = max(evaluate(moment.live, sizes) for moment in cost.moments)
+        found = max(evaluate(moment.live, sizes) for moment in cost.program_points)
         where = f"seed {graph.seed} at {binding}"
         at = cost.at(**{name: size for name, size in sizes.items() if name in cost.symbols})
         if at.peak != found:

@@ -171,12 +171,12 @@ def test_cost_of(name: str) -> None:
     if expected.reads:
         assert same(cost.reads, expected.reads), factored(cost.reads)
         assert same(cost.writes, expected.writes), factored(cost.writes)
-    assert sorted((gap.what, gap.why) for gap in cost.gaps) == sorted(expected.left_out)
+    assert sorted((gap.quantity, gap.reason) for gap in cost.unknown_contributions) == sorted(expected.left_out)
 
 
 def test_a_model_of_nothing_costs_nothing() -> None:
     cost = infer(model("g () => (float[2] y) <float[2] y = {1, 2}> { }")).cost()
-    assert (cost.macs, cost.peak, cost.moments, cost.peaks) == (0, 0, (), ())
+    assert (cost.macs, cost.peak, cost.program_points, cost.peaks) == (0, 0, (), ())
     assert cost.parameter_bytes == 8
 
 
@@ -213,8 +213,8 @@ def test_iterations_that_differ_are_not_summed() -> None:
         "  part = Slice(x, axis, end) s = ReduceSum<keepdims=0>(part) }> }"
     )
     cost = infer(model(text)).cost()
-    assert {gap.what for gap in cost.gaps} == {"reads", "writes", "peak"}
-    assert all("may differ from iteration to iteration" in gap.why for gap in cost.gaps)
+    assert {gap.quantity for gap in cost.unknown_contributions} == {"reads", "writes", "peak"}
+    assert all("may differ from iteration to iteration" in gap.reason for gap in cost.unknown_contributions)
     assert factored(cost.macs) == "0"
     assert not cost.is_exact("peak")
 

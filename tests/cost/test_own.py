@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from gather_infer import RuleSet, SpecViolation, SymbolicTensor, UsageError, infer
-from gather_infer.cost import Untold, Work
+from gather_infer.cost import CostUnknown, Work
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, symbol
 from tests.cli.conftest import Run, run  # noqa: F401
@@ -55,7 +55,7 @@ def rules_with(formula: object, *, domain: str = "mine", op_type: str = "Mix") -
 
 
 def by_width(work: Work) -> Dim:
-    return work.written() * work.integer("width", 1)
+    return work.output_elements() * work.integer("width", 1)
 
 
 def test_the_number_is_that_of_the_formula_at_each_node() -> None:
@@ -73,7 +73,9 @@ def test_without_a_formula_the_operator_is_named() -> None:
     rules = RuleSet("mine")
     rules.rule("Mix")(same)
     cost = infer(text_model(MIXED), rules=[rules]).cost()
-    assert [gap.why for gap in cost.gaps if gap.what == "macs"] == ["mine.Mix has no formula"] * 2
+    assert [gap.reason for gap in cost.unknown_contributions if gap.quantity == "macs"] == [
+        "mine.Mix has no formula"
+    ] * 2
 
 
 def test_a_formula_of_the_caller_counts_before_ours() -> None:
@@ -104,7 +106,7 @@ def test_in_the_body_of_a_loop_it_counts_for_each_round() -> None:
 
 
 def untold(work: Work) -> Dim:
-    raise Untold("not of this")
+    raise CostUnknown("not of this")
 
 
 def violating(work: Work) -> Dim:
@@ -126,7 +128,7 @@ UNKNOWN = {
 def test_what_is_not_known_is_left_out_with_the_reason(name: str) -> None:
     formula, why = UNKNOWN[name]
     cost = infer(text_model(MIXED), rules=[rules_with(formula)]).cost()
-    assert [gap.why for gap in cost.gaps if gap.what == "macs"] == [why] * 2
+    assert [gap.reason for gap in cost.unknown_contributions if gap.quantity == "macs"] == [why] * 2
     assert not cost.is_exact("macs")
 
 

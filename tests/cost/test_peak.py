@@ -50,8 +50,8 @@ def test_the_peak_is_that_of_a_replay(name: str) -> None:
 @pytest.mark.parametrize("name", feeds.NAMES)
 def test_where_nothing_is_empty_one_of_the_peaks_is_the_peak(name: str) -> None:
     _, _, cost, _ = counted(name)
-    assert set(cost.peaks) <= set(cost.moments)
-    if any(free_symbols(moment.live) & cost.causes.keys() for moment in cost.moments):
+    assert set(cost.peaks) <= set(cost.program_points)
+    if any(free_symbols(moment.live) & cost.causes.keys() for moment in cost.program_points):
         return  # what a run decides may be 0 where no input is empty
     for binding in feeds.bindings(name):
         if min(binding.values()) > 0:

@@ -9,10 +9,10 @@ import pytest
 
 import gather_infer
 from gather_infer import Cost, UnknownName, UsageError, infer
-from gather_infer.cost import Moment
-from gather_infer.cost.front import Front
-from gather_infer.cost.iterated import Rounds
-from gather_infer.cost.work import Untold
+from gather_infer.cost import ProgramPoint
+from gather_infer.cost.loops import LoopIterations
+from gather_infer.cost.pareto import ParetoSet
+from gather_infer.cost.work import CostUnknown
 from gather_infer.symbolic import Interval, Scope, evaluate, parse_dim, symbol
 from tests.cost.test_control import CASES, model
 
@@ -99,15 +99,15 @@ N, i = symbol("N"), symbol("i")
 @pytest.mark.parametrize("trips", [0, 1, 2, 7])
 def test_sums_over_iterations(text: str, trips: int) -> None:
     dim = parse_dim(text)
-    rounds = Rounds(N, "i", frozenset())
+    rounds = LoopIterations(N, "i", frozenset())
     expected = sum(evaluate(dim, {"N": trips, "i": iteration}) for iteration in range(trips))
-    assert evaluate(rounds.summed(dim), {"N": trips}) == expected
+    assert evaluate(rounds.sum_over(dim), {"N": trips}) == expected
 
 
 @pytest.mark.parametrize("text", ["5", "i + N", "N - i", "2*i*i + i"])
 def test_the_largest_of_iterations(text: str) -> None:
     dim = parse_dim(text)
-    most = Rounds(N, "i", frozenset()).largest(dim, Scope())
+    most = LoopIterations(N, "i", frozenset()).max_over(dim, Scope())
     for trips in (1, 2, 7):
         expected = max(evaluate(dim, {"N": trips, "i": iteration}) for iteration in range(trips))
         assert evaluate(most, {"N": trips}) == expected
@@ -115,14 +115,14 @@ def test_the_largest_of_iterations(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["i*i*i", "i//2", "max(i, 3)", "e*i"])
 def test_what_cannot_be_summed(text: str) -> None:
-    with pytest.raises(Untold):
-        Rounds(N, "i", frozenset({"e"})).summed(parse_dim(text))
+    with pytest.raises(CostUnknown):
+        LoopIterations(N, "i", frozenset({"e"})).sum_over(parse_dim(text))
 
 
 @pytest.mark.parametrize("text", ["i*i - 3*i", "i//2", "e"])
 def test_what_has_no_known_maximum(text: str) -> None:
-    with pytest.raises(Untold):
-        Rounds(N, "i", frozenset({"e"})).largest(parse_dim(text), Scope())
+    with pytest.raises(CostUnknown):
+        LoopIterations(N, "i", frozenset({"e"})).max_over(parse_dim(text), Scope())
 
 
 FRONTS = {
@@ -145,9 +145,9 @@ def test_sums_that_another_one_always_beats_go(name: str) -> None:
     scope = Scope()
     for symbol_name in "NM":
         scope.declare(symbol_name, Interval(least, None))
-    front = Front(scope)
-    front.extend([Moment(parse_dim(text), None) for text in sums])
-    assert [str(moment.live) for moment in front.moments] == list(left)
+    front = ParetoSet(scope)
+    front.extend([ProgramPoint(parse_dim(text), None) for text in sums])
+    assert [str(moment.live) for moment in front.points] == list(left)
 
 
 def test_sizes_are_given_by_name_or_as_a_mapping() -> None:

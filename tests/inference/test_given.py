@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, TypeProto, helper
 
 from gather_infer import contract_of, infer
-from gather_infer.contract import Contract, InputSpec
+from gather_infer.contract import Contract, ContractInput
 from gather_infer.errors import UsageError
 from gather_infer.inference.constraints.parse import (
     MAX_SIZE,
@@ -482,13 +482,13 @@ def test_what_a_contract_knows_of_the_inputs() -> None:
         helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, ["K"]))
     )
     assert contract_of(proto).contract.inputs == (
-        InputSpec("x", "float32", (symbol("N"), 3)),
-        InputSpec("ids", "int64", (symbol("ids.0"), symbol("ids.1"))),
-        InputSpec("s", "float16", ()),
-        InputSpec("mask", "bool", (symbol("M"),), optional=True),
-        InputSpec("any", "float64", None),
-        InputSpec("untyped", None, (symbol("N"),)),
-        InputSpec("list", None, None),
+        ContractInput("x", "float32", (symbol("N"), 3)),
+        ContractInput("ids", "int64", (symbol("ids.0"), symbol("ids.1"))),
+        ContractInput("s", "float16", ()),
+        ContractInput("mask", "bool", (symbol("M"),), optional=True),
+        ContractInput("any", "float64", None),
+        ContractInput("untyped", None, (symbol("N"),)),
+        ContractInput("list", None, None),
     )
 
 
@@ -514,4 +514,4 @@ def test_what_the_file_records_of_a_dim_that_the_caller_names() -> None:
 def test_a_range_is_declared_of_every_element() -> None:
     text = "(float[9] t, int64[N] i) => (y) { y = Gather(t, i) }"
     (line,) = contract(text, ranges=["i=0..8"]).declared
-    assert (line.text, line.whole, line.tight) == ("0 <= i < 9", True, False)
+    assert (line.text, line.reads_all, line.tight) == ("0 <= i < 9", True, False)

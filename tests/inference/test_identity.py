@@ -217,7 +217,7 @@ def test_where_indices_come_from_is_not_told_by_a_function_that_may_not_run() ->
 
 def own_rules(declared: bool = True) -> gather_infer.RuleSet:
     from gather_infer.access import Indexing
-    from gather_infer.ops.vocabulary.indices import check_bounds, known_numbers
+    from gather_infer.ops.semantics.indices import check_bounds, known_numbers
     from gather_infer.tensor import SymbolicTensor
 
     rules = gather_infer.RuleSet("mine")

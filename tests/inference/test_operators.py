@@ -12,7 +12,7 @@ import pytest
 import gather_infer
 from gather_infer import RuleSet, UsageError
 from gather_infer.catalog import probe
-from gather_infer.catalog.coverage import Operator, Source
+from gather_infer.catalog.coverage import FactSource, Operator
 from gather_infer.catalog.operators import operator_named, operators
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
@@ -47,8 +47,8 @@ def test_every_rule_and_every_schema_is_in_the_table(table: dict[str, Operator])
 
 
 SOURCES = {
-    "If": Source.WALK, "Scan": Source.WALK, "Gather": Source.RULE, "SequenceMap": Source.WALK,
-    "ai.onnx.preview.training.Gradient": Source.NONE,
+    "If": FactSource.INTERPRETER, "Scan": FactSource.INTERPRETER, "Gather": FactSource.RULE, "SequenceMap": FactSource.INTERPRETER,
+    "ai.onnx.preview.training.Gradient": FactSource.NONE,
 }  # fmt: skip
 
 
@@ -71,8 +71,8 @@ def test_what_is_said_to_be_told(table: dict[str, Operator]) -> None:
     newest = {name: operator.newest for name, operator in table.items()}
     assert [op for op in TELLS_ELEMENTS.split() if not newest[op].values] == []
     assert [op for op in NO_ELEMENTS.split() if newest[op].values] == []
-    assert [op for op in TELLS_BOUNDS.split() if not newest[op].spans] == []
-    assert [op for op in NO_BOUNDS.split() if newest[op].spans] == []
+    assert [op for op in TELLS_BOUNDS.split() if not newest[op].value_ranges] == []
+    assert [op for op in NO_BOUNDS.split() if newest[op].value_ranges] == []
 
 
 def test_a_rule_is_probed_and_not_believed() -> None:
@@ -80,7 +80,7 @@ def test_a_rule_is_probed_and_not_believed() -> None:
     rules.rule("Same")(lambda op: [op.tensor(0)])
     rules.rule("Shape only")(lambda op: [SymbolicTensor(DType.INT64, op.tensor(0).shape)])
     rules.rule("Refuses")(lambda op: [op.tensor(7)])
-    found = {op: probe.carries(rule, op, "local", 1, None) for op, _, rule in rules.entries()}
+    found = {op: probe.propagates(rule, op, "local", 1, None) for op, _, rule in rules.entries()}
     assert found == {"Same": (True, True), "Shape only": (False, False), "Refuses": (False, False)}
 
 
@@ -124,7 +124,7 @@ def test_names() -> None:
 def test_each_rule_names_its_page_and_its_file(table: dict[str, Operator]) -> None:
     for operator in table.values():
         for behaviour in operator.behaviours:
-            if behaviour.source is Source.RULE:
+            if behaviour.source is FactSource.RULE:
                 assert behaviour.spec.startswith("https://"), operator.name
                 assert (Path(gather_infer.__file__).parent / behaviour.file).exists(), operator.name
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gather_infer.catalog.coverage import Source
+from gather_infer.catalog.coverage import FactSource
 from gather_infer.catalog.operators import operators
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
 from gather_infer.openvino.lowerings.openvino_dialect import NEWEST_PAGE, READER_OPERATORS
@@ -65,15 +65,15 @@ def test_ops_knows_what_is_lowered() -> None:
     assert set(LOWERINGS.types) <= set(table)
     lowered = table["MVN"]
     assert [(b.since, b.source, b.file) for b in lowered.behaviours] == [
-        (1, Source.LOWERING, "openvino/lowerings/normalization.py"),
-        (6, Source.LOWERING, "openvino/lowerings/normalization.py"),
+        (1, FactSource.LOWERING, "openvino/lowerings/normalization.py"),
+        (6, FactSource.LOWERING, "openvino/lowerings/normalization.py"),
     ]
     assert (
         lowered.newest.summary == "mvn-6: ReduceMean, Sub and Div over the axes of an input."
         and lowered.newest.values is None
     )
-    assert {b.source for b in table["Gather"].behaviours} == {Source.RULE}
-    refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is Source.NONE}
+    assert {b.source for b in table["Gather"].behaviours} == {FactSource.RULE}
+    refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is FactSource.NONE}
     assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}
 
 

@@ -11,7 +11,7 @@ import pytest
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.arithmetic import rules
-from gather_infer.ops.vocabulary import elements as element_rules
+from gather_infer.ops.semantics import elements as element_rules
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Interval, Scope, evaluate, maximum, minimum
 from gather_infer.tensor import DType, Ratio, SymbolicTensor, ValueRange

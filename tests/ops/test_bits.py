@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from gather_infer.ops.vocabulary import bits
+from gather_infer.ops.semantics import bits
 from gather_infer.symbolic import Scope
 from gather_infer.tensor import DType, ValueRange
 
@@ -27,7 +27,8 @@ def check(found: ValueRange, made: Iterable[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "number"), [(bits.both, operator.and_), (bits.either, operator.or_), (bits.one, operator.xor)]
+    ("bounds", "number"),
+    [(bits.bitwise_and, operator.and_), (bits.bitwise_or, operator.or_), (bits.bitwise_xor, operator.xor)],
 )
 def test_joined(
     bounds: Callable[[ValueRange, ValueRange, Scope], ValueRange], number: Callable[[int, int], int]
@@ -38,7 +39,9 @@ def test_joined(
         check(found, (number(i, j) for i in numbers(x) for j in numbers(y)))
 
 
-@pytest.mark.parametrize(("bounds", "number"), [(bits.left, operator.lshift), (bits.right, operator.rshift)])
+@pytest.mark.parametrize(
+    ("bounds", "number"), [(bits.shift_left, operator.lshift), (bits.shift_right, operator.rshift)]
+)
 def test_shifted(
     bounds: Callable[[ValueRange, ValueRange, int, Scope], ValueRange], number: Callable[[int, int], int]
 ) -> None:
@@ -46,21 +49,21 @@ def test_shifted(
         check(
             bounds(ValueRange(*x), ValueRange(*by), 8, SCOPE), (number(i, j) for i in numbers(x) for j in numbers(by))
         )
-    assert bits.right(ValueRange(4, 9), ValueRange(1, 1), 8, SCOPE) == ValueRange(2, 4)
-    assert bits.left(ValueRange(4, 9), ValueRange(1, 2), 8, SCOPE) == ValueRange(8, 36)
+    assert bits.shift_right(ValueRange(4, 9), ValueRange(1, 1), 8, SCOPE) == ValueRange(2, 4)
+    assert bits.shift_left(ValueRange(4, 9), ValueRange(1, 2), 8, SCOPE) == ValueRange(8, 36)
 
 
 def test_shifts_by_the_width_of_the_type() -> None:
     """Nothing says what they give; of a number that is not negative no more than it is."""
-    assert bits.left(ValueRange(0, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange()
-    assert bits.right(ValueRange(0, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange(0, 3)
-    assert bits.right(ValueRange(-1, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange()
+    assert bits.shift_left(ValueRange(0, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange()
+    assert bits.shift_right(ValueRange(0, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange(0, 3)
+    assert bits.shift_right(ValueRange(-1, 3), ValueRange(0, 8), 8, SCOPE) == ValueRange()
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
 def test_turned(dtype: DType) -> None:
     for x in SPANS:
         if dtype is DType.INT8 or x[0] >= 0:
-            found = bits.turned(ValueRange(*x), dtype, SCOPE)
+            found = bits.bitwise_not(ValueRange(*x), dtype, SCOPE)
             last = -1 if dtype is DType.INT8 else 255
             assert found == ValueRange(last - x[1], last - x[0])

@@ -10,7 +10,7 @@ import pytest
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast
+from gather_infer.ops.semantics.broadcast import broadcast
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, evaluate, floordiv, free_symbols, maximum, minimum, symbol
 from gather_infer.tensor import Shape, format_shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_min_rank, require_rank
+from gather_infer.ops.semantics.preconditions import require_min_rank, require_rank
 
 RANKS: dict[str, tuple[tuple[int, ...], int | tuple[int, ...], str]] = {
     # id:      (shape,  ranks,     message)

@@ -19,7 +19,7 @@ import pytest
 from onnx.numpy_helper import to_array
 from onnx.reference import ReferenceEvaluator
 
-from gather_infer.catalog.probe import carries, groups
+from gather_infer.catalog.probe import groups, propagates
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.schema import schema_of
@@ -272,7 +272,7 @@ def test_what_is_given_integers_tells_them(domain: str) -> None:
         named = op_type in INTEGERS_UNTOLD.get(domain, {})
         assert named or not missing, (
             f"the rule of {op_type} is given integers and tells no {' and no '.join(missing)} of its result: "
-            "see gather_infer/ops/vocabulary/elementwise.py and spans.py, or say in INTEGERS_UNTOLD why it does not"
+            "see gather_infer/ops/semantics/elementwise.py and spans.py, or say in INTEGERS_UNTOLD why it does not"
         )
         assert missing or not named, f"{op_type} tells elements and bounds: take it out of INTEGERS_UNTOLD"
 
@@ -320,7 +320,7 @@ def test_what_moves_elements_tells_them(domain: str) -> None:
     for op_type in {op for op, _, _ in RULES[domain].entries()}:
         newest = RULES[domain].versions(op_type)[0]
         if newest.traits.moves is not None and (domain, op_type) not in TELLS_NOTHING:
-            told = carries(newest.rule, op_type, domain, newest.since, schema_of(op_type, newest.since, domain))
+            told = propagates(newest.rule, op_type, domain, newest.since, schema_of(op_type, newest.since, domain))
             assert any(told), f"{op_type} moves elements: give its result the values of the input, or their span"
 
 

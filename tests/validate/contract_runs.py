@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 
 from gather_infer import Contract
-from gather_infer.contract import DimsLine, ElementsLine, InputSpec, Line
+from gather_infer.contract import ContractInput, DimsLine, ElementsLine, Line
 from gather_infer.contract.checking import compound_axes
 from gather_infer.symbolic import evaluate, free_symbols
 
@@ -55,7 +55,7 @@ class Drawer:
         self.contract = contract
         self.numbers = np.random.default_rng(seed)
         self.sizes = sizes
-        self.compound = {spec.axis(axis): dim for spec, axis, dim in compound_axes(contract.inputs)}
+        self.compound = {spec.axis_name(axis): dim for spec, axis, dim in compound_axes(contract.inputs)}
         names = {name for spec in contract.inputs for dim in spec.shape or () for name in free_symbols(dim)}
         self.names = sorted(names)
 
@@ -74,7 +74,7 @@ class Drawer:
         for _ in range(4000):
             drawn = {name: int(self.numbers.choice(self.sizes)) for name in self.names}
             sizes = self.whole(drawn)
-            lines = [line for line in self.contract.demands if line is not but]
+            lines = [line for line in self.contract.all_lines if line is not but]
             if min([0, *sizes.values()]) == 0 and all(self.holds(line, sizes) for line in lines):
                 return sizes
         return None
@@ -107,14 +107,14 @@ class Drawer:
     def feeds(self, sizes: Sizes) -> Feeds:
         return {spec.name: self.array(spec, self.shape(spec, sizes), sizes) for spec in self.contract.inputs}
 
-    def shape(self, spec: InputSpec, sizes: Sizes) -> tuple[int, ...]:
+    def shape(self, spec: ContractInput, sizes: Sizes) -> tuple[int, ...]:
         """The sizes of an input, where one of a dim that is an expression may be another than the file says."""
-        dims = [(spec.axis(axis), dim) for axis, dim in enumerate(spec.shape or ())]
+        dims = [(spec.axis_name(axis), dim) for axis, dim in enumerate(spec.shape or ())]
         return tuple(
             sizes[name] if name in self.compound and name in sizes else evaluate(dim, sizes) for name, dim in dims
         )
 
-    def array(self, spec: InputSpec, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray[Any, Any]:
+    def array(self, spec: ContractInput, shape: tuple[int, ...], sizes: Sizes) -> np.ndarray[Any, Any]:
         assert spec.dtype is not None
         dtype = np.dtype(spec.dtype)
         if dtype.kind == "f":
@@ -123,7 +123,7 @@ class Drawer:
             return np.asarray(self.numbers.random(shape) < 0.5)
         low, high = (-5, 300) if dtype.kind == "i" else (0, 250)
         drawn = self.numbers.integers(low, high, shape)
-        lines = [x for x in self.contract.demands if isinstance(x, ElementsLine) and x.input == spec.name]
+        lines = [x for x in self.contract.all_lines if isinstance(x, ElementsLine) and x.input == spec.name]
         for column in dict.fromkeys(line.column for line in lines):
             least, most = self.ends([line for line in lines if line.column in (None, column)], sizes, low, high)
             columns = ... if column is None else (..., column)
@@ -136,8 +136,8 @@ class Drawer:
         return drawn.astype(dtype)
 
     def ends(self, lines: list[ElementsLine], sizes: Sizes, low: int, high: int) -> tuple[int, int]:
-        lows = [evaluate(line.low, sizes) for line in lines if line.low is not None]
-        highs = [evaluate(line.high, sizes) for line in lines if line.high is not None]
+        lows = [evaluate(line.lower, sizes) for line in lines if line.lower is not None]
+        highs = [evaluate(line.upper, sizes) for line in lines if line.upper is not None]
         least = max(lows, default=min([low, *highs]))
         return least, min(highs, default=max(high, least))
 
@@ -149,7 +149,7 @@ class Drawer:
 
     def broken(self, line: ElementsLine, feeds: Feeds, sizes: Sizes) -> Iterator[Feeds]:
         """The feeds with one element just outside a line."""
-        for end, step in ((line.low, -1), (line.high, 1)):
+        for end, step in ((line.lower, -1), (line.upper, 1)):
             array = feeds[line.input].copy()
             if end is None or not array.size:
                 continue

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from gather_infer.cost.formulas import microsoft, ml, onnx, openvino, recurrent
-from gather_infer.cost.formulas.nothing import NOTHING
+from gather_infer.cost.formulas.zero_cost import ZERO_COST
 from gather_infer.cost.work import Formulas
 
 __all__ = ["tables"]
@@ -22,4 +22,4 @@ def tables() -> Mapping[str, Formulas]:
     all_tables = (onnx.formulas, onnx.preview, ml.formulas, microsoft.formulas, openvino.formulas)
     found = {table.domain: table for table in all_tables}
     recurrent.add_to(found)
-    return found | {domain: Formulas(domain, names) for domain, names in NOTHING.items() if domain not in found}
+    return found | {domain: Formulas(domain, names) for domain, names in ZERO_COST.items() if domain not in found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gather_infer.cost.work import Untold
+from gather_infer.cost.work import CostUnknown
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape
 
@@ -16,7 +16,7 @@ def points(equation: str, shapes: Sequence[Shape]) -> Dim:
     """
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     if len(terms) != len(shapes):
-        raise Untold(f"the equation has {len(terms)} terms for {len(shapes)} operands")
+        raise CostUnknown(f"the equation has {len(terms)} terms for {len(shapes)} operands")
     sizes: dict[str, Dim] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for letter, dim in zip(_letters(term, len(shape)), shape, strict=True):
@@ -32,5 +32,5 @@ def _letters(term: str, rank: int) -> list[str]:
     before, dots, after = term.partition("...")
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):
-        raise Untold(f"the term {term!r} does not fit rank {rank}")
+        raise CostUnknown(f"the term {term!r} does not fit rank {rank}")
     return [*before, *(f"...{hidden - at}" for at in range(hidden)), *after]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gather_infer.cost.formulas.nothing import NOTHING
 from gather_infer.cost.formulas.onnx import (
     ELIMINATED,
     conv,
@@ -13,11 +12,12 @@ from gather_infer.cost.formulas.onnx import (
     qlinear_conv,
     transposed_inner,
 )
-from gather_infer.cost.work import Formulas, Untold, Work, last
+from gather_infer.cost.formulas.zero_cost import ZERO_COST
+from gather_infer.cost.work import CostUnknown, Formulas, Work, last
 from gather_infer.symbolic import Dim, floordiv, product, total
 from gather_infer.tensor import Shape
 
-formulas = Formulas("com.microsoft", NOTHING["com.microsoft"])
+formulas = Formulas("com.microsoft", ZERO_COST["com.microsoft"])
 
 PRODUCT = "elements of Y * K"
 KERNEL = "elements of Y * C/group * the elements of the kernel"
@@ -42,7 +42,7 @@ def gated_add(work: Work) -> Dim:
     "CausalConvWithState", "VarlenCausalConvWithState", text="elements of the output * the elements of the kernel"
 )
 def causal_conv(work: Work) -> Dim:
-    return work.written() * last(work.shape(1, 3))
+    return work.output_elements() * last(work.shape(1, 3))
 
 
 @formulas.counts("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", text=PRODUCT)
@@ -50,23 +50,23 @@ def fused_matmul(work: Work) -> Dim:
     """K is the last axis of A after transposition; with transBatchA the first axis holds the rows."""
     a = work.shape(0)
     if not work.integer("transA") or len(a) < 2:
-        return work.written() * last(a)
-    return work.written() * a[0 if work.integer("transBatchA") else -2]
+        return work.output_elements() * last(a)
+    return work.output_elements() * a[0 if work.integer("transBatchA") else -2]
 
 
 @formulas.counts("FusedGemm", "GemmFloat8", text="M * N * K")
 def fused_gemm(work: Work) -> Dim:
-    return work.written() * transposed_inner(work, 0, 1)
+    return work.output_elements() * transposed_inner(work, 0, 1)
 
 
 @formulas.counts("QGemm", text="M * N * K")
 def quantized_gemm(work: Work) -> Dim:
-    return work.written() * transposed_inner(work, 0, 3)
+    return work.output_elements() * transposed_inner(work, 0, 3)
 
 
 @formulas.counts("QOrderedMatMul", text=PRODUCT)
 def ordered_matmul(work: Work) -> Dim:
-    return work.written() * inner(work, 0, 2)
+    return work.output_elements() * inner(work, 0, 2)
 
 
 @formulas.counts(
@@ -75,7 +75,7 @@ def ordered_matmul(work: Work) -> Dim:
 )  # fmt: skip
 def packed_matmul(work: Work) -> Dim:
     """A [..., K] times a packed matrix."""
-    return work.written() * last(work.shape(0))
+    return work.output_elements() * last(work.shape(0))
 
 
 @formulas.counts("MatMulNBitsMlp", text="rows of A * K * 2 * N: the gate and up projections")
@@ -90,7 +90,7 @@ def packed_qkv(work: Work) -> Dim:
 
 @formulas.counts("CDist", text="elements of C * the columns of A")
 def cdist(work: Work) -> Dim:
-    return work.written() * last(work.shape(0))
+    return work.output_elements() * last(work.shape(0))
 
 
 @formulas.counts("Attention", text="B * S * I * (2 * D + Dv) + B * S * (P + S) * (D + Dv)")
@@ -141,7 +141,7 @@ def _merged(work: Work, past: int) -> Dim:
     (b, s, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
     total = s + (work.shape(past, 5)[3] if work.has(past) else 0)
     if work.has(past) and work.integer("past_present_share_buffer"):
-        raise Untold("the length of the past is an input")
+        raise CostUnknown("the length of the past is an input")
     key = (columns - value) // 2
     return b * s * i * columns + b * s * total * (key + value)
 
@@ -149,7 +149,7 @@ def _merged(work: Work, past: int) -> Dim:
 @formulas.counts("MultiHeadAttention", text="B * S * (P + L) * (D + Dv)")
 def multi_head_attention(work: Work) -> Dim:
     if work.has(8):
-        raise Untold("the length of the past is an input")
+        raise CostUnknown("the length of the past is an input")
     query, (b, s, value) = work.shape(0), work.result(0, 3)
     if len(query) == 5:  # [B, S, N, 3, E]
         hidden, length = query[2] * query[4], s
@@ -162,7 +162,7 @@ def multi_head_attention(work: Work) -> Dim:
 
 @formulas.counts("GroupQueryAttention", text="2 * B * S * T * D, T the length of present_key, which may be a buffer")
 def group_query_attention(work: Work) -> Dim:
-    return work.written() * last(work.result(1, 4), 2) * 2
+    return work.output_elements() * last(work.result(1, 4), 2) * 2
 
 
 @formulas.counts("MoE", text="rows * k * the elements of the matrices of one expert; the router is an input")
@@ -182,7 +182,7 @@ def quantized_mixture_of_experts(work: Work) -> Dim:
     names = ("fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits")
     bits = work.integer("expert_weight_bits", 4)
     if work.attr("quant_type", "int") != "int" or bits not in (2, 4, 8) or any(work.integer(name) for name in names):
-        raise Untold("how many elements share a byte is not known")
+        raise CostUnknown("how many elements share a byte is not known")
     matrices = [work.shape(index, 3) for index in (2, 5, 8) if work.has(index)]
     each = total(matrix[1] * matrix[2] for matrix in matrices) * (8 // bits)
     return product(work.shape(0)[:-1]) * work.integer("k", 1) * each
@@ -194,19 +194,19 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 @formulas.counts("Rfft", text="by definition: elements of Y * points; an FFT takes less")
 def rfft(work: Work) -> Dim:
     """X [..., n] -> Y [..., n // 2 + 1, 2]"""
-    return work.written() * last(_transformed(work))
+    return work.output_elements() * last(_transformed(work))
 
 
 @formulas.counts("Irfft", text="by definition: elements of Y * 2 * bins; an FFT takes less")
 def irfft(work: Work) -> Dim:
     """X [..., bins, 2] -> Y [..., n]: each number is a sum over both parts of the bins."""
-    return work.written() * 2 * last(_transformed(work), -2)
+    return work.output_elements() * 2 * last(_transformed(work), -2)
 
 
 def _transformed(work: Work) -> Shape:
     """The shape of X. Raises CostUnknown when more than one axis is transformed."""
     if work.integer("signal_ndim", 1) != 1:
-        raise Untold("more than one axis is transformed")
+        raise CostUnknown("more than one axis is transformed")
     return work.shape(0)
 
 
@@ -219,7 +219,7 @@ def linear_attention(work: Work) -> Dim:
     k, v = work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
     if not heads or not kept:
-        raise Untold("the heads are not known")
+        raise CostUnknown("the heads are not known")
     state = floordiv(k[2], kept) * floordiv(v[2], kept)
     uses = max(heads, kept) + kept * (2 if "delta" in work.attr("update_rule", "gated_delta") else 1)
     return k[0] * k[1] * state * uses

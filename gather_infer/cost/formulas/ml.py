@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gather_infer.cost.formulas.nothing import NOTHING
+from gather_infer.cost.formulas.zero_cost import ZERO_COST
 from gather_infer.cost.work import Formulas, Work
 from gather_infer.symbolic import Dim
 
-formulas = Formulas("ai.onnx.ml", NOTHING["ai.onnx.ml"])
+formulas = Formulas("ai.onnx.ml", ZERO_COST["ai.onnx.ml"])
 
 
 @formulas.counts("LinearClassifier", "LinearRegressor", text="N * the number of coefficients")

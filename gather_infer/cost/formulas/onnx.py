@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.cost.formulas.einsum import points
-from gather_infer.cost.formulas.nothing import NOTHING
-from gather_infer.cost.work import Formulas, Untold, Work, last
+from gather_infer.cost.formulas.zero_cost import ZERO_COST
+from gather_infer.cost.work import CostUnknown, Formulas, Work, last
 from gather_infer.symbolic import Dim, floordiv, product
 
-formulas = Formulas("", NOTHING[""])
+formulas = Formulas("", ZERO_COST[""])
 preview = Formulas("ai.onnx.preview")
 
 
@@ -20,24 +20,24 @@ def either(a: Dim, b: Dim) -> Dim:
 
 @formulas.counts("MatMul", "MatMulInteger", text="[..., M, K] @ [..., K, N]: elements of Y * K")
 def matmul(work: Work) -> Dim:
-    return work.written() * inner(work, 0, 1)
+    return work.output_elements() * inner(work, 0, 1)
 
 
 @formulas.counts("QLinearMatMul", text="[..., M, K] @ [..., K, N]: elements of Y * K")
 def qlinear_matmul(work: Work) -> Dim:
-    return work.written() * inner(work, 0, 3)
+    return work.output_elements() * inner(work, 0, 3)
 
 
 def inner(work: Work, a: int, b: int) -> Dim:
     """K of a matrix product, from an input whose shape is known. Raises CostUnknown when neither is."""
     try:
         left = last(work.shape(a))
-    except Untold:
+    except CostUnknown:
         left = None
     try:
         shape = work.shape(b)
         right = last(shape, -2 if len(shape) > 1 else -1)
-    except Untold:
+    except CostUnknown:
         if left is None:
             raise
         return left
@@ -46,7 +46,7 @@ def inner(work: Work, a: int, b: int) -> Dim:
 
 @formulas.counts("Gemm", text="A' [M, K] @ B' [K, N]: M * N * K; adding C is none")
 def gemm(work: Work) -> Dim:
-    return work.written() * transposed_inner(work, 0, 1)
+    return work.output_elements() * transposed_inner(work, 0, 1)
 
 
 def transposed_inner(work: Work, a: int, b: int) -> Dim:
@@ -64,12 +64,12 @@ def einsum(work: Work) -> Dim:
 
 @formulas.counts("Conv", "ConvInteger", text="elements of Y * C/group * the elements of the kernel")
 def conv(work: Work) -> Dim:
-    return work.written() * product(work.shape(1)[1:])
+    return work.output_elements() * product(work.shape(1)[1:])
 
 
 @formulas.counts("QLinearConv", text="elements of Y * C/group * the elements of the kernel")
 def qlinear_conv(work: Work) -> Dim:
-    return work.written() * product(work.shape(3)[1:])
+    return work.output_elements() * product(work.shape(3)[1:])
 
 
 @formulas.counts("ConvTranspose", text="elements of X * M/group * the elements of the kernel")
@@ -84,7 +84,7 @@ def deform_conv(work: Work) -> Dim:
 
 @formulas.counts("CausalConvWithState", text="elements of the output * the elements of the kernel")
 def causal_conv(work: Work) -> Dim:
-    return work.written() * last(work.shape(1, 3))
+    return work.output_elements() * last(work.shape(1, 3))
 
 
 @formulas.counts("Attention", text="B * Hq * S * (P + T) * (E + Ev), masked scores too")
@@ -96,7 +96,7 @@ def attention(work: Work) -> Dim:
         return q[0] * q[1] * q[2] * total * (q[3] + last(v, 3))
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
     if len(q) != 3 or not heads or not kept:
-        raise Untold("the heads are not known")
+        raise CostUnknown("the heads are not known")
     total = last(k, 1) + (last(work.shape(4, 4), 2) if work.has(4) else 0)
     return q[0] * q[1] * total * (q[2] + floordiv(last(v, 2), kept) * heads)
 
@@ -120,7 +120,7 @@ def linear_attention(work: Work) -> Dim:
     q, k, v = work.shape(0, 3), work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
     if not heads or not kept:
-        raise Untold("the heads are not known")
+        raise CostUnknown("the heads are not known")
     state = floordiv(k[2], kept) * floordiv(v[2], kept)
     uses = heads + kept * (2 if "delta" in work.attr("update_rule", "gated_delta") else 1)
     return q[0] * q[1] * state * uses
@@ -128,7 +128,7 @@ def linear_attention(work: Work) -> Dim:
 
 @formulas.counts("AffineGrid", text="elements of the grid * the columns of theta")
 def affine_grid(work: Work) -> Dim:
-    return work.written() * last(work.shape(0, 3))
+    return work.output_elements() * last(work.shape(0, 3))
 
 
 @formulas.counts(
@@ -141,16 +141,16 @@ def dft(work: Work) -> Dim:
     else:
         axis: Dim = work.attr("axis", 1) if work.version < 20 else work.scalar(2) if work.has(2) else -2
         if not isinstance(axis, int):
-            raise Untold("the axis is not known")
+            raise CostUnknown("the axis is not known")
         length = last(x, axis)
-    return work.written() * length * last(x)
+    return work.output_elements() * length * last(x)
 
 
 @formulas.counts("STFT", text="by definition: elements of Y * frame length * 1 for real, 2 for complex input")
 def stft(work: Work) -> Dim:
     x = work.shape(0)
     length = work.scalar(3) if work.has(3) else last(work.shape(2, 1), 0)
-    return work.written() * length * (last(x) if len(x) == 3 else 1)
+    return work.output_elements() * length * (last(x) if len(x) == 3 else 1)
 
 
 ELIMINATED: Final = "matrices * n * (n - 1) * (n - 1), by elimination in place"
@@ -166,4 +166,4 @@ def inverse(work: Work) -> Dim:
 @formulas.counts("Det", text="elements of Y * (n - 1) * n * (2*n - 1) / 6, by elimination")
 def det(work: Work) -> Dim:
     n = last(work.shape(0))
-    return work.written() * floordiv((n - 1) * n * (2 * n - 1), 6)
+    return work.output_elements() * floordiv((n - 1) * n * (2 * n - 1), 6)

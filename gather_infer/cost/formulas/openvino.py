@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gather_infer.cost.formulas.einsum import points
-from gather_infer.cost.formulas.nothing import NOTHING
 from gather_infer.cost.formulas.onnx import ELIMINATED, either, inverse
-from gather_infer.cost.work import Formulas, Untold, Work, last
+from gather_infer.cost.formulas.zero_cost import ZERO_COST
+from gather_infer.cost.work import CostUnknown, Formulas, Work, last
 from gather_infer.symbolic import Dim, floordiv, product, total
 
-formulas = Formulas("openvino", NOTHING["openvino"])
+formulas = Formulas("openvino", ZERO_COST["openvino"])
 
 
 @formulas.counts("MatMul", text="[..., M, K] @ [..., K, N], either transposed: elements of the result * K")
@@ -16,7 +16,7 @@ def matmul(work: Work) -> Dim:
     a, b = work.shape(0), work.shape(1)
     rows = -2 if _is_true(work, "transpose_a") and len(a) > 1 else -1
     columns = -1 if _is_true(work, "transpose_b") or len(b) < 2 else -2
-    return work.written() * either(last(a, rows), last(b, columns))
+    return work.output_elements() * either(last(a, rows), last(b, columns))
 
 
 def _is_true(work: Work, name: str) -> bool:
@@ -29,13 +29,13 @@ def _is_true(work: Work, name: str) -> bool:
 )  # fmt: skip
 def convolution(work: Work) -> Dim:
     """Filters [C_OUT, C_IN, kernel], input 1; input 2 of a DeformableConvolution."""
-    return work.written() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
+    return work.output_elements() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
 
 
 @formulas.counts("GroupConvolution", text="elements of the result * C_IN/groups * the elements of the kernel")
 def group_convolution(work: Work) -> Dim:
     """Filters [GROUPS, C_OUT, C_IN, kernel]."""
-    return work.written() * product(work.shape(1)[2:])
+    return work.output_elements() * product(work.shape(1)[2:])
 
 
 @formulas.counts("ConvolutionBackpropData", text="elements of the input * C_OUT * the elements of the kernel")
@@ -61,7 +61,7 @@ def einsum(work: Work) -> Dim:
 @formulas.counts("ScaledDotProductAttention", text="batch * L * S * (E + Ev), masked scores too")
 def scaled_dot_product_attention(work: Work) -> Dim:
     """query [..., L, E], key [..., S, E], value [..., S, Ev]"""
-    return (product(work.shape(0)) + work.written()) * last(work.shape(1), -2)
+    return (product(work.shape(0)) + work.output_elements()) * last(work.shape(1), -2)
 
 
 formulas.counts("Inverse", text=ELIMINATED)(inverse)
@@ -70,7 +70,7 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 @formulas.counts("GroupedMatMul", text="elements of the result * K")
 def grouped_matmul(work: Work) -> Dim:
     """Rows [rows, K], each times the matrix of its group, or [groups, M, K]."""
-    return work.written() * last(work.shape(0))
+    return work.output_elements() * last(work.shape(0))
 
 
 @formulas.counts(
@@ -80,7 +80,7 @@ def grouped_matmul(work: Work) -> Dim:
 def dft(work: Work) -> Dim:
     """One pass per axis: each result is a sum of as many complex products as the axis is long."""
     result = work.result()
-    return work.written() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
+    return work.output_elements() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
 
 
 @formulas.counts(
@@ -91,7 +91,7 @@ def rdft(work: Work) -> Dim:
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
-    return work.written() * (points + 2 * total(result[axis] for axis in others))
+    return work.output_elements() * (points + 2 * total(result[axis] for axis in others))
 
 
 @formulas.counts(
@@ -104,12 +104,12 @@ def irdft(work: Work) -> Dim:
     *others, along = _axes(work, len(result))
     bins = floordiv(result[along], 2) + 1
     half = product(dim for axis, dim in enumerate(result) if axis != along) * bins
-    return work.written() * 2 * bins + half * 4 * total(result[axis] for axis in others)
+    return work.output_elements() * 2 * bins + half * 4 * total(result[axis] for axis in others)
 
 
 @formulas.counts("STFT", text="by definition: elements of the result * frame_size")
 def stft(work: Work) -> Dim:
-    return work.written() * work.scalar(2)
+    return work.output_elements() * work.scalar(2)
 
 
 @formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
@@ -122,7 +122,7 @@ def _axes(work: Work, rank: int) -> list[int]:
     """The transformed axes, non-negative. Raises CostUnknown."""
     axes = work.integers(1)
     if not axes or not all(-rank <= axis < rank for axis in axes):
-        raise Untold(f"the axes {list(axes)} do not fit the rank")
+        raise CostUnknown(f"the axes {list(axes)} do not fit the rank")
     return [axis % rank for axis in axes]
 
 

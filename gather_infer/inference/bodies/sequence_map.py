@@ -18,7 +18,7 @@ from gather_infer.inference.bodies.subgraph import BodyLocation, body_location, 
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.join import fresh_dim, project_out
 from gather_infer.inference.result import Access
-from gather_infer.ops.onnx.sequence import DIFFERS, listed, member
+from gather_infer.ops.onnx.sequence import DIFFERS, member, sequence_of
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import known_le
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value
@@ -82,7 +82,7 @@ def sequence_map(
     leave_body(interpreter, mark, runs, PathCondition(at.path, place, "body", None if length is None else -length))
     local = local_symbols(context, created)
     elements = [project_out(value, local, fresh_dim(context, DIFFERS)) for value in results]
-    return [listed(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
+    return [sequence_of(element, length, None if members is None else members[k]) for k, element in enumerate(elements)]
 
 
 def _one_by_one(

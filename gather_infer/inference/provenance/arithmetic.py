@@ -14,7 +14,7 @@ from gather_infer.inference.provenance.transfer_context import (
     by_column,
     without_overflow,
 )
-from gather_infer.ops.vocabulary.bits import width_of
+from gather_infer.ops.semantics.bits import width_of
 from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, ValueRange
 

@@ -19,7 +19,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FLOAT8, FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
-from gather_infer.ops.openvino.elements import ELEMENT_TYPES, FOREIGN
+from gather_infer.ops.openvino.element_types import ELEMENT_TYPES, NON_ONNX_BITS
 from gather_infer.tensor import DType
 
 lowerings = LoweringTable()
@@ -48,7 +48,7 @@ _E5M2_END: Final = 61440.0
 @lowers("Const")
 def const(op: LayerView, g: FunctionBuilder) -> str:
     """Const of a type that ONNX lacks: a constant with one code per byte, unpacked from input 0."""
-    element, shape = op.text("element_type", choices=tuple(FOREIGN)), op.integers("shape", [], lower=0)
+    element, shape = op.text("element_type", choices=tuple(NON_ONNX_BITS)), op.integers("shape", [], lower=0)
     packed = op.call.constant(0)
     if packed is None or packed.dtype != np.uint8:
         raise LoweringRefused("the bytes of the constant are not known")
@@ -107,9 +107,9 @@ def converted(op: LayerView, g: FunctionBuilder, target: str) -> str:
     source, name, dtype = op.element(0), op.x(0), op.dtype(0)
     if source == target:
         return name
-    if source in FOREIGN and dtype is DType.UINT8:
+    if source in NON_ONNX_BITS and dtype is DType.UINT8:
         name, dtype = decoded(g, source, name)
-    elif source in FOREIGN:  # an input of the model, in a type that ONNX has in later opsets
+    elif source in NON_ONNX_BITS:  # an input of the model, in a type that ONNX has in later opsets
         name, dtype = g.cast(name, dtype, DType.FLOAT32), DType.FLOAT32
     new = ELEMENT_TYPES.get(target)
     for one in (dtype, new):
@@ -123,7 +123,7 @@ def converted(op: LayerView, g: FunctionBuilder, target: str) -> str:
         return _ROUNDED[target](g, g.cast(name, dtype, DType.FLOAT32))
     if target not in ("u1", "u2", "u3", "u6"):
         raise LoweringRefused(f"a Convert to {target} at run time")
-    return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** FOREIGN[target] - 1)))
+    return g.BitwiseAnd(cast(g, name, dtype, DType.UINT8), g.const(np.uint8(2 ** NON_ONNX_BITS[target] - 1)))
 
 
 def decoded(g: FunctionBuilder, element: str, codes: str) -> tuple[str, DType]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.openvino.elements import ELEMENT_TYPES
+from gather_infer.ops.openvino.element_types import ELEMENT_TYPES
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.matmul import size_attribute
 from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, INT8_TYPES, MODEL_FLOATS, Inferred, contrib
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
     known_value,
@@ -47,15 +47,15 @@ def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
     return op.require_equal(a, b, what)
 
 
-def require_at_most(op: OpCall, dim: Dim | None, most: Dim | None, what: str) -> None:
+def require_at_most(op: OpCall, dim: Dim | None, upper: Dim | None, what: str) -> None:
     """Require `dim <= upper`, unless either is unknown. Raises SpecViolation (GI212) when it never holds."""
-    if dim is None or most is None:
+    if dim is None or upper is None:
         return
-    match known_le(dim, most, op.scope):
+    match known_le(dim, upper, op.scope):
         case False:
-            raise SpecViolation(f"{what} must be {most} or less, is {dim}", "GI212")
+            raise SpecViolation(f"{what} must be {upper} or less, is {dim}", "GI212")
         case None:
-            op.add_constraint(dim, "<=", most)
+            op.add_constraint(dim, "<=", upper)
 
 
 def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | None:
@@ -158,7 +158,7 @@ SELF = COMMON + " do_rotary:int past_present_share_buffer:int"
     "input:T weights:T bias?:T mask_index?:int32 past?:T attention_bias?:T past_sequence_length?:int32 "
     "-> output:T present?:T",
     SELF + " qkv_hidden_sizes:ints rotary_embedding_dim:int unidirectional:int", T=MODEL_FLOATS,
-    unstated=(5,), operands={6: "a length that the past holds"}
+    unchecked_sizes=(5,), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def attention_microsoft(op: OpCall) -> Inferred:
     """Attention with merged projections: input [B, S, I], past [2, B, N, P, E] -> [B, S, Dv], [2, B, N, P + S, E]"""
@@ -169,7 +169,7 @@ def attention_microsoft(op: OpCall) -> Inferred:
     rules, "QAttention",
     "input:T1 weight:T2 bias:T3 input_scale:T3 weight_scale:T3 mask_index?:int32 input_zero_point?:T1 "
     "weight_zero_point?:T2 past?:T3 -> output:T3 present?:T3",
-    SELF + " unidirectional:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE, unstated=(5, 6, 7)
+    SELF + " unidirectional:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE, unchecked_sizes=(5, 6, 7)
 )  # fmt: skip
 def quantized_attention(op: OpCall) -> Inferred:
     """As Attention, with quantized input and weights."""
@@ -180,7 +180,7 @@ def quantized_attention(op: OpCall) -> Inferred:
     rules, "DecoderMaskedSelfAttention",
     "input:T weights:T bias:T mask_index?:int32 past:T attention_bias?:T past_sequence_length:int32 "
     "beam_width?:int32 cache_indirection?:int32 -> output:T present:T", SELF, T=HALF_OR_SINGLE,
-    unstated=(3, 4, 5, 6, 8), operands={6: "a length that the past holds"}
+    unchecked_sizes=(3, 4, 5, 6, 8), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def decoder_masked_self_attention(op: OpCall) -> Inferred:
     """As Attention, for one step: input [B, 1, I]"""
@@ -194,7 +194,7 @@ def decoder_masked_self_attention(op: OpCall) -> Inferred:
     rules, "MultiHeadAttention",
     "query:T key?:T value?:T bias?:T key_padding_mask?:int32 attention_bias?:T past_key?:T past_value?:T "
     "past_sequence_length?:int32 cache_indirection?:int32 -> output:T present_key?:T present_value?:T qk?:*",
-    COMMON + " unidirectional:int", T=MODEL_FLOATS, unstated=(4, 5, 9), operands={8: "a length that the past holds"}
+    COMMON + " unidirectional:int", T=MODEL_FLOATS, unchecked_sizes=(4, 5, 9), operands={8: "a length that the past holds"}
 )  # fmt: skip
 def multi_head_attention(op: OpCall) -> Inferred:
     """Attention after the projections.
@@ -219,7 +219,7 @@ def multi_head_attention(op: OpCall) -> Inferred:
     "past_sequence_length?:int32 beam_width?:int32 cache_indirection?:int32 bias?:T "
     "-> output:T present_key?:T present_value?:T qk?:*",
     COMMON + " output_qk:int past_present_share_buffer:int", T=HALF_OR_SINGLE,
-    unstated=(3, 4, 5, 6, 7, 9), operands={7: "a length that the past holds"}
+    unchecked_sizes=(3, 4, 5, 6, 7, 9), operands={7: "a length that the past holds"}
 )  # fmt: skip
 def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
     """As MultiHeadAttention, for one step: query [B, 1, D], or [B, 1, 3*D] with key and value in it"""

@@ -19,7 +19,8 @@ from gather_infer.ops.microsoft.attention import (
 )
 from gather_infer.ops.microsoft.matmul import size_attribute
 from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, MODEL_FLOATS, Inferred, contrib
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import address_no_axis, check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
     known_value,
@@ -28,7 +29,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_divisible,
     require_rank,
 )
-from gather_infer.ops.vocabulary.indices import address_nothing, check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_le, maximum
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -86,7 +86,7 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
     "q_norm_epsilon:float qk_norm_epsilon:float qk_output:int sliding_window_cache:int smooth_softmax:int "
     "softcap:float v_quant_type:string",
     addresses={5: 3, 9: 7}, T=MODEL_FLOATS, C=MODEL_FLOATS | QUANTIZED_CACHE,
-    unstated=range(3, 17), operands={5: "lengths that the caches hold", 6: "the longest of them"}
+    unchecked_sizes=range(3, 17), operands={5: "lengths that the caches hold", 6: "the longest of them"}
 )  # fmt: skip
 def group_query_attention(op: OpCall) -> Inferred:
     """Grouped-query attention over a key-value cache.
@@ -119,12 +119,12 @@ def group_query_attention(op: OpCall) -> Inferred:
     dtype = cached if has_past else op.tensor(0).dtype
     state = SymbolicTensor(dtype, (b, hk, t if present is None else present, width))
     if op.attr("sliding_window_cache", 0):
-        address_nothing(op, 5)  # positions count from the first key, which may have left the cache
+        address_no_axis(op, 5)  # positions count from the first key, which may have left the cache
     else:
         _address(op, 5, present if present is not None else t, describe(state, "present_key"), axis=2)
     cache = op.optional_tensor(7)
     if cache is None or not op.attr("do_rotary", 0):
-        address_nothing(op, 9)
+        address_no_axis(op, 9)
     elif cache.shape is not None:
         _address(op, 9, cache.shape[0], describe(cache, "cos_cache"), axis=0)
     return [(b, s, hq * e), state, state, (b, hq, s, t)]
@@ -187,7 +187,7 @@ def _check_positions(op: OpCall, first: int, total: Dim | None) -> None:
     "query:T key?:T value?:T past_key:T past_value:T block_row_indices:int32 block_col_indices:int32 "
     "total_sequence_length:int32 key_total_sequence_lengths:int32 cos_cache?:T sin_cache?:T "
     "-> output:T present_key:T present_value:T", GROUPED + " sparse_block_size:int!", T=MODEL_FLOATS,
-    unstated=range(3, 9), operands=dict.fromkeys((5, 6, 7, 8), "block layouts and lengths that fit")
+    unchecked_sizes=range(3, 9), operands=dict.fromkeys((5, 6, 7, 8), "block layouts and lengths that fit")
 )  # fmt: skip
 def sparse_attention(op: OpCall) -> Inferred:
     """As GroupQueryAttention, with a mask of blocks and present keys and values in the buffers of the past."""

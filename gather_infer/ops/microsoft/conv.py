@@ -13,7 +13,8 @@ from gather_infer.ops.microsoft.signature import (
 )
 from gather_infer.ops.onnx.conv import conv_shape
 from gather_infer.ops.onnx.pool import pool_shape
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.operands import elements_of
+from gather_infer.ops.semantics.preconditions import (
     fill,
     merge_shape,
     refuse_empty,
@@ -22,8 +23,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_shape,
     unknown_dims,
 )
-from gather_infer.ops.vocabulary.operands import elements_of
-from gather_infer.ops.vocabulary.windows import auto_pad, kernel_shape, spatial_attribute
+from gather_infer.ops.semantics.windows import auto_pad, kernel_shape, spatial_attribute
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Shape, SymbolicTensor
@@ -130,7 +130,7 @@ def max_pool_with_mask(op: OpCall) -> Inferred:
 @contrib(
     rules, "ConvTransposeWithDynamicPads", "X:T W:T Pads?:int64 B?:T -> Y:T",
     "auto_pad:string dilations:ints group:int kernel_shape:ints output_padding:ints strides:ints", T=IEEE_FLOATS,
-    operands={2: "pads that leave at least one element"}, unstated=(1,)
+    operands={2: "pads that leave at least one element"}, unchecked_sizes=(1,)
 )  # fmt: skip
 def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     """ConvTranspose of ai.onnx with the pads as an input.
@@ -157,9 +157,9 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
         raise SpecViolation(f"Pads must have {2 * n} elements, has {len(pads)}")
     if kernel is None or pads is None or mode != "NOTSET":
         return [(x[0], m, *unknown_dims(op, n, "Pads or the shape of W are not known"))]
-    strides = spatial_attribute(op, "strides", n, 1, least=1)
-    dilations = spatial_attribute(op, "dilations", n, 1, least=1)
-    extra = spatial_attribute(op, "output_padding", n, 0, least=0)
+    strides = spatial_attribute(op, "strides", n, 1, lower=1)
+    dilations = spatial_attribute(op, "dilations", n, 1, lower=1)
+    extra = spatial_attribute(op, "output_padding", n, 0, lower=0)
     spatial: list[Dim] = []
     for i, size in enumerate(x[2:]):
         before, after = pads[i], pads[n + i]
@@ -177,7 +177,7 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     "input:T weight:T bias?:T past_state?:T -> output:T present_state:T state_update?:T",
     "activation:string channels_last:int dilation:int input_channel_offset:int input_channels:int ndim:int "
     "state_channels_last:int state_length:int state_update_capacity:int state_window:int", T=MODEL_FLOATS,
-    unstated=(1, 2, 3)
+    unchecked_sizes=(1, 2, 3)
 )  # fmt: skip
 def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     """A causal depthwise convolution; its state is the last (k - 1) * dilation positions.
@@ -221,7 +221,7 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
     "input:T weight:T cumulative_sequence_length:int32 bias?:T initial_state:T capture_count?:int32 "
     "kernel_delta?:T previous_mask?:T -> output:T final_state:T state_update?:T",
     "activation:string delta_offset:int dilation:int group_size:int state_update_capacity:int", T=MODEL_FLOATS,
-    unstated=range(1, 8)
+    unchecked_sizes=range(1, 8)
 )  # fmt: skip
 def varlen_causal_conv_with_state(op: OpCall) -> Inferred:
     """A causal depthwise convolution of B concatenated sequences.

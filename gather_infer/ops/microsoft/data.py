@@ -8,7 +8,8 @@ from gather_infer.ops.onnx.expand import arange
 from gather_infer.ops.onnx.pad import pad
 from gather_infer.ops.onnx.reshape import unsqueeze
 from gather_infer.ops.onnx.vision import check_images
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.operands import element_dim, elements_of
+from gather_infer.ops.semantics.preconditions import (
     fill,
     known_value,
     merge_shape,
@@ -18,7 +19,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_min_rank,
     require_rank,
 )
-from gather_infer.ops.vocabulary.operands import element_dim, elements_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange, from_values, make_values
@@ -105,7 +105,7 @@ def tokenizer(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "WordConvEmbedding", "Sequence:int32 W:float32 B:float32 C:float32 -> Y:float32",
-    "char_embedding_size:int conv_window_size:int embedding_size:int", unstated=(0, 1, 2, 3)
+    "char_embedding_size:int conv_window_size:int embedding_size:int", unchecked_sizes=(0, 1, 2, 3)
 )  # fmt: skip
 def word_conv_embedding(op: OpCall) -> Inferred:
     """Sequence [words, characters], W [F, 1, window, E], B [F], C [alphabet, E] -> [words, F]"""

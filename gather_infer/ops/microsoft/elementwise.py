@@ -13,9 +13,9 @@ from gather_infer.ops.microsoft.signature import (
     contrib,
 )
 from gather_infer.ops.onnx.movement import trilu
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.elementwise import same_shape
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.elementwise import same_shape
+from gather_infer.ops.semantics.preconditions import (
     known_value,
     merge_shape,
     normalize_axis,

@@ -6,8 +6,8 @@ from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.signature import NUMBERS, Inferred, contrib
 from gather_infer.ops.onnx.gather import TYPES_1, gather, gather_nd
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank, require_rank
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_call, integer, require_type
+from gather_infer.ops.semantics.indices import INDEX_TYPES, check_call, integer, require_type
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_min_rank, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, ceildiv
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -49,7 +49,7 @@ def torch_embedding(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "GatherPacked", "data:B indices:I -> output:T", "K:int! output_dtype:int packed_type:int!",
-    addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES, unstated=(0,)
+    addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES, unchecked_sizes=(0,)
 )  # fmt: skip
 def gather_packed(op: OpCall) -> Inferred:
     """Rows of a table of packed weights, dequantized; an index out of bounds selects row 0.

@@ -7,10 +7,10 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.attention import agree, dim_at, shape_of
 from gather_infer.ops.microsoft.matmul import size_attribute
 from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, Inferred, contrib
-from gather_infer.ops.vocabulary.elementwise import same_shape
-from gather_infer.ops.vocabulary.guards import fill, known_value, merge_shape, require_rank
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
-from gather_infer.ops.vocabulary.operands import element_dim
+from gather_infer.ops.semantics.elementwise import same_shape
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.operands import element_dim
+from gather_infer.ops.semantics.preconditions import fill, known_value, merge_shape, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
@@ -133,7 +133,7 @@ def n_gram_repeat_block(op: OpCall) -> Inferred:
         return [None]
     check_bounds(
         op, op.tensor(0), known_numbers(op, 0), scores[1], Indexing(from_end=False),
-        axis=1, data=describe(op.tensor(1), "scores"), position=0, some=True,
+        axis=1, data=describe(op.tensor(1), "scores"), position=0, may_skip=True,
     )  # fmt: skip
     b = agree(op, scores[0], dim_at(ids, 0), "the batch of scores and input_ids")
     return [fill(op, (b, scores[1]), "the shape of scores is not known")]
@@ -167,7 +167,7 @@ def bifurcation_detector(op: OpCall) -> Inferred:
     "input_ids:M multipliers:M vocab_sizes:M past_ids?:M head_offsets?:M eos_token_id?:M segment_ids?:int32 "
     "-> hash_ids:M present_ids?:M",
     "max_ngram_size:int! n_head_per_ngram:int! pad_id:int! reset_on_eos:int",
-    M=frozenset({DType.INT32, DType.INT64}), unstated=(1, 2), operands={2: "sizes >= 1"}
+    M=frozenset({DType.INT32, DType.INT64}), unchecked_sizes=(1, 2), operands={2: "sizes >= 1"}
 )  # fmt: skip
 def n_gram_hash_mapping(op: OpCall) -> Inferred:
     """input_ids, segment_ids [B, S], past_ids [B, n - 1] -> [B, S, (n - 1) * heads], [B, n - 1], n = max_ngram_size"""

@@ -14,9 +14,9 @@ from gather_infer.ops.microsoft.signature import (
     contrib,
 )
 from gather_infer.ops.onnx.matmul import gemm_shape, matmul_shape
-from gather_infer.ops.vocabulary.elementwise import same_shape
-from gather_infer.ops.vocabulary.guards import require_broadcast_to, require_min_rank, require_rank
-from gather_infer.ops.vocabulary.operands import element_dim, elements_of
+from gather_infer.ops.semantics.elementwise import same_shape
+from gather_infer.ops.semantics.operands import element_dim, elements_of
+from gather_infer.ops.semantics.preconditions import require_broadcast_to, require_min_rank, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, Shape, SparseTensor, SymbolicTensor
@@ -145,17 +145,17 @@ def size_attribute(op: OpCall, name: str) -> int:
     return size
 
 
-def _block_size(op: OpCall, least: int = 16) -> int:
+def _block_size(op: OpCall, lower: int = 16) -> int:
     block = size_attribute(op, "block_size")
-    if block < least or block & (block - 1):
-        raise SpecViolation(f"block_size must be a power of 2 and >= {least}, is {block}")
+    if block < lower or block & (block - 1):
+        raise SpecViolation(f"block_size must be a power of 2 and >= {lower}, is {block}")
     return block
 
 
 @contrib(
     rules, "MatMulNBits", "A:T1 B:uint8 scales:T1 zero_points?:T3 g_idx?:int32 bias?:T1 -> Y:T1",
     "K:int! N:int! accuracy_level:int bits:int block_size:int! weight_prepacked:int",
-    T1=MODEL_FLOATS, T3=MODEL_FLOATS | {DType.UINT8}, unstated=(1, 2, 3, 4)
+    T1=MODEL_FLOATS, T3=MODEL_FLOATS | {DType.UINT8}, unchecked_sizes=(1, 2, 3, 4)
 )  # fmt: skip
 def matmul_n_bits(op: OpCall) -> Inferred:
     """Product with a weight of 2 to 8 bits, quantized in blocks.
@@ -184,7 +184,7 @@ def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -
 
 @contrib(
     rules, "MatMulBnb4", "A:T1 B:uint8 absmax:T1 -> Y:T1",
-    "K:int! N:int! block_size:int! quant_type:int! training_mode:int transB:int", T1=MODEL_FLOATS, unstated=(1, 2)
+    "K:int! N:int! block_size:int! quant_type:int! training_mode:int transB:int", T1=MODEL_FLOATS, unchecked_sizes=(1, 2)
 )  # fmt: skip
 def matmul_bnb4(op: OpCall) -> Inferred:
     """A [..., K] times the transpose of a quantized [N, K] -> [..., N]; with transB = 0, A [..., N] -> [..., K]"""
@@ -314,7 +314,7 @@ EXPERTS = (
 @contrib(
     rules, "MoE",
     "input:T router_probs:T fc1_experts_weights:T fc1_experts_bias?:T fc2_experts_weights:T fc2_experts_bias?:T "
-    "fc3_experts_weights?:T fc3_experts_bias?:T -> output:T", EXPERTS, T=MODEL_FLOATS, unstated=range(2, 8)
+    "fc3_experts_weights?:T fc3_experts_bias?:T -> output:T", EXPERTS, T=MODEL_FLOATS, unchecked_sizes=range(2, 8)
 )  # fmt: skip
 def mixture_of_experts(op: OpCall) -> Inferred:
     """A mixture of experts.
@@ -338,7 +338,7 @@ def mixture_of_experts(op: OpCall) -> Inferred:
     T=MODEL_FLOATS, W=frozenset({DType.UINT8, DType.FLOAT8E4M3FN}),
     S=MODEL_FLOATS | {DType.FLOAT8E8M0, DType.FLOAT8E4M3FN},
     S2=MODEL_FLOATS | {DType.FLOAT8E8M0, DType.FLOAT8E4M3FN},
-    S3=MODEL_FLOATS | {DType.FLOAT8E8M0, DType.FLOAT8E4M3FN}, unstated=range(2, 14)
+    S3=MODEL_FLOATS | {DType.FLOAT8E8M0, DType.FLOAT8E4M3FN}, unchecked_sizes=range(2, 14)
 )  # fmt: skip
 def quantized_mixture_of_experts(op: OpCall) -> Inferred:
     """As MoE, with quantized weights."""

@@ -9,8 +9,9 @@ from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.microsoft.elementwise import with_bias
 from gather_infer.ops.microsoft.signature import FLOATS, HALF_OR_SINGLE, MODEL_FLOATS, Inferred, contrib
-from gather_infer.ops.vocabulary.elementwise import same_shape
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.elementwise import same_shape
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
     normalize_axis,
     refuse_empty,
     require_broadcast_to,
@@ -18,7 +19,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_min_rank,
     require_rank,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import floordiv, known_eq
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -198,7 +198,7 @@ def gated_rms_norm(op: OpCall) -> Inferred:
 
 @contrib(
     rules, "BranchwiseRMSNorm", "X:T scale?:M -> Y:T", "epsilon:float num_branches:int",
-    T=MODEL_FLOATS, M=MODEL_FLOATS, unstated=(0, 1)
+    T=MODEL_FLOATS, M=MODEL_FLOATS, unchecked_sizes=(0, 1)
 )  # fmt: skip
 def branchwise_rms_norm(op: OpCall) -> Inferred:
     """X [..., C, H], or [..., C * H] with num_branches -> shape of X"""
@@ -217,7 +217,7 @@ EMBEDDINGS: Final = {0: 2, 1: 4}
 @contrib(
     rules, "EmbedLayerNormalization",
     EMBEDDED + " mask?:int32 position_ids?:int32 -> output:T mask_index?:int32 embedding_sum?:T",
-    "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE, unstated=(7, 8)
+    "epsilon:float mask_index_type:int", addresses={**EMBEDDINGS, 8: 3}, T=HALF_OR_SINGLE, unchecked_sizes=(7, 8)
 )  # fmt: skip
 def embed_layer_normalization(op: OpCall) -> Inferred:
     """The normalized sum of word, position and segment embeddings.

@@ -11,7 +11,9 @@ from gather_infer.ops.microsoft.attention import agree, dim_at, require_at_most,
 from gather_infer.ops.microsoft.matmul import size_attribute
 from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, MODEL_FLOATS, Inferred, contrib
 from gather_infer.ops.onnx.attention import split_heads
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.operands import element_dim
+from gather_infer.ops.semantics.preconditions import (
     fill,
     known_value,
     merge_shape,
@@ -19,8 +21,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_rank,
     require_shape,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
-from gather_infer.ops.vocabulary.operands import element_dim
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import DType, Shape

@@ -7,9 +7,9 @@ from gather_infer.ops.microsoft.signature import HALF_OR_SINGLE, INT8_TYPES, MOD
 from gather_infer.ops.onnx.concat import concat
 from gather_infer.ops.onnx.matmul import matmul_shape
 from gather_infer.ops.onnx.recurrent import recurrent
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_rank
-from gather_infer.ops.vocabulary.operands import unique_axes
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.operands import unique_axes
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import known_eq
 from gather_infer.tensor import DType, Shape, SymbolicTensor, format_shape
@@ -149,7 +149,7 @@ def _reduced(op: OpCall) -> Shape | None:
     "X:T W:T2 R:T2 B?:T sequence_lens?:int32 initial_h?:T initial_c?:T P?:T W_scale:T W_zero_point:T2 R_scale:T "
     "R_zero_point:T2 -> Y?:T Y_h?:T Y_c?:T",
     "activation_alpha:floats activation_beta:floats activations:strings clip:float direction:string hidden_size:int "
-    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0}, unstated=range(8, 12)
+    "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0}, unchecked_sizes=range(8, 12)
 )  # fmt: skip
 def dynamic_quantize_lstm(op: OpCall) -> Inferred:
     """LSTM of ai.onnx with quantized and transposed weights: W [D, I, 4*H], R [D, H, 4*H]."""

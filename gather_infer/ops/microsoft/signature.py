@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation, close_match
-from gather_infer.ops.vocabulary.indices import require_type
+from gather_infer.ops.semantics.indices import require_type
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
@@ -166,7 +166,7 @@ def contrib(
     deterministic: bool = True,
     operands: Mapping[int, str] | None = None,
     dims: Iterable[int] = (),
-    unstated: Iterable[int] = (),
+    unchecked_sizes: Iterable[int] = (),
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
     """Decorator: register a function that infers the output shapes of `op_type`, after a check of the signature `text`.
@@ -187,7 +187,7 @@ def contrib(
         )
         add_rule = rules.rule(
             op_type, since=since, addresses=addresses, moves=moves, permutes=permutes, gathers=gathers,
-            deterministic=deterministic, operands=operands, dims=dims, unchecked_sizes=unstated,
+            deterministic=deterministic, operands=operands, dims=dims, unchecked_sizes=unchecked_sizes,
         )  # fmt: skip
         add_rule(rule)
         return function

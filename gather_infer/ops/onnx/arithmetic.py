@@ -9,14 +9,14 @@ from functools import reduce
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import bits, elements
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.elements import Element
-from gather_infer.ops.vocabulary.elementwise import (
+from gather_infer.ops.semantics import bits, elements
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.elementwise import (
     BinaryElement,
-    BinarySpan,
+    BinaryRange,
     UnaryElement,
-    UnarySpan,
+    UnaryRange,
     apply,
     binary,
     operands,
@@ -38,7 +38,7 @@ INTEGERS = frozenset(INTEGER_RANGE)
 
 # C = A op B, both of one element type. Versions 1 and 6 broadcast B to A by attributes, 7 in both directions.
 # Spec: https://onnx.ai/onnx/operators/onnx__Add.html, __Sub, __Mul, __Div
-ARITHMETIC: dict[str, tuple[BinaryElement, BinarySpan]] = {
+ARITHMETIC: dict[str, tuple[BinaryElement, BinaryRange]] = {
     "Add": (elements.add, value_ranges.add),
     "Sub": (elements.sub, value_ranges.sub),
     "Mul": (elements.mul, value_ranges.mul),
@@ -46,17 +46,17 @@ ARITHMETIC: dict[str, tuple[BinaryElement, BinarySpan]] = {
 }
 
 
-def _arithmetic(op_type: str, element: BinaryElement, span: BinarySpan) -> Rule:
+def _arithmetic(op_type: str, element: BinaryElement, value_range: BinaryRange) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
         if op_type == "Div":
-            _demand_divisor(op)
-        return binary(op, element, span)
+            _constrain_divisor(op)
+        return binary(op, element, value_range)
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
     return rule
 
 
-def _demand_divisor(op: OpCall) -> None:
+def _constrain_divisor(op: OpCall) -> None:
     """Add the constraint that no integer divisor is 0; not a fact, because runtimes fail even on empty results."""
     divisor = op.tensor(1)
     if divisor.dtype not in INTEGER_RANGE:
@@ -86,7 +86,7 @@ def mod(op: OpCall) -> list[SymbolicTensor]:
 
     fmod = 0: the sign of B, before version 28 for integers only. fmod = 1: the sign of A, as in C.
     """
-    _demand_divisor(op)
+    _constrain_divisor(op)
     if op.attr("fmod", 0) == 1:
         return binary(op, elements.fmod, value_ranges.fmod)
     a = op.tensor(0)
@@ -116,9 +116,9 @@ def bit_shift(op: OpCall) -> list[SymbolicTensor]:
     width = bits.width_of(dtype) if dtype in INTEGER_RANGE else 0
     match op.attr("direction"):
         case "LEFT":
-            return binary(op, _shift_left, lambda x, y, scope: bits.left(x, y, width, scope), names=("X", "Y"))
+            return binary(op, _shift_left, lambda x, y, scope: bits.shift_left(x, y, width, scope), names=("X", "Y"))
         case "RIGHT":
-            return binary(op, _shift_right, lambda x, y, scope: bits.right(x, y, width, scope), names=("X", "Y"))
+            return binary(op, _shift_right, lambda x, y, scope: bits.shift_right(x, y, width, scope), names=("X", "Y"))
         case other:
             raise SpecViolation(f'direction must be "LEFT" or "RIGHT", is "{other}"', "GI106")
 
@@ -128,7 +128,7 @@ def _shift_left(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         return None
     if not _is_shift(dtype, y):
         return 0 if op.version >= 28 else None
-    return elements.settle(op, x * (1 << y), dtype)
+    return elements.to_element(op, x * (1 << y), dtype)
 
 
 def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
@@ -146,20 +146,20 @@ def _is_shift(dtype: DType, y: int) -> bool:
 
 # C = A op B, bit by bit.
 # Spec: https://onnx.ai/onnx/operators/onnx__BitwiseAnd.html, __BitwiseOr, __BitwiseXor
-BITWISE: dict[str, tuple[Callable[[int, int], int], BinarySpan]] = {
-    "BitwiseAnd": (operator.and_, bits.both),
-    "BitwiseOr": (operator.or_, bits.either),
-    "BitwiseXor": (operator.xor, bits.one),
+BITWISE: dict[str, tuple[Callable[[int, int], int], BinaryRange]] = {
+    "BitwiseAnd": (operator.and_, bits.bitwise_and),
+    "BitwiseOr": (operator.or_, bits.bitwise_or),
+    "BitwiseXor": (operator.xor, bits.bitwise_xor),
 }
 
 
-def _bitwise(op_type: str, number: Callable[[int, int], int], span: BinarySpan) -> Rule:
+def _bitwise(op_type: str, number: Callable[[int, int], int], value_range: BinaryRange) -> Rule:
     def element(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         return number(x, y) if isinstance(x, int) and isinstance(y, int) else None
 
     def rule(op: OpCall) -> list[SymbolicTensor]:
         require_dtype(op.tensor(0), "A", INTEGERS, "an integer tensor")
-        return binary(op, element, span)
+        return binary(op, element, value_range)
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
     return rule
@@ -179,25 +179,25 @@ def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
         # ~x == -x - 1 in two's complement; for an unsigned x it wraps to max - x.
         return elements.wrap(~x, dtype) if isinstance(x, int) else None
 
-    return unary(op, element, None if dtype is None else lambda x, scope: bits.turned(x, dtype, scope))
+    return unary(op, element, None if dtype is None else lambda x, scope: bits.bitwise_not(x, dtype, scope))
 
 
-def _sign_span(x: ValueRange, scope: Scope) -> ValueRange:
+def _sign_range(x: ValueRange, scope: Scope) -> ValueRange:
     return value_ranges.clip(x, ValueRange(-1, -1), ValueRange(1, 1), scope)
 
 
 # Y = f(X) keeps shape and element type; integer results have value ranges.
 # Spec: https://onnx.ai/onnx/operators/onnx__Neg.html, __Abs, __Sign
-UNARY: dict[str, tuple[int, UnaryElement, UnarySpan]] = {
+UNARY: dict[str, tuple[int, UnaryElement, UnaryRange]] = {
     "Neg": (1, elements.neg, value_ranges.neg),
     "Abs": (1, elements.absolute, value_ranges.absolute),
-    "Sign": (9, elements.sign, _sign_span),
+    "Sign": (9, elements.sign, _sign_range),
 }
 
 
-def _unary(op_type: str, element: UnaryElement, span: UnarySpan) -> Rule:
+def _unary(op_type: str, element: UnaryElement, value_range: UnaryRange) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
-        return unary(op, element, span)
+        return unary(op, element, value_range)
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
     return rule
@@ -218,15 +218,15 @@ def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 MAX_COMBINED = 64
 """Limit of inputs whose elements or value ranges are combined; expressions grow with each input."""
 
-VARIADIC: dict[str, tuple[BinaryElement | None, BinarySpan | None]] = {
-    "Min": (elements.least, value_ranges.min_of),
-    "Max": (elements.most, value_ranges.max_of),
+VARIADIC: dict[str, tuple[BinaryElement | None, BinaryRange | None]] = {
+    "Min": (elements.min_of, value_ranges.min_of),
+    "Max": (elements.max_of, value_ranges.max_of),
     "Sum": (_added, value_ranges.add),
     "Mean": (None, None),
 }
 
 
-def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | None) -> Rule:
+def _variadic(op_type: str, element: BinaryElement | None, value_range: BinaryRange | None) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
         inputs = [op.tensor(index) for index in range(len(op.inputs))]
         if not inputs:
@@ -247,8 +247,8 @@ def _variadic(op_type: str, element: BinaryElement | None, span: BinarySpan | No
             kind, function = dtype, element
             values = apply(lambda *xs: reduce(lambda x, y: function(op, kind, x, y), xs), *arrays)
         bounds = None
-        if span is not None and dtype in INTEGER_RANGE and needs_range(values) and len(inputs) <= MAX_COMBINED:
-            scope, combine = op.scope, span
+        if value_range is not None and dtype in INTEGER_RANGE and needs_range(values) and len(inputs) <= MAX_COMBINED:
+            scope, combine = op.scope, value_range
             found = reduce(
                 lambda a, b: combine(a, b, scope), (value_ranges.range_of(tensor, scope) for tensor in inputs)
             )
@@ -322,12 +322,12 @@ def _limit(limit: SymbolicTensor | None) -> Element:
     return float("nan") if element is None else element
 
 
-def _clipped(op: OpCall, dtype: DType, x: Element, low: Element, high: Element) -> Element:
+def _clipped(op: OpCall, dtype: DType, x: Element, lower: Element, upper: Element) -> Element:
     """min(max(x, lower), upper); None is no limit, NaN an unknown one.
 
     An infinite x without a limit on its side is unknown: runtimes keep it or return the largest number.
     """
-    for limit, nearer, end in ((low, elements.most, -math.inf), (high, elements.least, math.inf)):
+    for limit, nearer, end in ((lower, elements.max_of, -math.inf), (upper, elements.min_of, math.inf)):
         if elements.is_nan(limit) or (limit is None and x == end):
             return None
         if limit is not None:

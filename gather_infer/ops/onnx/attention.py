@@ -11,7 +11,8 @@ from typing import Final
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
     merge_shape,
@@ -23,7 +24,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_same_dtype,
     require_shape,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv
 from gather_infer.tensor import DType, Shape, SymbolicTensor

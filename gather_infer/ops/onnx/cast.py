@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
-from gather_infer.ops.vocabulary.elementwise import apply, tensor_of
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.elements import EXACT_BITS, Element
+from gather_infer.ops.semantics.elementwise import apply, tensor_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Expr
 from gather_infer.tensor import INTEGER_RANGE, DType, Ratio, SymbolicTensor, ValueRange
@@ -88,7 +88,7 @@ def cast(op: OpCall, x: SymbolicTensor, dtype: DType) -> SymbolicTensor:
         values = apply(lambda e: convert(op, e, source, dtype), x.values)
     span = None
     if x.dtype is not None and _is_discrete(x.dtype) and _is_discrete(dtype) and needs_range(values):
-        span = _converted(op, value_ranges.range_of(x, op.scope), x.dtype, dtype)
+        span = _converted_range(op, value_ranges.range_of(x, op.scope), x.dtype, dtype)
     return tensor_of(dtype, x.shape, values, span)
 
 
@@ -96,17 +96,17 @@ def _is_discrete(dtype: DType) -> bool:
     return dtype in INTEGER_RANGE or dtype is DType.BOOL
 
 
-def _converted(op: OpCall, span: ValueRange, source: DType, dtype: DType) -> ValueRange | None:
+def _converted_range(op: OpCall, value_range: ValueRange, source: DType, dtype: DType) -> ValueRange | None:
     if dtype is not DType.BOOL:
         least, most = INTEGER_RANGE.get(source, (0, 1))
         lowest, highest = INTEGER_RANGE[dtype]
-        lo = least if span.lo is None and least < lowest else span.lo
-        hi = most if span.hi is None and most > highest else span.hi
+        lo = least if value_range.lo is None and least < lowest else value_range.lo
+        hi = most if value_range.hi is None and most > highest else value_range.hi
         return value_ranges.fit(op, ValueRange(lo, hi), dtype)
-    if span.lo == 0 and span.hi == 0:
-        return span
-    positive = span.lo is not None and value_ranges.is_non_negative(
-        value_ranges.add(span, ValueRange(-1, -1), op.scope), op.scope
+    if value_range.lo == 0 and value_range.hi == 0:
+        return value_range
+    positive = value_range.lo is not None and value_ranges.is_non_negative(
+        value_ranges.add(value_range, ValueRange(-1, -1), op.scope), op.scope
     )
     return ValueRange(1, 1) if positive else None
 
@@ -129,11 +129,11 @@ def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Elemen
     if dtype in INTEGER_RANGE:
         return _to_integer(op, element, source, dtype)
     if isinstance(element, Expr):
-        return element if elements.is_held(op, element, dtype) else None
+        return element if elements.is_representable(op, element, dtype) else None
     if isinstance(element, Ratio):
         # Double rounding of a quotient, to float64 and then to float32, equals a single rounding.
         wide = dtype in EXACT_BITS and EXACT_BITS[dtype] >= EXACT_BITS[DType.FLOAT32]
-        return element if wide and elements.is_held(op, element.num, dtype) else None
+        return element if wide and elements.is_representable(op, element.num, dtype) else None
     return elements.round_float(element, dtype)
 
 
@@ -150,4 +150,4 @@ def _to_integer(op: OpCall, element: Element, source: DType, dtype: DType) -> El
     if source in EXACT_BITS and 2 ** EXACT_BITS[source] <= most:  # every integer that is exact in the float type fits
         held = least < 0 or value_ranges.is_non_negative(ValueRange(whole, whole), op.scope)
         return whole if held else None
-    return elements.settle(op, whole, dtype)
+    return elements.to_element(op, whole, dtype)

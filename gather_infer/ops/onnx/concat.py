@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_same_dtype
-from gather_infer.ops.vocabulary.operands import (
+from gather_infer.ops.semantics.operands import (
     Values,
     all_ints,
     element_dim,
     elements_of,
-    joint_span,
+    joint_range,
     moved,
     replaced,
     static_shape,
-    useful,
+    tracked_values,
     values_or_unknown,
 )
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_same_dtype
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, ceildiv, floordiv, total
 from gather_infer.tensor import MAX_VALUES, Shape, SymbolicTensor, format_shape
@@ -60,14 +60,14 @@ def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> Symbol
     dtype = require_same_dtype("the inputs", *inputs)
     ranked = [tensor.shape for tensor in inputs if tensor.shape is not None]
     if not ranked:
-        return SymbolicTensor(dtype, None, None, joint_span(op, inputs))
+        return SymbolicTensor(dtype, None, None, joint_range(op, inputs))
     shape = stacked(op, ranked, axis)
     if len(ranked) < len(inputs):
         axis = normalize_axis(axis, len(shape))
         length = op.fresh("the rank of an input is not known")
-        return SymbolicTensor(dtype, replaced(shape, axis, length), None, joint_span(op, inputs))
+        return SymbolicTensor(dtype, replaced(shape, axis, length), None, joint_range(op, inputs))
     values = _joined(inputs, shape, axis)
-    return SymbolicTensor(dtype, shape, values, joint_span(op, inputs) if needs_range(values) else None)
+    return SymbolicTensor(dtype, shape, values, joint_range(op, inputs) if needs_range(values) else None)
 
 
 def stacked(op: OpCall, shapes: Sequence[Shape], axis: int) -> Shape:
@@ -101,7 +101,7 @@ def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values
     others = [replaced(part.shape, axis) for part in known]
     if any(other != others[0] for other in others):
         return None
-    return useful(np.concatenate(known, axis), shape)
+    return tracked_values(np.concatenate(known, axis), shape)
 
 
 @rules.rule("Split", since=1, moves=0)

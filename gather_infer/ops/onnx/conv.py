@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.preconditions import (
     fill,
     merge_shape,
     refuse_empty,
@@ -16,7 +16,7 @@ from gather_infer.ops.vocabulary.guards import (
     require_shape,
     unknown_dims,
 )
-from gather_infer.ops.vocabulary.windows import (
+from gather_infer.ops.semantics.windows import (
     Window,
     auto_pad,
     count_floor,
@@ -86,7 +86,7 @@ def conv(op: OpCall) -> list[SymbolicTensor]:
     dtype = require_same_dtype("X, W and B", x, w, b)
     shape = conv_shape(op, x.shape, w.shape, None if b is None else b.shape)
     for size in () if w.shape is None else w.shape[2:]:
-        _demand_at_least(op, size, 1)
+        _constrain_at_least(op, size, 1)
     return [SymbolicTensor(dtype, shape)]
 
 
@@ -153,19 +153,19 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     n = None if x.shape is None else x.shape[0]
     head = (_or_unknown(op, n, "the shape of X is not known"), _or_unknown(op, m, "the shape of W is not known"))
     for size in kernel or ():
-        _demand_at_least(op, size, 1)
+        _constrain_at_least(op, size, 1)
     given = op.attr("output_shape", ())
     if given:
-        stated = spatial_attribute(op, "output_shape", rank - 2, 0, least=0)
+        explicit = spatial_attribute(op, "output_shape", rank - 2, 0, lower=0)
         if x.shape is not None and kernel is not None:
-            for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), stated, strict=True):
-                _demand_at_least(op, size, 1)
+            for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), explicit, strict=True):
+                _constrain_at_least(op, size, 1)
                 # Pads computed from the length are >= 0; it may exceed the formula by up to stride - 1.
-                _demand_at_least(op, window.stride * size + window.extent - 1, length)
-        return [SymbolicTensor(dtype, head + stated)]
+                _constrain_at_least(op, window.stride * size + window.extent - 1, length)
+        return [SymbolicTensor(dtype, head + explicit)]
     if x.shape is None or kernel is None:
         return [SymbolicTensor(dtype, head + unknown_dims(op, rank - 2, "the spatial dims of X or W are not known"))]
-    extra = spatial_attribute(op, "output_padding", rank - 2, 0, least=0)
+    extra = spatial_attribute(op, "output_padding", rank - 2, 0, lower=0)
     if rank > 4:
         refuse_empty(op, *x.shape[2:])  # onnxruntime crashes
     spatial = tuple(
@@ -175,10 +175,10 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     return [SymbolicTensor(dtype, head + spatial)]
 
 
-def _demand_at_least(op: OpCall, dim: Dim, least: int) -> None:
+def _constrain_at_least(op: OpCall, dim: Dim, lower: int) -> None:
     """Add the constraint `dim >= lower`, without adding it as a fact."""
-    if known_le(least, dim, op.scope) is None:
-        op.add_implied_constraint((least, "<=", dim))
+    if known_le(lower, dim, op.scope) is None:
+        op.add_implied_constraint((lower, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank
-from gather_infer.ops.vocabulary.indices import check_call, require_type
+from gather_infer.ops.semantics.indices import check_call, require_type
+from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor
@@ -28,7 +28,7 @@ def affine(op: OpCall) -> list[SymbolicTensor]:
 
     alpha * X + beta, element by element.
     """
-    if _is_gone(op):
+    if _is_removed(op):
         return [UNKNOWN]
     x = _input(op, "alpha", "beta")
     return [SymbolicTensor(x.dtype, x.shape)]
@@ -42,7 +42,7 @@ def image_scaler(op: OpCall) -> list[SymbolicTensor]:
     bias    [c]
     result  scale * input + bias, a bias for each channel
     """
-    if _is_gone(op):
+    if _is_removed(op):
         return [UNKNOWN]
     x = _input(op, "bias", "scale")
     bias = op.attr("bias", ())
@@ -63,7 +63,7 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
     border  left, top, right and bottom
     result  [n, c, h - top - bottom, w - left - right], or [n, c, *scale] from top and left on where scale is given
     """
-    if _is_gone(op):
+    if _is_removed(op):
         return [UNKNOWN]
     x = _input(op, "border", "scale")
     border, scale = list(op.attr("border", ())), list(op.attr("scale", ()))
@@ -88,7 +88,7 @@ def _cut(op: OpCall, size: Dim, before: int, after: int, kept: int | None, name:
     return size - least if kept is None else kept
 
 
-def _is_gone(op: OpCall) -> bool:
+def _is_removed(op: OpCall) -> bool:
     """Whether the opset no longer has the operator; reports it in that case."""
     if op.version > LAST:
         op.report("GI105", f"operator {op.op_type} is not known in opset {op.version}, {LAST} is the last that has it")

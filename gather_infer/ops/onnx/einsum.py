@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast_dim, broadcast_shapes, demand_broadcast
-from gather_infer.ops.vocabulary.guards import refuse_empty, require_same_dtype, unknown_dims
+from gather_infer.ops.semantics.broadcast import broadcast_dim, broadcast_shapes, require_broadcast
+from gather_infer.ops.semantics.preconditions import refuse_empty, require_same_dtype, unknown_dims
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import Shape, SymbolicTensor, format_shape
@@ -74,7 +74,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
             )
         refuse_empty(op, *shape)
         position = 0
-        own: dict[str, Dim] = {}
+        diagonal: dict[str, Dim] = {}
         for label in term:
             if label == ELLIPSIS:
                 dotted.append(shape[position : position + axes + 1])
@@ -82,15 +82,15 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
                 continue
             dim = shape[position]
             position += 1
-            if label in own:  # a diagonal does not broadcast
-                dim = op.require_equal(own[label], dim, f"the dims of input {number} at label {label}")
-            own[label] = dim
-        for label, dim in own.items():
+            if label in diagonal:  # a diagonal does not broadcast
+                dim = op.require_equal(diagonal[label], dim, f"the dims of input {number} at label {label}")
+            diagonal[label] = dim
+        for label, dim in diagonal.items():
             dims.setdefault(label, []).append(dim)
     if any(len(covered) != len(dotted[0]) for covered in dotted):
         raise SpecViolation(f"every ellipsis must cover the same number of axes, covers {[*map(len, dotted)]}")
     agreed = {
-        label: _agree(op, label, known, is_wanted=label in result and label not in unranked)
+        label: _agree(op, label, known, is_in_result=label in result and label not in unranked)
         for label, known in dims.items()
     }
     shape_of_result: list[Dim] = []
@@ -109,16 +109,16 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
     return tuple(shape_of_result)
 
 
-def _agree(op: OpCall, label: str, dims: list[Dim], *, is_wanted: bool) -> Dim:
+def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Dim:
     """The broadcast of the dims of one label; for a label outside the result, only require that they broadcast."""
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:
         message = f"the dims of label {label} must agree, are {result} and {other}"
-        if is_wanted or isinstance(result, int):
+        if is_in_result or isinstance(result, int):
             result = broadcast_dim(op, result, other, otherwise=message)
         else:
-            demand_broadcast(op, result, other, otherwise=message)
+            require_broadcast(op, result, other, otherwise=message)
     return result
 
 

@@ -9,17 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.elements import is_held, round_float
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_same_dtype
-from gather_infer.ops.vocabulary.operands import (
-    Values,
-    all_ints,
-    element_dim,
-    elements_of,
-    moved,
-    static_shape,
-)
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.elements import is_representable, round_float
+from gather_infer.ops.semantics.operands import Values, all_ints, element_dim, elements_of, moved, static_shape
+from gather_infer.ops.semantics.preconditions import known_value, normalize_axis, require_same_dtype
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, maximum
 from gather_infer.tensor import (
@@ -149,7 +142,7 @@ def _integer_range(
     is_backward = step is not None and known_le(step, -1, op.scope) is True
     if is_forward or is_backward:
         low, high = (start, limit) if is_forward else (limit, start)
-        lo, hi = _end(op, low, "lo"), _end(op, high, "hi")
+        lo, hi = _bound(op, low, "lo"), _bound(op, high, "hi")
         if is_forward:
             hi = None if hi is None else hi - 1
         else:
@@ -164,7 +157,7 @@ def _integer_range(
     return from_values(dtype, make_values(elements)).with_(value_range=span if count else None)
 
 
-def _end(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
+def _bound(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
     """The lower (`lo`) or upper (`hi`) bound of a scalar."""
     value = known_value(scalar)
     if value is not None:
@@ -181,7 +174,7 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
     match _whole(first), _whole(end), _whole(step):
         case (Expr() as low, (int() | Expr()) as high, 1 | -1 as by) | (int() as low, Expr() as high, 1 | -1 as by):
             count = (high - low) * by
-            if low == 0 or high == 0 or _is_held(op, count, dtype):
+            if low == 0 or high == 0 or _is_representable(op, count, dtype):
                 return SymbolicTensor(dtype, (maximum(0, count, scope=op.scope),))
     match first, end, step:
         case int() | float(), int() | float(), int() | float() if dtype in _NUMPY:
@@ -200,8 +193,10 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
     return SymbolicTensor(dtype, (op.fresh("start, limit or delta is not known"),))
 
 
-def _is_held(op: OpCall, number: Dim, dtype: DType) -> bool:
-    return is_held(op, number, dtype) if isinstance(number, Expr) else round_float(float(number), dtype) == number
+def _is_representable(op: OpCall, number: Dim, dtype: DType) -> bool:
+    return (
+        is_representable(op, number, dtype) if isinstance(number, Expr) else round_float(float(number), dtype) == number
+    )
 
 
 def _whole(element: object) -> object:

@@ -9,23 +9,23 @@ import numpy as np
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
-from gather_infer.ops.vocabulary.indices import (
+from gather_infer.ops.semantics.indices import (
     INDEX_TYPES,
     Array,
     check_bounds,
     describe,
+    gather_result,
     known_numbers,
     known_table,
     look_up,
-    may_leave,
+    may_be_outside,
     pick,
-    picked_span,
-    reached,
+    picked_range,
+    reachable_positions,
     require_type,
-    result,
     value_shape,
 )
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_min_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
@@ -57,7 +57,7 @@ def gather(
     """
     numbers = known_numbers(op, 1)
     if data.shape is None:
-        return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
+        return SymbolicTensor(data.dtype, None, None, _range_without_shape(op, data, indexing))
     require_min_rank(data.shape, 1, "data")
     axis = normalize_axis(axis, len(data.shape))
     size = data.shape[axis]
@@ -75,8 +75,8 @@ def gather(
 
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
-        filled = may_leave(op, indices, numbers, size, indexing)
-        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, (), filled=filled))
+        filled = may_be_outside(op, indices, numbers, size, indexing)
+        return SymbolicTensor(data.dtype, shape, None, picked_range(op, data, (), filled=filled))
     values = None
     sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
@@ -87,11 +87,13 @@ def gather(
         fill = False if data.dtype is DType.BOOL and indexing.fill == 0 else indexing.fill
         values = look_up(table, at, sizes, picked.known[here], picked.outside[here], fill)
 
-    def span() -> ValueRange | None:
-        filled = may_leave(op, indices, numbers, size, indexing)
-        return picked_span(op, data, [(axis, reached(op, indices, numbers, size, indexing))], filled=filled)
+    def value_range() -> ValueRange | None:
+        filled = may_be_outside(op, indices, numbers, size, indexing)
+        return picked_range(
+            op, data, [(axis, reachable_positions(op, indices, numbers, size, indexing))], filled=filled
+        )
 
-    return result(data, shape, values, span)
+    return gather_result(data, shape, values, value_range)
 
 
 def gather_elements(
@@ -121,7 +123,7 @@ def gather_elements(
     if data.shape is None:
         if indices.shape is not None:
             normalize_axis(axis, len(indices.shape), of="indices")
-        return SymbolicTensor(data.dtype, indices.shape, None, _span_without_shape(op, data, indexing))
+        return SymbolicTensor(data.dtype, indices.shape, None, _range_without_shape(op, data, indexing))
     axis = normalize_axis(axis, len(data.shape))
     shape = _elements_shape(op, data, indices, axis, same_dims)
     size = data.shape[axis]
@@ -129,7 +131,7 @@ def gather_elements(
 
     table = known_table(op, data, numbers)
     if table is None or not isinstance(size, int):
-        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
+        return SymbolicTensor(data.dtype, shape, None, picked_range(op, data, ()))
     values = None
     sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
@@ -138,14 +140,14 @@ def gather_elements(
         at[axis] = picked.positions
         values = look_up(table, at, sizes, picked.known, picked.outside, indexing.fill)
 
-    def span() -> ValueRange | None:
-        reach = [(axis, reached(op, indices, numbers, size, indexing))]
+    def value_range() -> ValueRange | None:
+        reach = [(axis, reachable_positions(op, indices, numbers, size, indexing))]
         for j, length in enumerate(shape):
             if j != axis and isinstance(length, int):
                 reach.append((j, list(range(min(length, table.shape[j])))))
-        return picked_span(op, data, reach)
+        return picked_range(op, data, reach)
 
-    return result(data, shape, values, span)
+    return gather_result(data, shape, values, value_range)
 
 
 def gather_nd(
@@ -175,14 +177,14 @@ def gather_nd(
         found = " and ".join(f"{name} has rank {rank}" for name, rank in ranks.items())
         raise SpecViolation(f"batch_dims = {b} is outside {allowed}" + (f", {found}" if found else ""), "GI306")
     if indices.shape is None:
-        return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
+        return SymbolicTensor(data.dtype, None, None, _range_without_shape(op, data, indexing))
     k = _tuple_length(op, indices.shape[-1], data.shape, b)
     if data.shape is None:
-        return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
+        return SymbolicTensor(data.dtype, None, None, _range_without_shape(op, data, indexing))
     with op.unenforced():  # onnxruntime accepts any multiple of the batch of data
         batch = agreed_batch(op, data.shape, indices.shape, b)
     if k is None:
-        return SymbolicTensor(data.dtype, None, None, _span_without_shape(op, data, indexing))
+        return SymbolicTensor(data.dtype, None, None, _range_without_shape(op, data, indexing))
     shape = (*batch, *indices.shape[b:-1], *data.shape[b + k :])
     numbers = known_numbers(op, 1)
     columns = range(k)
@@ -194,18 +196,18 @@ def gather_nd(
 
     table = known_table(op, data, numbers)
     if table is None:
-        return SymbolicTensor(data.dtype, shape, None, picked_span(op, data, ()))
+        return SymbolicTensor(data.dtype, shape, None, picked_range(op, data, ()))
     values = None
     sizes = value_shape(shape, numbers)
     if sizes is not None and numbers is not None:
         values = _nd_values(table, numbers, sizes, b, indexing)
 
-    def span() -> ValueRange | None:
+    def value_range() -> ValueRange | None:
         by_column: list[Array | None] = [None if numbers is None else numbers[..., j] for j in columns]
-        reach = [(b + j, reached(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
-        return picked_span(op, data, reach)
+        reach = [(b + j, reachable_positions(op, indices, by_column[j], table.shape[b + j], indexing)) for j in columns]
+        return picked_range(op, data, reach)
 
-    return result(data, shape, values, span)
+    return gather_result(data, shape, values, value_range)
 
 
 def _nd_values(table: Array, numbers: Array, sizes: tuple[int, ...], b: int, indexing: Indexing) -> Array:
@@ -268,8 +270,8 @@ def _tuple_length(op: OpCall, k: Dim, data: Shape | None, batch_dims: int) -> in
     return low if low == high else None
 
 
-def _span_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) -> ValueRange | None:
-    return picked_span(op, data, (), filled=not indexing.strict)
+def _range_without_shape(op: OpCall, data: SymbolicTensor, indexing: Indexing) -> ValueRange | None:
+    return picked_range(op, data, (), filled=not indexing.strict)
 
 
 rules = RuleSet("")

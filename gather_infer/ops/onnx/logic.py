@@ -8,17 +8,10 @@ from typing import TypeAlias
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.elements import Element
-from gather_infer.ops.vocabulary.elementwise import (
-    Values,
-    apply,
-    operands,
-    require_dtype,
-    same_dtype,
-    tensor_of,
-)
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.elementwise import Values, apply, operands, require_dtype, same_dtype, tensor_of
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.symbolic import Dim, Scope, known_le, known_lt
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange, holds_values, make_values
@@ -42,16 +35,16 @@ def _bool_tensor(shape: Shape | None, values: Values | None, truth: Truth = None
 
 
 Comparison: TypeAlias = Callable[[OpCall, Element, Element], Truth]
-SpanComparison: TypeAlias = Callable[[ValueRange, ValueRange, Scope], Truth]
+RangeComparison: TypeAlias = Callable[[ValueRange, ValueRange, Scope], Truth]
 
 
-def _less_by_span(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
+def _less_by_range(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
     if _is_less(a.hi, b.lo, scope):
         return True
     return False if _is_at_most(b.hi, a.lo, scope) else None
 
 
-def _equal_by_span(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
+def _equal_by_range(a: ValueRange, b: ValueRange, scope: Scope) -> Truth:
     if _is_less(a.hi, b.lo, scope) or _is_less(b.hi, a.lo, scope):
         return False
     single = a.lo is not None and a.lo == a.hi == b.lo == b.hi
@@ -77,16 +70,16 @@ def _at_most(op: OpCall, x: Element, y: Element) -> Truth:
 
 # C = A op B, a bool. Versions 1 (and 6) broadcast B to A by attributes, 7 in both directions.
 # Spec: https://onnx.ai/onnx/operators/onnx__Equal.html, __Less, __Greater, __LessOrEqual, __GreaterOrEqual
-COMPARISONS: dict[str, tuple[int, Comparison, SpanComparison]] = {
-    "Equal": (1, elements.equal, _equal_by_span),
-    "Less": (1, elements.less, _less_by_span),
-    "Greater": (1, lambda op, x, y: elements.less(op, y, x), lambda a, b, scope: _less_by_span(b, a, scope)),
-    "LessOrEqual": (12, _at_most, lambda a, b, scope: _not(_less_by_span(b, a, scope))),
-    "GreaterOrEqual": (12, lambda op, x, y: _at_most(op, y, x), lambda a, b, scope: _not(_less_by_span(a, b, scope))),
+COMPARISONS: dict[str, tuple[int, Comparison, RangeComparison]] = {
+    "Equal": (1, elements.equal, _equal_by_range),
+    "Less": (1, elements.less, _less_by_range),
+    "Greater": (1, lambda op, x, y: elements.less(op, y, x), lambda a, b, scope: _less_by_range(b, a, scope)),
+    "LessOrEqual": (12, _at_most, lambda a, b, scope: _not(_less_by_range(b, a, scope))),
+    "GreaterOrEqual": (12, lambda op, x, y: _at_most(op, y, x), lambda a, b, scope: _not(_less_by_range(a, b, scope))),
 }
 
 
-def _comparison(op_type: str, element: Comparison, by_span: SpanComparison) -> Rule:
+def _comparison(op_type: str, element: Comparison, by_range: RangeComparison) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
         a, b = op.tensor(0), op.tensor(1)
         dtype = same_dtype(a, b)
@@ -96,7 +89,7 @@ def _comparison(op_type: str, element: Comparison, by_span: SpanComparison) -> R
             values = apply(lambda x, y: element(op, x, y), a.values, b.values)
         truth = None
         if (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_range(values):
-            truth = by_span(value_ranges.range_of(a, op.scope), value_ranges.range_of(b, op.scope), op.scope)
+            truth = by_range(value_ranges.range_of(a, op.scope), value_ranges.range_of(b, op.scope), op.scope)
         return [_bool_tensor(shape, values, truth)]
 
     rule.__doc__ = f"https://onnx.ai/onnx/operators/onnx__{op_type}.html"
@@ -220,7 +213,7 @@ def where(op: OpCall) -> list[SymbolicTensor]:
     same = condition.shape == x.shape == y.shape
     shape = x.shape if same else broadcast(op, condition.shape, x.shape, y.shape)
     truth = truth_of(condition)
-    values = _chosen(condition, x, y) if x.values is not None or y.values is not None else None
+    values = _selected(condition, x, y) if x.values is not None or y.values is not None else None
     span = None
     if dtype is not None and (dtype in INTEGER_RANGE or dtype is DType.BOOL) and needs_range(values):
         found = [value_ranges.range_of(branch, op.scope) for branch, out in ((x, False), (y, True)) if truth is not out]
@@ -228,15 +221,15 @@ def where(op: OpCall) -> list[SymbolicTensor]:
     return [tensor_of(dtype, shape, values, span)]
 
 
-def _chosen(condition: SymbolicTensor, x: SymbolicTensor, y: SymbolicTensor) -> Values | None:
+def _selected(condition: SymbolicTensor, x: SymbolicTensor, y: SymbolicTensor) -> Values | None:
     """The elements of Where; an input without tracked elements counts as all unknown."""
-    conditions, left, right = truths(condition), _held(x), _held(y)
+    conditions, left, right = truths(condition), _elements_or_unknown(x), _elements_or_unknown(y)
     if conditions is None or left is None or right is None:
         return None
     return apply(_select, conditions, left, right)
 
 
-def _held(tensor: SymbolicTensor) -> Values | None:
+def _elements_or_unknown(tensor: SymbolicTensor) -> Values | None:
     return truths(tensor) if tensor.values is not None else truths(SymbolicTensor(None, tensor.shape))
 
 

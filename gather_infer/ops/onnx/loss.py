@@ -7,14 +7,14 @@ from typing import Final
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
     refuse_empty,
     require_min_rank,
     require_rank,
     require_same_dtype,
     require_shape,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast_shapes
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.broadcast import broadcast_shapes
+from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
     require_broadcast_to,

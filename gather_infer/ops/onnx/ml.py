@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import gather
-from gather_infer.ops.vocabulary.guards import refuse_empty, refuse_ranks_but, require_min_rank, require_rank
-from gather_infer.ops.vocabulary.indices import check_call, require_type
+from gather_infer.ops.semantics.indices import check_call, require_type
+from gather_infer.ops.semantics.preconditions import refuse_empty, refuse_other_ranks, require_min_rank, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, product, total
 from gather_infer.tensor import DType, MapType, SequenceType, Shape, SymbolicTensor, Value, format_shape
@@ -81,7 +81,7 @@ def to_float(op: OpCall) -> list[SymbolicTensor]:
     The offsets and scales of a Scaler are one number, or one per feature.
     """
     if op.op_type == "Normalizer":
-        refuse_ranks_but(op, op.tensor(0).shape, (1, 2), "X")
+        refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
     for name in ("offset", "scale"):
         if op.op_type == "Scaler" and len(op.attr(name, ())) > 1:
             _require_columns(op, len(op.attr(name)), name)
@@ -175,7 +175,7 @@ def rows(op: OpCall, x: SymbolicTensor) -> Dim:
 @rules.rule("LinearRegressor")
 def linear_regressor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html: [N, targets], float32"""
-    refuse_ranks_but(op, op.tensor(0).shape, (1, 2), "X")
+    refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
     _require_coefficients(op, op.attr("targets", 1))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), max(0, op.attr("targets", 1))))]
 
@@ -201,7 +201,7 @@ def _require_vectors(op: OpCall, count: int) -> None:
 @rules.rule("SVMRegressor")
 def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html: [N, 1], float32"""
-    refuse_ranks_but(op, op.tensor(0).shape, (1, 2), "X")
+    refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
     _require_vectors(op, op.attr("n_supports", 0))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), 1))]
 

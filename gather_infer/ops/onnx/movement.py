@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_lengths, describe
+from gather_infer.ops.semantics.operands import Values, moved, replaced, tracked_values, values_or_unknown, zero_of
+from gather_infer.ops.semantics.preconditions import (
     known_value,
     normalize_axis,
     require_divisible,
     require_min_rank,
     require_rank,
 )
-from gather_infer.ops.vocabulary.indices import check_lengths, describe
-from gather_infer.ops.vocabulary.operands import Values, moved, replaced, useful, values_or_unknown, zero_of
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv, known_eq, known_le, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
@@ -143,7 +143,7 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
         row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
         k = min(max(k, -rows), columns)
         is_kept = column - row >= k if is_upper else column - row <= k
-        values = useful(np.where(np.broadcast_to(is_kept, known.shape), known, zero).astype(object), shape)
+        values = tracked_values(np.where(np.broadcast_to(is_kept, known.shape), known, zero).astype(object), shape)
     span = explicit_range(data, op.scope)
     if data.dtype is DType.BOOL:
         span = span if span is not None and span.hi == 0 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import refuse_empty, require_rank
+from gather_infer.ops.semantics.preconditions import refuse_empty, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor
 

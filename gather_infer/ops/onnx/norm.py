@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.preconditions import (
     normalize_axis,
     refuse_empty,
-    refuse_ranks_but,
+    refuse_other_ranks,
     require_broadcast_to,
     require_divisible,
     require_min_rank,
@@ -213,5 +213,5 @@ def lrn(op: OpCall) -> list[SymbolicTensor]:
     """
     x = op.tensor(0)
     require_min_rank(x.shape, 2, "X")
-    refuse_ranks_but(op, x.shape, (4,), "X")
+    refuse_other_ranks(op, x.shape, (4,), "X")
     return [SymbolicTensor(x.dtype, x.shape)]

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
-    refuse_empty,
-    refuse_ranks_but,
-    require_divisible,
-    require_min_rank,
-    require_rank,
-)
-from gather_infer.ops.vocabulary.operands import (
+from gather_infer.ops.semantics.operands import (
     Values,
     all_ints,
     element_dim,
     elements_of,
-    joint_span,
+    joint_range,
     static_shape,
+    tracked_values,
     unique_axes,
-    useful,
     zero_of,
 )
-from gather_infer.ops.vocabulary.windows import windows
+from gather_infer.ops.semantics.preconditions import (
+    refuse_empty,
+    refuse_other_ranks,
+    require_divisible,
+    require_min_rank,
+    require_rank,
+)
+from gather_infer.ops.semantics.windows import windows
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, floordiv, known_le, maximum, minimum, product
 from gather_infer.tensor import Shape, SymbolicTensor, ValueRange, format_shape, holds_values, make_values
@@ -66,7 +66,7 @@ def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
     if axes is None:
         rank = data.rank
         shape = None if rank is None else tuple(op.fresh("axes are not known") for _ in range(rank))
-        return [SymbolicTensor(data.dtype, shape, None, _padded_span(op, data, fill, mode))]
+        return [SymbolicTensor(data.dtype, shape, None, _padded_range(op, data, fill, mode))]
     return [pad(op, data, pads, axes=axes, fill=fill, mode=mode)]
 
 
@@ -95,7 +95,7 @@ def pad(
         message = f"constant_value must be a scalar, has shape {format_shape(fill.shape)}"
         for dim in fill.shape:
             op.require((dim, "==", 1), otherwise=message)
-    span = _padded_span(op, data, fill, mode)
+    span = _padded_range(op, data, fill, mode)
     if data.shape is None:
         rank = len(pads) // 2 if pads is not None and axes is None else None
         shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
@@ -172,18 +172,18 @@ def _padded_values(
     filler = zero_of(data.dtype) if fill is None else None if fill.values is None else fill.values.flat[0]
     result = np.full([n + b + a for n, (b, a) in zip(values.shape, grown, strict=True)], filler, dtype=object)
     result[tuple(slice(b, b + n) for n, (b, _) in zip(values.shape, grown, strict=True))] = values
-    return useful(result, shape)
+    return tracked_values(result, shape)
 
 
-def _padded_span(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> ValueRange | None:
+def _padded_range(op: OpCall, data: SymbolicTensor, fill: SymbolicTensor | None, mode: str) -> ValueRange | None:
     if mode != "constant":
         return explicit_range(data, op.scope)
     if fill is None:
-        return _with_zero(op, data)
-    return joint_span(op, [data.with_(shape=None), fill])
+        return _range_with_zero(op, data)
+    return joint_range(op, [data.with_(shape=None), fill])
 
 
-def _with_zero(op: OpCall, data: SymbolicTensor) -> ValueRange | None:
+def _range_with_zero(op: OpCall, data: SymbolicTensor) -> ValueRange | None:
     span = explicit_range(data, op.scope)
     return None if span is None else hull(span, ValueRange(0, 0), scope=op.scope)
 
@@ -199,7 +199,7 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """
     data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")
     given = op.attr("axes")
-    span = _with_zero(op, data)
+    span = _range_with_zero(op, data)
     if data.shape is None:
         rank = len(wanted) if wanted is not None and given is None else None
         shape = None if rank is None else tuple(op.fresh("the rank of the input is not known") for _ in range(rank))
@@ -281,9 +281,9 @@ def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
         return [SymbolicTensor(data.dtype, (grid.shape[0], op.fresh("the input has no known rank"), *grid.shape[1:-1]))]
     require_rank(grid.shape, len(data.shape), "grid")
     if op.attr("mode", "linear") in ("cubic", "bicubic"):
-        refuse_ranks_but(op, data.shape, (4,), "the input", " with cubic interpolation")
+        refuse_other_ranks(op, data.shape, (4,), "the input", " with cubic interpolation")
     else:
-        refuse_ranks_but(op, data.shape, (4, 5), "the input")
+        refuse_other_ranks(op, data.shape, (4, 5), "the input")
     refuse_empty(op, *data.shape[2:])
     op.require_equal(grid.shape[-1], len(data.shape) - 2, "the last dim of grid and the number of spatial axes")
     batch = op.require_equal(data.shape[0], grid.shape[0], "the batch dims of the input and grid")

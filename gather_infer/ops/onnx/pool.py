@@ -6,15 +6,15 @@ from typing import Final
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
-    refuse_ranks_but,
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
+    refuse_other_ranks,
     require_min_rank,
     require_rank,
     require_shape,
     unknown_dims,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
-from gather_infer.ops.vocabulary.windows import (
+from gather_infer.ops.semantics.windows import (
     auto_pad,
     count_pool_ceil,
     count_pool_floor,
@@ -53,7 +53,7 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
     slides = windows(op, kernel, mode)
     if x is None:
         return unknown_dims(op, len(kernel) + 2, "the shape of X is not known")
-    refuse_ranks_but(op, x, RANKS, "X")
+    refuse_other_ranks(op, x, RANKS, "X")
     _refuse_empty_images(op, x)
     count = count_same if mode == "SAME" else count_pool_ceil if op.attr("ceil_mode", 0) else count_pool_floor
     return x[:2] + tuple(count(op, size, window) for size, window in zip(x[2:], slides, strict=True))
@@ -119,7 +119,7 @@ def global_pool(op: OpCall) -> list[SymbolicTensor]:
     x = op.tensor(0)
     shape = require_min_rank(x.shape, 2, "X")
     if shape is not None:
-        refuse_ranks_but(op, shape, RANKS, "X")
+        refuse_other_ranks(op, shape, RANKS, "X")
         _refuse_empty_images(op, shape)
     return [SymbolicTensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))]
 
@@ -149,7 +149,7 @@ def _unpooled(op: OpCall) -> Shape:
     if kernel is None:
         raise SpecViolation("attribute kernel_shape is missing", "GI106")
     require_rank(x.shape, len(kernel) + 2, "X, by kernel_shape,")
-    refuse_ranks_but(op, x.shape, RANKS, "X")
+    refuse_other_ranks(op, x.shape, RANKS, "X")
     slides = windows(op, kernel, "NOTSET")
     shape = x.shape
     if shape is not None:
@@ -161,7 +161,7 @@ def _unpooled(op: OpCall) -> Shape:
         spatial.append(window.stride * (size - 1) + window.extent - window.begin - window.end)
         op.add_runtime_constraint((1, "<=", spatial[-1]))
     if wanted is not None:
-        found = _wanted_shape(op, wanted, len(kernel) + 2, shape)
+        found = _requested_shape(op, wanted, len(kernel) + 2, shape)
         for least, length in zip(spatial, found[2:], strict=False):
             op.add_runtime_constraint((least, "<=", length))
         return found
@@ -172,12 +172,12 @@ def _unpooled(op: OpCall) -> Shape:
     return shape[:2] + tuple(spatial)
 
 
-def _wanted_shape(op: OpCall, wanted: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
+def _requested_shape(op: OpCall, output_shape: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
     """The elements of output_shape as dims; unknown ones become N or C of X, or new symbols."""
-    require_rank(wanted.shape, 1, "output_shape")
-    if wanted.shape is not None:
-        op.require_equal(wanted.shape[0], rank, "the length of output_shape and the rank of X")
-    elements = [None] * rank if wanted.values is None else list(wanted.values)
+    require_rank(output_shape.shape, 1, "output_shape")
+    if output_shape.shape is not None:
+        op.require_equal(output_shape.shape[0], rank, "the length of output_shape and the rank of X")
+    elements = [None] * rank if output_shape.values is None else list(output_shape.values)
     head = () if x is None else x[:2]
     shape: list[Dim] = []
     for axis, element in enumerate(elements):

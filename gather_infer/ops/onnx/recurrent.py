@@ -7,7 +7,8 @@ g the gates (RNN 1, GRU 3, LSTM 4).
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_lengths, describe
+from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
     merge_shape,
@@ -17,7 +18,6 @@ from gather_infer.ops.vocabulary.guards import (
     require_same_dtype,
     require_shape,
 )
-from gather_infer.ops.vocabulary.indices import check_lengths, describe
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, floordiv
 from gather_infer.tensor import Shape, SymbolicTensor

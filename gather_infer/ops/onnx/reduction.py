@@ -11,12 +11,12 @@ import numpy as np
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.elements import EXACT_BITS, Element
-from gather_infer.ops.vocabulary.elementwise import BinaryElement, Values, tensor_of
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_min_rank, require_scalar
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES
-from gather_infer.ops.vocabulary.operands import all_ints, elements_of
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.elements import EXACT_BITS, Element
+from gather_infer.ops.semantics.elementwise import BinaryElement, Values, tensor_of
+from gather_infer.ops.semantics.indices import INDEX_TYPES
+from gather_infer.ops.semantics.operands import all_ints, elements_of
+from gather_infer.ops.semantics.preconditions import known_value, normalize_axis, require_min_rank, require_scalar
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, product, total, truncdiv
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange
@@ -45,7 +45,9 @@ def _rounded(number: float) -> float | None:
     return float(int(number)) if math.isfinite(number) else None
 
 
-def _settle_in_any_order(op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]) -> Element:
+def _to_element_in_any_order(
+    op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]
+) -> Element:
     """The sum or product of `row` as an element; None when some order of evaluation rounds or wraps.
 
     This applies to integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
@@ -56,12 +58,12 @@ def _settle_in_any_order(op: OpCall, dtype: DType, row: list[Dim], result: Dim, 
         return None
     if dtype not in INTEGER_RANGE and not all(known_le(0, e, op.scope) is True for e in row if isinstance(e, Expr)):
         return None
-    return elements.settle(op, result, dtype)
+    return elements.to_element(op, result, dtype)
 
 
 def _sum(op: OpCall, dtype: DType, row: Row) -> Element:
     whole = _integers(row)
-    return None if whole is None else _settle_in_any_order(op, dtype, whole, total(whole), total)
+    return None if whole is None else _to_element_in_any_order(op, dtype, whole, total(whole), total)
 
 
 def _product(op: OpCall, dtype: DType, row: Row) -> Element:
@@ -71,7 +73,7 @@ def _product(op: OpCall, dtype: DType, row: Row) -> Element:
     result = product(whole)
     if result == 0 and dtype not in INTEGER_RANGE and not all(isinstance(e, int) and e >= 0 for e in whole):
         return None  # 0.0 or -0.0
-    return _settle_in_any_order(op, dtype, whole, result, product)
+    return _to_element_in_any_order(op, dtype, whole, result, product)
 
 
 def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
@@ -85,7 +87,7 @@ def _mean(op: OpCall, dtype: DType, row: Row) -> Element:
     return elements.div(op, dtype, summed, float(len(row))) if is_power_of_two else None
 
 
-def _sum_of_sizes(op: OpCall, dtype: DType, row: Row) -> Element:
+def _sum_of_magnitudes(op: OpCall, dtype: DType, row: Row) -> Element:
     least = INTEGER_RANGE[dtype][0] if dtype in INTEGER_RANGE else None
     if any(isinstance(e, int) and e == least and e < 0 for e in row):
         return None  # the absolute value of the minimum overflows
@@ -97,12 +99,12 @@ def _sum_of_squares(op: OpCall, dtype: DType, row: Row) -> Element:
     return None if whole is None else _sum(op, dtype, [e * e for e in whole])
 
 
-def _most(op: OpCall, dtype: DType, row: Row) -> Element:
-    return _extreme(op, dtype, row, elements.most) if row else _end(dtype, 0)
+def _max(op: OpCall, dtype: DType, row: Row) -> Element:
+    return _extreme(op, dtype, row, elements.max_of) if row else _type_bound(dtype, 0)
 
 
-def _least(op: OpCall, dtype: DType, row: Row) -> Element:
-    return _extreme(op, dtype, row, elements.least) if row else _end(dtype, 1)
+def _min(op: OpCall, dtype: DType, row: Row) -> Element:
+    return _extreme(op, dtype, row, elements.min_of) if row else _type_bound(dtype, 1)
 
 
 def _extreme(op: OpCall, dtype: DType, row: Row, pick: BinaryElement) -> Element:
@@ -116,7 +118,7 @@ def _of_bools(dtype: DType, element: Element) -> Element:
     return bool(element) if dtype is DType.BOOL and isinstance(element, int) else element
 
 
-def _end(dtype: DType, which: int) -> Element:
+def _type_bound(dtype: DType, which: int) -> Element:
     """The extremum of an empty row: the lower (0) or upper (1) limit of the type."""
     if dtype is DType.BOOL:
         return bool(which)
@@ -126,13 +128,13 @@ def _end(dtype: DType, which: int) -> Element:
 # A reduction: the version from which `axes` is an input, and the function on the elements of a row.
 # Spec: https://onnx.ai/onnx/operators/onnx__ReduceSum.html and so on
 REDUCTIONS: dict[str, tuple[int, RowReduction | None]] = {
-    "ReduceL1": (18, _sum_of_sizes),
+    "ReduceL1": (18, _sum_of_magnitudes),
     "ReduceL2": (18, None),
     "ReduceLogSum": (18, None),
     "ReduceLogSumExp": (18, None),
-    "ReduceMax": (18, _most),
+    "ReduceMax": (18, _max),
     "ReduceMean": (18, _mean),
-    "ReduceMin": (18, _least),
+    "ReduceMin": (18, _min),
     "ReduceProd": (18, _product),
     "ReduceSum": (13, _sum),
     "ReduceSumSquare": (18, _sum_of_squares),
@@ -164,11 +166,11 @@ for _op_type, (_since, _row) in REDUCTIONS.items():
     rules.rule(_op_type, since=_since, operands={1: "axes of data"})(_by_input(_op_type, _row))
 
 
-def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
+def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
     """Input 0 reduced along the given axes; None for an unknown axis, or when all are unknown."""
     data = op.tensor(0)
     keepdims = op.attr("keepdims", 1) != 0
-    if given is not None and len(given) == 0:
+    if axes_given is not None and len(axes_given) == 0:
         if op.attr("noop_with_empty_axes", 0) != 0:
             return _reduced_along(op, data, (), keepdims, row)
         if data.shape is None:
@@ -176,9 +178,9 @@ def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction |
         return _reduced_along(op, data, tuple(range(len(data.shape))), keepdims, row)
     if data.shape is None:
         return SymbolicTensor(data.dtype)
-    numbers = all_ints(given)
+    numbers = all_ints(axes_given)
     if numbers is None:
-        return SymbolicTensor(data.dtype, _shape_by_unknown(op, data.shape, given, keepdims))
+        return SymbolicTensor(data.dtype, _shape_by_unknown(op, data.shape, axes_given, keepdims))
     if not data.shape and all(axis in (0, -1) for axis in numbers):
         # A scalar has no axis, but exporters emit one and some runtimes accept it.
         return _reduced_along(op, data, (), keepdims, row)
@@ -187,12 +189,14 @@ def _reduced(op: OpCall, given: Sequence[Dim | None] | None, row: RowReduction |
     return _reduced_along(op, data, axes, keepdims, row)
 
 
-def _shape_by_unknown(op: OpCall, shape: Shape, given: Sequence[Dim | None] | None, keepdims: bool) -> Shape | None:
+def _shape_by_unknown(
+    op: OpCall, shape: Shape, axes_given: Sequence[Dim | None] | None, keepdims: bool
+) -> Shape | None:
     """The shape for unknown axes: with keepdims each dim is unchanged or 1."""
     reason = "the axes of the reduction are not known"
     if keepdims:
         return tuple(1 if known_eq(dim, 1, op.scope) is True else op.fresh(reason) for dim in shape)
-    if given is None or len(given) != 1 or not shape:
+    if axes_given is None or len(axes_given) != 1 or not shape:
         return None  # an axis may be repeated
     if all(dim == shape[0] for dim in shape):
         return shape[1:]
@@ -227,7 +231,7 @@ def _reduced_along(
             count = product([data.shape[axis] for axis in axes])
         except DimTooLarge:
             return tensor_of(dtype, shape, values, None)
-        found = _span(op, value_ranges.range_of(data, op.scope), count)
+        found = _reduced_range(op, value_ranges.range_of(data, op.scope), count)
         span = None if found is None else value_ranges.fit(op, found, dtype)
     return tensor_of(dtype, shape, values, span)
 
@@ -246,21 +250,21 @@ def _reduce_values(op: OpCall, dtype: DType, values: Values, axes: tuple[int, ..
     return out
 
 
-def _span(op: OpCall, span: ValueRange, count: Dim) -> ValueRange | None:
+def _reduced_range(op: OpCall, value_range: ValueRange, count: Dim) -> ValueRange | None:
     """Value range of the reduction of `count` elements within `value_range`."""
     scope = op.scope
     match op.op_type:
         case "ReduceSum":
-            return value_ranges.mul(span, ValueRange(count, count), scope)
+            return value_ranges.mul(value_range, ValueRange(count, count), scope)
         case "ReduceL1":
-            return value_ranges.mul(value_ranges.absolute(span, scope), ValueRange(count, count), scope)
+            return value_ranges.mul(value_ranges.absolute(value_range, scope), ValueRange(count, count), scope)
         case "ReduceSumSquare":
-            size = value_ranges.absolute(span, scope)
+            size = value_ranges.absolute(value_range, scope)
             return value_ranges.mul(value_ranges.mul(size, size, scope), ValueRange(count, count), scope)
         case "ReduceMax":  # an empty row gives the minimum of the type
-            return span if known_le(1, count, scope) is True else ValueRange(None, span.hi)
+            return value_range if known_le(1, count, scope) is True else ValueRange(None, value_range.hi)
         case "ReduceMin":
-            return span if known_le(1, count, scope) is True else ValueRange(span.lo, None)
+            return value_range if known_le(1, count, scope) is True else ValueRange(value_range.lo, None)
         case _:
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.operands import all_ints, elements_of, moved, static_shape, unique_axes
+from gather_infer.ops.semantics.operands import all_ints, elements_of, moved, static_shape, unique_axes
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import (
     Dim,
@@ -93,7 +93,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     scope = entries.scope()
     divides = (is_inferred and not allowzero) or inferred_from is not None or known_le(1, rest, scope) is True
     if not is_inferred and shape is not None and total is not None:
-        _demand_count(op, shape, total, target)
+        _constrain_count(op, shape, total, target)
     elif total is None or not divides:
         op.add_unchecked(f"whether the target {_text(target)} fits is not known")
     if total is None or not divides:
@@ -111,7 +111,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     return tuple(d for d in dims if d is not None)
 
 
-def _demand_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
+def _constrain_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
     """Constrain a target with one unknown entry, which may be a size, -1, or a 0 that copies."""
     (entry,) = target if len(target) == 1 else (None,)
     if len(shape) == 1 and entry is not None:
@@ -283,7 +283,7 @@ def _text(target: Sequence[Dim | None]) -> str:
 @rules.rule("Flatten", since=1, moves=0, permutes=True)
 def onnx_flatten_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Flatten.html (1 and 9: axis is in [0, r])"""
-    return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), least=0)]
+    return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), lower=0)]
 
 
 @rules.rule("Flatten", since=11, moves=0, permutes=True)
@@ -292,7 +292,7 @@ def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1))]
 
 
-def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, least: int | None = None) -> SymbolicTensor:
+def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, lower: int | None = None) -> SymbolicTensor:
     """`data` as a matrix: the axes before `axis`, and the rest.
 
     data    [d0, ..., dr-1]
@@ -304,11 +304,11 @@ def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, least: int | None = 
         rows = 1 if axis == 0 else op.fresh("the rank of the input is not known")
         return moved(op, data, (rows, op.fresh("the rank of the input is not known")))
     rank = len(data.shape)
-    lowest = -rank if least is None else least
+    lowest = -rank if lower is None else lower
     if not lowest <= axis <= rank:
         raise SpecViolation(f"axis = {axis} is outside [{lowest}, {rank}], data has rank {rank}", "GI304")
     axis += rank if axis < 0 else 0
-    return _as(op, data, (product(data.shape[:axis]), product(data.shape[axis:])))
+    return _with_shape(op, data, (product(data.shape[:axis]), product(data.shape[axis:])))
 
 
 @rules.rule("Squeeze", since=1, moves=0, permutes=True)
@@ -354,12 +354,12 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
         is_one = [known_eq(dim, 1, op.scope) for dim in data.shape]
         if None in is_one or (axes is not None and True in is_one):
             return moved(op, data, None)
-        return _as(op, data, tuple(d for d, one in zip(data.shape, is_one, strict=True) if not one))
+        return _with_shape(op, data, tuple(d for d, one in zip(data.shape, is_one, strict=True) if not one))
     rank = len(data.shape)
     removed = set(unique_axes(list(dict.fromkeys(a % rank if -rank <= a < rank else a for a in axes)), rank))
     for axis in sorted(removed):
         op.require_equal(data.shape[axis], 1, f"the squeezed dim of axis {axis} and 1", code="GI210")
-    return _as(op, data, tuple(d for i, d in enumerate(data.shape) if i not in removed))
+    return _with_shape(op, data, tuple(d for i, d in enumerate(data.shape) if i not in removed))
 
 
 @rules.rule("Unsqueeze", since=1, moves=0, permutes=True)
@@ -395,10 +395,10 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
     rank = len(data.shape) + len(axes)
     inserted = set(unique_axes(axes, rank))
     dims = iter(data.shape)
-    return _as(op, data, tuple(1 if i in inserted else next(dims) for i in range(rank)))
+    return _with_shape(op, data, tuple(1 if i in inserted else next(dims) for i in range(rank)))
 
 
-def _as(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
+def _with_shape(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
     """`data` in a shape with the same number of elements."""
     static = static_shape(shape)
     if data.values is None or static is None or not holds_values(static):

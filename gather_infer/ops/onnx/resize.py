@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import refuse_ranks_but, require_rank
-from gather_infer.ops.vocabulary.operands import element_dim, elements_of, unique_axes
+from gather_infer.ops.semantics.operands import element_dim, elements_of, unique_axes
+from gather_infer.ops.semantics.preconditions import refuse_other_ranks, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, floordiv, known_eq
 from gather_infer.tensor import MAX_VALUES, Ratio, SymbolicTensor, format_shape
@@ -54,7 +54,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
     Raises SpecViolation unless exactly one of scales and sizes is given; an empty tensor counts as not given.
     """
     data = op.tensor(0)
-    scales, sizes = _given(op, 2), _given(op, 3)
+    scales, sizes = _nonempty_input(op, 2), _nonempty_input(op, 3)
     if (scales is None) == (sizes is None):
         found = "none" if scales is None else "both"
         raise SpecViolation(f"exactly one of scales and sizes must be given, found {found}")
@@ -69,7 +69,7 @@ def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
     return [scaled(op, data, scales_of(scales), axes)]
 
 
-def _given(op: OpCall, index: int) -> SymbolicTensor | None:
+def _nonempty_input(op: OpCall, index: int) -> SymbolicTensor | None:
     tensor = op.optional_tensor(index)
     if tensor is None or (tensor.shape is not None and len(tensor.shape) == 1 and tensor.shape[0] == 0):
         return None
@@ -101,29 +101,29 @@ def scaled(
         return SymbolicTensor(data.dtype)
     if scales is None:
         return _unknown(op, data, "scales are not known")
-    where = _where(data, len(scales), "scales", axes)
+    where = _scaled_axes(data, len(scales), "scales", axes)
     shape = list(data.shape)
     for axis, scale in zip(where, scales, strict=True):
         shape[axis] = _scaled_dim(op, shape[axis], scale)
-    _leave_ranks_open(op, data, shape)
+    _add_unchecked_ranks(op, data, shape)
     return SymbolicTensor(data.dtype, tuple(shape))
 
 
-def _leave_ranks_open(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
+def _add_unchecked_ranks(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
     """Record as unchecked the ranks for which onnxruntime does not implement the interpolation mode."""
     mode, rank = op.attr("mode", "nearest"), len(result)
     assert data.shape is not None, "the result has its rank"
     if mode == "cubic":
-        refuse_ranks_but(op, data.shape, (2, 4), "the input", " with cubic interpolation")
+        refuse_other_ranks(op, data.shape, (2, 4), "the input", " with cubic interpolation")
         if rank == 4 and data.dtype is not None and not data.dtype.is_float:
             op.add_unchecked(f"onnxruntime has no cubic interpolation of {data.dtype}")
     elif mode == "linear":
-        refuse_ranks_but(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
+        refuse_other_ranks(op, data.shape, (2, 3, 4, 5), "the input", " with linear interpolation")
         if rank == 5 and any(known_eq(data.shape[axis], result[axis], op.scope) is not True for axis in (0, 1)):
             op.add_unchecked("onnxruntime interpolates volumes only along their last three axes")
 
 
-def _where(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
+def _scaled_axes(data: SymbolicTensor, count: int, name: str, axes: Sequence[int] | None) -> Sequence[int]:
     assert data.shape is not None
     where = range(len(data.shape)) if axes is None else axes
     if len(where) != count:
@@ -201,7 +201,7 @@ def sized(
     assert data.shape is not None
     if sizes is None:
         return _unknown(op, data, "sizes are not known")
-    where = _where(data, len(sizes), "sizes", axes)
+    where = _scaled_axes(data, len(sizes), "sizes", axes)
     wanted = [element_dim(op, size, f"element {i} of sizes") for i, size in enumerate(sizes)]
     shape = list(data.shape)
     if policy != "stretch":
@@ -211,7 +211,7 @@ def sized(
         if len(shape) == 4 and axis < 2 and op.attr("mode", "nearest") != "nearest":
             op.add_runtime_constraint((shape[axis], "==", size))
         shape[axis] = size
-    _leave_ranks_open(op, data, shape)
+    _add_unchecked_ranks(op, data, shape)
     return SymbolicTensor(data.dtype, tuple(shape))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.cast import dtype_of
-from gather_infer.ops.vocabulary.guards import require_rank
+from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.elements import Element
-from gather_infer.ops.vocabulary.elementwise import Values, same_dtype, tensor_of
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank
-from gather_infer.ops.vocabulary.indices import INDEX_TYPES, check_bounds, known_numbers, pick
-from gather_infer.ops.vocabulary.operands import joint_span, static_shape, values_or_unknown
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.elementwise import Values, same_dtype, tensor_of
+from gather_infer.ops.semantics.indices import INDEX_TYPES, check_bounds, known_numbers, pick
+from gather_infer.ops.semantics.operands import joint_range, static_shape, values_or_unknown
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_min_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import DimTooLarge, known_le
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
@@ -28,8 +28,8 @@ COMBINE: dict[str, Combine | None] = {
     "none": None,
     "add": elements.add,
     "mul": elements.mul,
-    "max": elements.most,
-    "min": elements.least,
+    "max": elements.max_of,
+    "min": elements.min_of,
 }
 
 _NO_NEGATIVE = "this version of the operator does not define it"
@@ -50,7 +50,7 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
     require_min_rank(indices.shape, 1, "indices")
     if indices.dtype is not None and indices.dtype is not DType.INT64:
         raise SpecViolation(f"indices must be int64, is {indices.dtype}", "GI308")
-    span = _span(op, data, updates)
+    span = _scattered_range(op, data, updates)
     if data.shape is None or indices.shape is None or not isinstance(k := indices.shape[-1], int):
         return [SymbolicTensor(dtype, data.shape, None, span)]
     rank = len(data.shape)
@@ -110,7 +110,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
             raise SpecViolation(f"indices and updates must have equal shapes, are {found}", "GI212")
         for axis, (dim, other) in enumerate(zip(indices.shape, updates.shape, strict=True)):
             op.require_equal(dim, other, f"dim {axis} of indices and of updates")
-    span = _span(op, data, updates)
+    span = _scattered_range(op, data, updates)
     if data.shape is None:
         known = indices.shape if indices.shape is not None else updates.shape
         shape = None if known is None else tuple(op.fresh("the dims of data are not known") for _ in known)
@@ -178,7 +178,7 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
     return None if out.size and all(element is None for element in out.flat) else out
 
 
-def _span(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> ValueRange | None:
+def _scattered_range(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> ValueRange | None:
     """Value range of the result; None for add and mul, which may apply to an element any number of times.
 
     Raises SpecViolation for a `reduction` that does not exist.
@@ -187,4 +187,4 @@ def _span(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> ValueRan
     if reduction not in COMBINE:
         names = ", ".join(COMBINE)
         raise SpecViolation(f'reduction = "{reduction}" must be one of {names}', "GI106")
-    return None if reduction in ("add", "mul") else joint_span(op, [data, updates])
+    return None if reduction in ("add", "mul") else joint_range(op, [data, updates])

@@ -9,11 +9,11 @@ import numpy as np
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.elements import Element
-from gather_infer.ops.vocabulary.elementwise import Values, tensor_of
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis, require_rank
-from gather_infer.ops.vocabulary.operands import element_dim, joint_span, replaced, useful, values_or_unknown
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.elementwise import Values, tensor_of
+from gather_infer.ops.semantics.operands import element_dim, joint_range, replaced, tracked_values, values_or_unknown
+from gather_infer.ops.semantics.preconditions import known_value, normalize_axis, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_le, maximum, product
 from gather_infer.tensor import MAX_VALUES, DType, Ratio, Shape, SymbolicTensor, ValueRange, make_values
@@ -181,7 +181,7 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
         op.require((dim, "==", 2), otherwise=f"values must be [off_value, on_value], is {values}", code="GI305")
     size = _depth(op, depth)
     axis = op.attr("axis", -1)
-    span = joint_span(op, [values])
+    span = joint_range(op, [values])
     if indices.shape is None:
         return [SymbolicTensor(values.dtype, None, None, span)]
     rank = len(indices.shape)
@@ -211,7 +211,7 @@ def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTenso
                     at = (*place, column)
                     rows[at] = on if is_on else None
     rows = np.moveaxis(rows, -1, position)
-    return useful(rows, rows.shape)
+    return tracked_values(rows, rows.shape)
 
 
 def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:

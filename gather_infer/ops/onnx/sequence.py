@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gather_infer.access import Addressing, Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.concat import concat, split_lengths
-from gather_infer.ops.vocabulary.guards import known_value, normalize_axis
-from gather_infer.ops.vocabulary.operands import element_type, elements_of, moved, replaced
+from gather_infer.ops.semantics.operands import element_type, elements_of, moved, replaced
+from gather_infer.ops.semantics.preconditions import known_value, normalize_axis
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_eq, known_le, known_lt, mod
 from gather_infer.tensor import (
@@ -87,7 +87,7 @@ MAX_MEMBERS = 64
 """Limit of members that are tracked one by one."""
 
 
-def listed(element: Value | None, length: Dim | None, members: Sequence[SymbolicTensor] | None) -> SequenceType:
+def sequence_of(element: Value | None, length: Dim | None, members: Sequence[SymbolicTensor] | None) -> SequenceType:
     """A sequence type; tracks its members unless they are unknown or too many."""
     kept = None if members is None or len(members) > MAX_MEMBERS else tuple(members)
     return SequenceType(element, length, kept)
@@ -118,7 +118,7 @@ def onnx_sequence_construct(op: OpCall) -> list[Value]:
     for other in members[1:]:
         _require_same_type(element, other)
         element = join(op, element, other)
-    return [listed(element, len(members), members)]
+    return [sequence_of(element, len(members), members)]
 
 
 def _require_same_type(element: Value | None, tensor: SymbolicTensor) -> None:
@@ -175,7 +175,7 @@ def onnx_sequence_insert(op: OpCall) -> list[Value]:
             members.insert(at, tensor)
         else:
             members = None
-    return [listed(element, None if found.length is None else found.length + 1, members)]
+    return [sequence_of(element, None if found.length is None else found.length + 1, members)]
 
 
 @rules.rule("SequenceErase", since=11, addresses={1: 0})
@@ -194,7 +194,7 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
             del members[at]
         else:
             members = None
-    return [listed(found.element, found.length - 1, members)]
+    return [sequence_of(found.element, found.length - 1, members)]
 
 
 @rules.rule("SequenceLength", since=11)
@@ -281,7 +281,7 @@ def onnx_split_to_sequence(op: OpCall) -> list[Value]:
     members = None
     if lengths is not None and len(lengths) == count:
         members = [moved(op, data, replaced(data.shape, axis, length)) for length in lengths]
-    return [listed(moved(op, data, replaced(data.shape, axis, part)), count, members)]
+    return [sequence_of(moved(op, data, replaced(data.shape, axis, part)), count, members)]
 
 
 def _is_scalar_one(split: SymbolicTensor) -> bool:

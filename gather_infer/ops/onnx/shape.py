@@ -8,15 +8,15 @@ import numpy as np
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank
-from gather_infer.ops.vocabulary.operands import (
+from gather_infer.ops.semantics.operands import (
     element_dim,
     element_type,
     elements_of,
     static_shape,
-    useful,
+    tracked_values,
     vector,
 )
+from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import product
 from gather_infer.tensor import (
@@ -131,7 +131,7 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
         raise SpecViolation(f"value must have one element, has shape {format_shape(fill.shape)}")
     elements = elements_of(shape, "the input")
     if elements is None:
-        return SymbolicTensor(fill.dtype, value_range=_span_of_fill(fill))
+        return SymbolicTensor(fill.dtype, value_range=_fill_range(fill))
     dims = tuple(element_dim(op, e, f"element {i} of the input") for i, e in enumerate(elements))
     static = static_shape(dims)
     if static is not None and math.prod(static) >= _ADDRESSES:
@@ -142,15 +142,15 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
 
 
 def _filled(fill: SymbolicTensor, dims: Shape) -> SymbolicTensor:
-    span = _span_of_fill(fill)
+    span = _fill_range(fill)
     static = static_shape(dims)
     if static is None or fill.values is None or not holds_values(static):
         return SymbolicTensor(fill.dtype, dims, value_range=span)
-    values = useful(np.full(static, fill.values.flat[0], dtype=object), dims)
+    values = tracked_values(np.full(static, fill.values.flat[0], dtype=object), dims)
     return SymbolicTensor(fill.dtype, dims, values, span)
 
 
-def _span_of_fill(fill: SymbolicTensor) -> ValueRange | None:
+def _fill_range(fill: SymbolicTensor) -> ValueRange | None:
     if fill.values is None or fill.dtype is None or not fill.dtype.is_integer:
         return fill.value_range
     only = fill.values.flat[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.preconditions import (
     known_value,
     require_min_rank,
     require_rank,
@@ -17,7 +17,7 @@ from gather_infer.tensor import DType, SymbolicTensor, format_shape
 rules = RuleSet("")
 
 
-def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
+def length_of(op: OpCall, index: int, name: str, lower: int) -> Dim:
     """The element of scalar input `index` as a length; a new symbol when it is unknown.
 
     Raises SpecViolation when it is known to be below `lower`.
@@ -27,7 +27,7 @@ def length_of(op: OpCall, index: int, name: str, least: int) -> Dim:
     value = known_value(tensor)
     if value is None:
         return op.fresh(f"the value of {name} is not known")
-    op.require((least, "<=", value), otherwise=f"{name} must be {least} or more, is {value}")
+    op.require((lower, "<=", value), otherwise=f"{name} must be {lower} or more, is {value}")
     return value
 
 

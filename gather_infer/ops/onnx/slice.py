@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import require_rank
-from gather_infer.ops.vocabulary.operands import Values, all_ints, elements_of, moved, unique_axes
+from gather_infer.ops.semantics.operands import Values, all_ints, elements_of, moved, unique_axes
+from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, known_lt, maximum, minimum
 from gather_infer.tensor import SymbolicTensor
@@ -66,10 +66,10 @@ def _unknown(op: OpCall, data: SymbolicTensor) -> SymbolicTensor:
     """A slice of `data` with unknown dims, each bounded by that of `data`."""
     if data.shape is None:
         return moved(op, data, None)
-    return moved(op, data, tuple(_some_of(op, dim, "axes are not known") for dim in data.shape))
+    return moved(op, data, tuple(_size_up_to(op, dim, "axes are not known") for dim in data.shape))
 
 
-def _some_of(op: OpCall, dim: Dim, reason: str) -> Dim:
+def _size_up_to(op: OpCall, dim: Dim, reason: str) -> Dim:
     """A new size bounded by `dim`."""
     if isinstance(dim, int) and dim == 0:
         return 0
@@ -121,28 +121,30 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
     start to [0, dim - 1] and end to [-1, dim - 1]. The length is max(0, ceil((end - start) / step)).
     """
     if _is_disputed(end, step):
-        return _some_of(op, dim, f"runtimes differ on the end {end} of a slice backward")
+        return _size_up_to(op, dim, f"runtimes differ on the end {end} of a slice backward")
     match start, end, step:
         case int(), int(), int() if isinstance(dim, int):
             return len(_range(dim, start, end, step))
     if step is None or (isinstance(step, Expr) and known_le(1, step, op.scope) is not True):
-        return _some_of(op, dim, "the step is not known")
+        return _size_up_to(op, dim, "the step is not known")
     is_backward = isinstance(step, int) and step < 0
     if start is None or end is None:
         if start is None and end is not None and not is_backward:
             dim = slice_length(op, dim, 0, end, 1)
         elif end is None and start is not None and not is_backward:
             dim = slice_length(op, dim, start, INT_MAX, 1)
-        return _some_of(op, ceildiv(dim, step if not is_backward else -step, op.scope), "a start or end is not known")
+        return _size_up_to(
+            op, ceildiv(dim, step if not is_backward else -step, op.scope), "a start or end is not known"
+        )
 
-    first, last = _from_front(op, dim, start), _from_front(op, dim, end)
+    first, last = _from_start(op, dim, start), _from_start(op, dim, end)
     if isinstance(end, int) and end <= -INT_MAX and is_backward:
         last = -1
     if is_backward:  # equals a forward slice of the reversed axis
         first, last, step = dim - 1 - first, dim - 1 - last, -step
     # ceil(x / step) is monotone in x, so it commutes with min and max; outermost min and max are easier to read.
     length = _between(op, dim, first, last, step)
-    if is_backward and not _is_from_front(op, start):
+    if is_backward and not _is_from_start(op, start):
         # A start before the first element is clamped to 0, not to -1.
         shortest = ceildiv(minimum(dim, last, scope=op.scope) - dim + 1, step, op.scope)
         longest = ceildiv(dim, step, op.scope)
@@ -162,7 +164,7 @@ def _between(op: OpCall, dim: Dim, first: Dim, last: Dim, step: Dim) -> Dim:
     return maximum(0, minimum(*lengths, scope=op.scope), scope=op.scope)
 
 
-def _from_front(op: OpCall, dim: Dim, index: Dim) -> Dim:
+def _from_start(op: OpCall, dim: Dim, index: Dim) -> Dim:
     """`index` relative to the first element, before clamping."""
     if isinstance(index, int):
         if abs(index) >= INT_MAX:
@@ -178,7 +180,7 @@ def _from_front(op: OpCall, dim: Dim, index: Dim) -> Dim:
     return index + dim * minimum(1, maximum(0, -index, scope=op.scope), scope=op.scope)
 
 
-def _is_from_front(op: OpCall, index: Dim) -> bool:
+def _is_from_start(op: OpCall, index: Dim) -> bool:
     """Whether an index is known not to lie before the first element; -1 does so only on an empty axis."""
     if isinstance(index, int):
         return index >= -1

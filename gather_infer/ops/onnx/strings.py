@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.guards import require_rank
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import maximum
 from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange, format_shape

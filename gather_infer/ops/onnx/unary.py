@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary import elements
-from gather_infer.ops.vocabulary.elements import Element
-from gather_infer.ops.vocabulary.elementwise import (
+from gather_infer.ops.semantics import elements
+from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.elementwise import (
     UnaryElement,
     require_dtype,
     same_dtype,
@@ -100,7 +100,7 @@ def relu(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Relu.html (14 adds the signed integer types)"""
 
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
-        return elements.most(op, dtype, x, 0 if isinstance(x, int) else 0.0)
+        return elements.max_of(op, dtype, x, 0 if isinstance(x, int) else 0.0)
 
     def span(x: ValueRange, scope: Scope) -> ValueRange:
         return value_ranges.max_of(x, ValueRange(0, 0), scope)

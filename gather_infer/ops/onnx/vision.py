@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import (
+from gather_infer.ops.semantics.indices import check_bounds, describe, known_numbers
+from gather_infer.ops.semantics.preconditions import (
     refuse_empty,
     require_rank,
     require_same_dtype,
     require_shape,
     unknown_dims,
 )
-from gather_infer.ops.vocabulary.indices import check_bounds, describe, known_numbers
-from gather_infer.ops.vocabulary.windows import spatial_attribute
+from gather_infer.ops.semantics.windows import spatial_attribute
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import SymbolicTensor
 
@@ -41,7 +41,7 @@ def max_roi_pool(op: OpCall) -> list[SymbolicTensor]:
     require_shape(op, rois.shape, (r, 5), "rois")
     op.add_unchecked("which image a region of rois is in is known in a run only")
     (c,) = unknown_dims(op, 1, "the shape of X is not known") if x.shape is None else x.shape[1:2]
-    pooled = spatial_attribute(op, "pooled_shape", 2, 1, least=1)
+    pooled = spatial_attribute(op, "pooled_shape", 2, 1, lower=1)
     return [SymbolicTensor(require_same_dtype("X and rois", x, rois), (r, c, *pooled))]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.openvino.elements import FOREIGN
+from gather_infer.ops.openvino.element_types import NON_ONNX_BITS
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange
 
@@ -18,9 +18,9 @@ def const(op: OpCall) -> list[SymbolicTensor]:
     result   uint8, one element code each; the payload is not read
     """
     element = str(op.attr("element_type", ""))
-    bits = FOREIGN.get(element)
+    bits = NON_ONNX_BITS.get(element)
     if bits is None:
-        raise SpecViolation(f"element_type must be one of {', '.join(FOREIGN)}, is {element!r}", "GI106")
+        raise SpecViolation(f"element_type must be one of {', '.join(NON_ONNX_BITS)}, is {element!r}", "GI106")
     shape = op.attr("shape", ())
     if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise SpecViolation("attribute shape must be a list of sizes >= 0", "GI106")

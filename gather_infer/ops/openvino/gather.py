@@ -8,17 +8,17 @@ from __future__ import annotations
 from gather_infer.access import Indexing
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.gather import agreed_batch, gather, gather_elements, gather_nd
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_min_rank, require_rank
-from gather_infer.ops.vocabulary.indices import (
+from gather_infer.ops.semantics.indices import (
     INDEX_TYPES,
     check_bounds,
     check_call,
     describe,
     integer,
     known_numbers,
-    picked_span,
+    picked_range,
     require_type,
 )
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_min_rank, require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import product
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, format_shape
@@ -74,7 +74,7 @@ def _gather(op: OpCall, indexing: Indexing) -> SymbolicTensor:
     require_type(axis_input, INTEGER_RANGE, "axis", code="GI308")
     _require_one_element(axis_input)
     require_min_rank(data.shape, 1, "data")
-    span = picked_span(op, data, (), filled=True)
+    span = picked_range(op, data, (), filled=True)
     axes = [] if data.rank is None else _possible_axes(op, axis_input, data.rank)
     b = _batch_dims(op, data.rank, indices.rank)
     if len(axes) == 1 and indices.shape is not None and b is not None:
@@ -207,7 +207,7 @@ def gather_tree(op: OpCall) -> list[SymbolicTensor]:
         shape = tuple(op.require_equal(a, b, f"{name} of step_ids and parent_ids") for name, a, b in pairs)
     check_bounds(
         op, parents, known_numbers(op, 1), shape[2], Indexing(from_end=False),
-        axis=2, data=describe(steps, "step_ids"), some=True,
+        axis=2, data=describe(steps, "step_ids"), may_skip=True,
     )  # fmt: skip
     if lengths.shape is not None:
         batch = op.require_equal(shape[1], lengths.shape[0], "batch of step_ids and max_seq_len")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.openvino.elements import ELEMENT_TYPES
+from gather_infer.ops.openvino.element_types import ELEMENT_TYPES
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor
 
@@ -24,12 +24,12 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
     if text is None:
         if initial is None:
             raise SpecViolation("ReadValue has neither an initial value nor a variable_shape", "GI106")
-        return [SymbolicTensor(initial.dtype, _kept(op, initial.shape))]
+        return [SymbolicTensor(initial.dtype, _initial_dims(op, initial.shape))]
     dtype = ELEMENT_TYPES.get(str(op.attr("variable_type", "")))
-    return [SymbolicTensor(dtype or (None if initial is None else initial.dtype), _shape(op, text))]
+    return [SymbolicTensor(dtype or (None if initial is None else initial.dtype), _variable_shape(op, text))]
 
 
-def _kept(op: OpCall, first: Shape | None) -> Shape | None:
+def _initial_dims(op: OpCall, first: Shape | None) -> Shape | None:
     """The dims of a variable without declared shape, from those of its initial value."""
     if first is None:
         return None
@@ -38,9 +38,15 @@ def _kept(op: OpCall, first: Shape | None) -> Shape | None:
     )
 
 
-def _shape(op: OpCall, stated: object) -> Shape | None:
+def _variable_shape(op: OpCall, declared: object) -> Shape | None:
     """Parse dims like `1,4,?,64`, with a new symbol for a dynamic dim. The reader passes a tuple if all are numbers."""
-    parts = [stated] if isinstance(stated, int) else stated if isinstance(stated, tuple) else str(stated).split(",")
+    parts = (
+        [declared]
+        if isinstance(declared, int)
+        else declared
+        if isinstance(declared, tuple)
+        else str(declared).split(",")
+    )
     texts = [str(part).strip() for part in parts]
     if texts == [""]:
         return ()

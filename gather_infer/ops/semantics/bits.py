@@ -16,17 +16,17 @@ def width_of(dtype: DType) -> int:
     return (most - least).bit_length()
 
 
-def left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
+def shift_left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
     """x << by, which is x * 2**by; unbounded when the shift may reach the width."""
-    amount = _within(by, width)
+    amount = _shift_amounts(by, width)
     return (
         value_ranges.ANY if amount is None else value_ranges.mul(x, ValueRange(1 << amount[0], 1 << amount[1]), scope)
     )
 
 
-def right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
+def shift_right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
     """x >> by, rounded down; when the shift may reach the width, an x >= 0 still bounds the result."""
-    amount = _within(by, width)
+    amount = _shift_amounts(by, width)
     if amount is None:
         return ValueRange(0, x.hi) if value_ranges.is_non_negative(x, scope) else value_ranges.ANY
     least, most = amount
@@ -37,7 +37,7 @@ def right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange
     return value_ranges.ANY
 
 
-def _within(by: ValueRange, width: int) -> tuple[int, int] | None:
+def _shift_amounts(by: ValueRange, width: int) -> tuple[int, int] | None:
     if isinstance(by.lo, int) and isinstance(by.hi, int) and 0 <= by.lo <= by.hi < width:
         return by.lo, by.hi
     return None
@@ -47,40 +47,40 @@ def _floor(end: Dim | None, by: int, scope: Scope) -> Dim | None:
     return None if end is None else floordiv(end, 1 << by, scope)
 
 
-def both(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
+def bitwise_and(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
     """x & y: at most each operand that is >= 0"""
     masks = [ValueRange(0, s.hi) for s in (x, y) if value_ranges.is_non_negative(s, scope)]
     if masks:
         return value_ranges.min_of(masks[0], masks[-1], scope)
-    ends = _ends(x, y)
+    ends = _known_bounds(x, y)
     return value_ranges.ANY if ends is None else ValueRange(-(1 << _bits(*ends)), max(ends))
 
 
-def either(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
+def bitwise_or(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
     """x | y: for operands >= 0 at least the larger one, at most their sum"""
-    ends = _ends(x, y)
+    ends = _known_bounds(x, y)
     if value_ranges.is_non_negative(x, scope) and value_ranges.is_non_negative(y, scope):
         found = ValueRange(value_ranges.max_of(x, y, scope).lo, value_ranges.add(x, y, scope).hi)
         return found if ends is None else value_ranges.meet(found, ValueRange(0, (1 << _bits(*ends)) - 1), scope)
     return value_ranges.ANY if ends is None else ValueRange(min(ends), (1 << _bits(*ends)) - 1)
 
 
-def one(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
+def bitwise_xor(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
     """x ^ y: for operands >= 0 at most x | y"""
     if value_ranges.is_non_negative(x, scope) and value_ranges.is_non_negative(y, scope):
-        return ValueRange(0, either(x, y, scope).hi)
-    ends = _ends(x, y)
+        return ValueRange(0, bitwise_or(x, y, scope).hi)
+    ends = _known_bounds(x, y)
     return value_ranges.ANY if ends is None else ValueRange(-(1 << _bits(*ends)), (1 << _bits(*ends)) - 1)
 
 
-def turned(x: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
+def bitwise_not(x: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
     """~x, which is -1 - x; for an unsigned type its largest number minus x"""
     least, most = INTEGER_RANGE[dtype]
     last = -1 if least < 0 else most
     return value_ranges.sub(ValueRange(last, last), x, scope)
 
 
-def _ends(x: ValueRange, y: ValueRange) -> tuple[int, ...] | None:
+def _known_bounds(x: ValueRange, y: ValueRange) -> tuple[int, ...] | None:
     ends = (x.lo, x.hi, y.lo, y.hi)
     numbers = tuple(end for end in ends if isinstance(end, int))
     return numbers if len(numbers) == len(ends) else None

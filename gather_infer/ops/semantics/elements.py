@@ -78,14 +78,14 @@ def _round_bfloat16(value: float) -> float | None:
     return float(np.uint32(bits).view(np.float32))
 
 
-def settle(op: OpCall, value: Dim, dtype: DType) -> Element:
+def to_element(op: OpCall, value: Dim, dtype: DType) -> Element:
     """An exact integer result as an element of `dtype`; None when a symbolic one may wrap or round."""
     if isinstance(value, int):
         return wrap(value, dtype) if dtype in INTEGER_RANGE else round_float(value, dtype)
-    return value if is_held(op, value, dtype) else None
+    return value if is_representable(op, value, dtype) else None
 
 
-def is_held(op: OpCall, value: Expr, dtype: DType) -> bool:
+def is_representable(op: OpCall, value: Expr, dtype: DType) -> bool:
     """Whether `dtype` represents the integer `value` exactly, in every run or under a listed assumption."""
     if dtype is DType.INT64 or dtype is DType.FLOAT64:
         return cannot_wrap(value)  # expressions in sizes stay below 2^53
@@ -151,8 +151,8 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
         return None if den == 0 else round_float(num / den, dtype) if abs(num) <= 2**53 else None
     whole = floordiv(num, den)
     if whole * den == num:
-        return settle(op, whole, dtype)
-    if dtype not in EXACT_BITS or not is_held(op, num, dtype):
+        return to_element(op, whole, dtype)
+    if dtype not in EXACT_BITS or not is_representable(op, num, dtype):
         return None
     return Ratio(num, den)
 
@@ -174,7 +174,7 @@ def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if a is None or b is None or max(a[1], b[1]) > MAX_FACTOR or _is_huge(x) or _is_huge(y):
         return None
     if a[1] == b[1] == 1:
-        return settle(op, a[0] + b[0], dtype)
+        return to_element(op, a[0] + b[0], dtype)
     return _ratio(op, a[0] * b[1] + b[0] * a[1], a[1] * b[1], dtype)
 
 
@@ -196,7 +196,7 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if dtype in INTEGER_RANGE:
         if not isinstance(x, (int, Expr)) or not isinstance(y, (int, Expr)) or _is_huge(x) or _is_huge(y):
             return None
-        return settle(op, x * y, dtype)
+        return to_element(op, x * y, dtype)
     a, b = _exact(x), _exact(y)
     if a is None or b is None:
         return None
@@ -235,7 +235,7 @@ def _integer_div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         quotient = quotient if (x < 0) == (y < 0) else -quotient
         return quotient if wrap(quotient, dtype) == quotient else None  # minimum / -1 traps
     result = truncdiv(x, y, op.scope)
-    return None if result is None else settle(op, result, dtype)
+    return None if result is None else to_element(op, result, dtype)
 
 
 def _is_divisor(op: OpCall, y: Dim) -> bool:
@@ -254,8 +254,8 @@ def mod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     if dtype not in INTEGER_RANGE:
         return None
     if isinstance(y, int) and y < 0:
-        return settle(op, -floor_mod(-x, -y, op.scope), dtype)
-    return settle(op, floor_mod(x, y, op.scope), dtype)
+        return to_element(op, -floor_mod(-x, -y, op.scope), dtype)
+    return to_element(op, floor_mod(x, y, op.scope), dtype)
 
 
 def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
@@ -268,7 +268,7 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         if isinstance(x, int) and isinstance(y, int):
             return abs(x) % abs(y) if x >= 0 else -(abs(x) % abs(y))
         quotient = truncdiv(x, y, op.scope)
-        return None if quotient is None else settle(op, x - y * quotient, dtype)
+        return None if quotient is None else to_element(op, x - y * quotient, dtype)
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         if not math.isfinite(x) or math.isnan(y) or y == 0:
             return None
@@ -291,7 +291,7 @@ def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         result: Dim = 1
         for _ in range(exponent):
             result = result * x
-        return settle(op, result, dtype)
+        return to_element(op, result, dtype)
     if not math.isfinite(x) or int(x) != x or (x == 0 and math.copysign(1, x) < 0):
         return None
     whole = int(x) ** exponent
@@ -315,7 +315,7 @@ def neg(op: OpCall, dtype: DType, x: Element) -> Element:
     """-x"""
     if isinstance(x, int) and dtype not in INTEGER_RANGE:
         return -float(x)
-    return settle(op, -x, dtype) if isinstance(x, (int, Expr)) else _negative(x)
+    return to_element(op, -x, dtype) if isinstance(x, (int, Expr)) else _negative(x)
 
 
 def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
@@ -323,13 +323,13 @@ def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
     if x is None:
         return None
     if isinstance(x, (int, float)):
-        return settle(op, abs(x), dtype) if isinstance(x, int) else abs(x)
+        return to_element(op, abs(x), dtype) if isinstance(x, int) else abs(x)
     num = x.num if isinstance(x, Ratio) else x
     if known_le(0, num, op.scope) is True:
         return x
     if known_le(num, 0, op.scope) is True:
         return neg(op, dtype, x)
-    return settle(op, maximum(x, -x, scope=op.scope), dtype) if isinstance(x, Expr) else None
+    return to_element(op, maximum(x, -x, scope=op.scope), dtype) if isinstance(x, Expr) else None
 
 
 def sign(op: OpCall, dtype: DType, x: Element) -> Element:
@@ -340,7 +340,7 @@ def sign(op: OpCall, dtype: DType, x: Element) -> Element:
         x = x.num
     if x is None:
         return None
-    return settle(op, minimum(maximum(x, -1, scope=op.scope), 1, scope=op.scope), dtype)
+    return to_element(op, minimum(maximum(x, -1, scope=op.scope), 1, scope=op.scope), dtype)
 
 
 def floor(op: OpCall, dtype: DType, x: Element) -> Element:
@@ -378,7 +378,7 @@ def sqrt(op: OpCall, dtype: DType, x: Element) -> Element:
     return round_float(math.sqrt(x), dtype)
 
 
-def least(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+def min_of(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """min(x, y); NaN if either is NaN"""
     order = _is_first_less(op, x, y)
     if order is None:
@@ -386,7 +386,7 @@ def least(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     return _nan_or_zero(x, y, x if order else y)
 
 
-def most(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
+def max_of(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """max(x, y); NaN if either is NaN"""
     order = _is_first_less(op, x, y)
     if order is None:

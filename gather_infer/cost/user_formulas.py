@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gather_infer.cost.work import Formula, Untold, Work
+from gather_infer.cost.work import CostUnknown, Formula, Work
 from gather_infer.domains import canonical_domain, qualified
 from gather_infer.errors import SpecViolation, UsageError, file_of, user_code
 from gather_infer.node_ids import NodePath
@@ -12,25 +12,27 @@ from gather_infer.rules import RegisteredRule, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr
 
 
-def own_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
+def user_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
     """The first formula of the user for an operator; `domain` as the node writes it. None when there is none."""
-    for each in _of(rules, domain):
+    for each in _rule_sets_of(rules, domain):
         counted = each.macs_formula(op_type)
         if counted is not None:
             return Formula(counted.text, counted.source, counted.macs)
     return None
 
 
-def own_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> RegisteredRule | None:
+def user_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> RegisteredRule | None:
     """The first rule of the user for an operator, with its traits; None when there is none."""
-    return next((found for each in _of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None)
+    return next(
+        (found for each in _rule_sets_of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None
+    )
 
 
-def _of(rules: Sequence[RuleSet], domain: str) -> list[RuleSet]:
+def _rule_sets_of(rules: Sequence[RuleSet], domain: str) -> list[RuleSet]:
     return [each for each in rules if each.domain in (domain, canonical_domain(domain))]
 
 
-def macs_by_caller(formula: Formula, work: Work, domain: str, path: NodePath) -> Dim:
+def evaluate_user_formula(formula: Formula, work: Work, domain: str, path: NodePath) -> Dim:
     """Evaluate a formula of the user for a node.
 
     Raises CostUnknown when the formula does, or raises SpecViolation; UsageError when it raises anything else, or
@@ -39,10 +41,10 @@ def macs_by_caller(formula: Formula, work: Work, domain: str, path: NodePath) ->
     file = file_of(formula.macs)
     what = f"the formula of {qualified(domain, work.op_type)} at node {path}"
     try:
-        with user_code(file, what, Untold, SpecViolation, DimTooLarge):
+        with user_code(file, what, CostUnknown, SpecViolation, DimTooLarge):
             found = formula.macs(work)
     except SpecViolation as error:
-        raise Untold(str(error)) from error
+        raise CostUnknown(str(error)) from error
     if isinstance(found, Expr) or (type(found) is int and found >= 0):
         return found
     name = f"{file}: {what}" if file else what

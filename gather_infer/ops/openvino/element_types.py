@@ -14,5 +14,5 @@ ELEMENT_TYPES: Final = {
 }  # fmt: skip
 """Types that ONNX has at opset 21. Packed types have the first element in the low bits, in both formats."""
 
-FOREIGN: Final = {"u1": 1, "u2": 2, "u3": 3, "u6": 6, "nf4": 4, "f4e2m1": 4, "f8e8m0": 8}
+NON_ONNX_BITS: Final = {"u1": 1, "u2": 2, "u3": 3, "u6": 6, "nf4": 4, "f4e2m1": 4, "f8e8m0": 8}
 """Bits per element of the other types: ONNX lacks them, or added them after the opsets that runtimes support."""

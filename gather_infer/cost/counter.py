@@ -8,17 +8,17 @@ from typing import Final
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from gather_infer.cost.control import branches, rounds
+from gather_infer.cost.aggregate import SUMS, Aggregate
+from gather_infer.cost.control import branches, loop_iterations
 from gather_infer.cost.formulas import tables
-from gather_infer.cost.front import Front
+from gather_infer.cost.graph_instance import Facts, GraphInstance, constants_of, is_constant, versions_of
 from gather_infer.cost.liveness import Liveness
-from gather_infer.cost.own import macs_by_caller, own_formula, own_rule
 from gather_infer.cost.parameters import parameters
-from gather_infer.cost.place import Facts, Place, constants_of, is_constant, versions_of
+from gather_infer.cost.pareto import ParetoSet
 from gather_infer.cost.result import Cost, NodeCost
-from gather_infer.cost.tally import SUMS, Tally
 from gather_infer.cost.traffic import read_bytes, written_bytes
-from gather_infer.cost.work import Formula, Untold, Work
+from gather_infer.cost.user_formulas import evaluate_user_formula, user_formula, user_rule
+from gather_infer.cost.work import CostUnknown, Formula, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import subgraph_label
@@ -40,10 +40,10 @@ def cost_of(facts: Facts) -> Cost:
 
     `Cost.unknown_contributions` lists what the sums leave out. Raises UsageError when a formula of the user misbehaves.
     """
-    return _Counting(facts).cost()
+    return _Counter(facts).cost()
 
 
-class _Counting:
+class _Counter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.proto = facts.model.proto
@@ -53,30 +53,30 @@ class _Counting:
             key = plain_domain(function.domain), function.name, function.overload
             self.functions.setdefault(key, (position, function))
         self.symbols = dict.fromkeys(_symbols_of(facts.scopes.get(MAIN, {}).get(name) for name in facts.inputs))
-        self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.believed))
+        self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.trusted_annotations))
         self.symbols |= dict.fromkeys(facts.causes)
         self.scope = facts.known.restricted_to(self.symbols.keys())
         self.scope.fuels = (Fuel(PROOFS),)
         self.branches = 0
 
     def cost(self) -> Cost:
-        main = Place(
+        main = GraphInstance(
             MAIN, self.proto.graph, self.index[MAIN], self.facts.scopes.get(MAIN, {}), "", None,
             versions_of(self.proto.opset_import), self.facts.causes.keys(),
         )  # fmt: skip
         constants = constants_of(main.body)
-        tally = self.graph(main, [name for name in main.index.inputs if name not in constants])
-        held, gaps = parameters(self.facts.model)
-        macs, reads, writes = (self.whole(tally, what) for what in SUMS)
+        aggregate = self.graph(main, [name for name in main.index.inputs if name not in constants])
+        constants_bytes, unknown = parameters(self.facts.model)
+        macs, reads, writes = (self.total(aggregate, what) for what in SUMS)
         return Cost(
             self.facts.model.name,
             macs,
             reads,
             writes,
-            tuple(tally.front.moments),
-            held,
-            tuple(tally.nodes),
-            tuple(dict.fromkeys([*tally.gaps, *gaps])),
+            tuple(aggregate.peaks.points),
+            constants_bytes,
+            tuple(aggregate.nodes),
+            tuple(dict.fromkeys([*aggregate.unknown, *unknown])),
             self.branches,
             tuple(self.symbols),
             self.scope,
@@ -86,202 +86,224 @@ class _Counting:
             facts=self.facts,
         )
 
-    def whole(self, tally: Tally, what: str) -> Dim:
+    def total(self, aggregate: Aggregate, quantity: str) -> Dim:
         """A sum over the model; 0, with an unknown contribution, when the expression exceeds the size limit."""
-        found = tally.told(None, None, what, tally.total, what)
+        found = aggregate.evaluate(None, None, quantity, aggregate.total, quantity)
         return 0 if found is None else found
 
     # graphs
 
-    def graph(self, place: Place, inputs: Sequence[str]) -> Tally:
+    def graph(self, instance: GraphInstance, inputs: Sequence[str]) -> Aggregate:
         """The cost of a graph, subgraphs included; `inputs` are those for which it has its own buffers."""
-        tally = Tally(Front(self.scope))
-        live = Liveness(place, inputs, self.index.uses(place.index.path), tally)
-        for position in place.index.order:
-            node = place.body.node[position]
+        aggregate = Aggregate(ParetoSet(self.scope))
+        live = Liveness(instance, inputs, self.index.uses(instance.index.path), aggregate)
+        for position in instance.index.order:
+            node = instance.body.node[position]
             if is_constant(node) and self.function(node) is None:
                 continue
-            self.node(place, node, position, tally, live)
+            self.node(instance, node, position, aggregate, live)
             live.free(position)
-        for position in place.index.cyclic:
-            node = place.body.node[position]
-            tally.leave_out(self.path(place, position), node, "it is on a cycle", "macs", "reads", "writes", "peak")
-        return tally
+        for position in instance.index.cyclic:
+            node = instance.body.node[position]
+            aggregate.add_unknown(
+                self.path(instance, position), node, "it is on a cycle", "macs", "reads", "writes", "peak"
+            )
+        return aggregate
 
-    def path(self, place: Place, position: int) -> NodePath:
-        label = place.index.labels[position].removeprefix(f"{place.index.label}/" if place.index.label else "")
-        return NodePath(place.path, position, f"{place.label}{label}")
+    def path(self, instance: GraphInstance, position: int) -> NodePath:
+        label = instance.index.labels[position].removeprefix(f"{instance.index.label}/" if instance.index.label else "")
+        return NodePath(instance.path, position, f"{instance.label}{label}")
 
-    def node(self, place: Place, node: NodeProto, position: int, tally: Tally, live: Liveness) -> None:
+    def node(
+        self, instance: GraphInstance, node: NodeProto, position: int, aggregate: Aggregate, live: Liveness
+    ) -> None:
         """Add a node: by its formula, or by the graphs that it runs."""
-        path = self.path(place, position)
+        path = self.path(instance, position)
         domain = canonical_domain(node.domain)
         if self.function(node) is not None and not self.is_operator(domain, node.op_type):
-            inner = self.call(place, node, position, path)
-            tally.add(inner, path, node, live.now)
+            inner = self.call(instance, node, position, path)
+            aggregate.add(inner, path, node, live.live_bytes)
         elif domain == "" and node.op_type == "If":
-            self.choose(place, node, position, path, tally, live.now)
+            self.branch(instance, node, position, path, aggregate, live.live_bytes)
         elif domain == "" and node.op_type in ("Loop", "Scan", "SequenceMap"):
-            self.repeat(place, node, position, path, tally, live)
+            self.loop(instance, node, position, path, aggregate, live)
         else:
-            live.make(node.output, path, node)
-            self.leaf(place, node, path, live.now, tally)
+            live.allocate(node.output, path, node)
+            self.leaf(instance, node, path, live.live_bytes, aggregate)
             return
-        live.make(node.output, path, node)
+        live.allocate(node.output, path, node)
 
     def function(self, node: NodeProto) -> tuple[int, FunctionProto] | None:
         """The local function that a node calls, with its position; None when it calls none."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
-    def own(self, node: NodeProto) -> Formula | None:
+    def user_formula(self, node: NodeProto) -> Formula | None:
         """The user's formula of an operator; None for a call of a local function."""
         if not self.facts.rules or self.function(node) is not None:
             return None
-        return own_formula(self.facts.rules, node.domain, node.op_type)
+        return user_formula(self.facts.rules, node.domain, node.op_type)
 
     def formula(self, domain: str, op_type: str) -> Formula | None:
         table = tables().get(domain)
         return None if table is None else table.find(op_type)
 
-    def takes_nothing(self, domain: str, op_type: str) -> bool:
+    def is_zero_cost(self, domain: str, op_type: str) -> bool:
         """Whether an operator has no multiply-adds."""
         table = tables().get(domain)
-        return table is not None and op_type in table.nothing
+        return table is not None and op_type in table.zero_cost
 
     def is_operator(self, domain: str, op_type: str) -> bool:
         """Whether the tables have an operator; runtimes then run it even if a local function has its name."""
-        return self.formula(domain, op_type) is not None or self.takes_nothing(domain, op_type)
+        return self.formula(domain, op_type) is not None or self.is_zero_cost(domain, op_type)
 
     # one node
 
-    def leaf(self, place: Place, node: NodeProto, path: NodePath, live: Dim, tally: Tally) -> None:
+    def leaf(self, instance: GraphInstance, node: NodeProto, path: NodePath, live: Dim, aggregate: Aggregate) -> None:
         """Add the cost of an operator that runs no graphs."""
         domain = canonical_domain(node.domain)
         work = Work(
             node.op_type,
-            [place.find(name) if name else None for name in node.input],
-            [place.values.get(name) if name else None for name in node.output],
+            [instance.find(name) if name else None for name in node.input],
+            [instance.values.get(name) if name else None for name in node.output],
             {},
-            place.version(node.domain),
+            instance.version(node.domain),
         )
-        own = self.own(node)
-        formula = own or self.formula(domain, node.op_type)
+        user = self.user_formula(node)
+        formula = user or self.formula(domain, node.op_type)
         cost = NodeCost(
             path,
             node.op_type,
             domain,
-            self.macs(place, node, work, path, tally)
-            if own is None
-            else self.told(own, place, node, work, path, tally),
-            tally.told(path, node, "reads", read_bytes, place, node, work, self.traits(node, place)),
-            tally.told(path, node, "writes", written_bytes, place, node, work),
+            self.macs(instance, node, work, path, aggregate)
+            if user is None
+            else self.user_macs(user, instance, node, work, path, aggregate),
+            aggregate.evaluate(path, node, "reads", read_bytes, instance, node, work, self.traits(node, instance)),
+            aggregate.evaluate(path, node, "writes", written_bytes, instance, node, work),
             live,
             "" if formula is None else formula.text,
             "" if formula is None else formula.source,
         )
-        tally.count(cost)
+        aggregate.count(cost)
 
-    def macs(self, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally) -> Dim | None:
+    def macs(
+        self, instance: GraphInstance, node: NodeProto, work: Work, path: NodePath, aggregate: Aggregate
+    ) -> Dim | None:
         """Multiply-adds of an operator; None, with an unknown contribution, when they are unknown."""
         domain = canonical_domain(node.domain)
-        if self.takes_nothing(domain, node.op_type):
+        if self.is_zero_cost(domain, node.op_type):
             return 0
         formula = self.formula(domain, node.op_type)
         if formula is None:
-            tally.leave_out(path, node, f"{qualified(node.domain, node.op_type)} has no formula", "macs")
+            aggregate.add_unknown(path, node, f"{qualified(node.domain, node.op_type)} has no formula", "macs")
             return None
-        seen = replace(work, attributes=place.attributes_of(node))
-        return tally.told(path, node, "macs", formula.macs, seen)
+        seen = replace(work, attributes=instance.attributes_of(node))
+        return aggregate.evaluate(path, node, "macs", formula.macs, seen)
 
-    def told(
-        self, formula: Formula, place: Place, node: NodeProto, work: Work, path: NodePath, tally: Tally
+    def user_macs(
+        self,
+        formula: Formula,
+        instance: GraphInstance,
+        node: NodeProto,
+        work: Work,
+        path: NodePath,
+        aggregate: Aggregate,
     ) -> Dim | None:
         """As `macs`, by a formula of the user. Raises UsageError when it misbehaves."""
-        seen = replace(work, attributes=place.attributes_of(node))
-        return tally.told(path, node, "macs", macs_by_caller, formula, seen, node.domain, path)
+        seen = replace(work, attributes=instance.attributes_of(node))
+        return aggregate.evaluate(path, node, "macs", evaluate_user_formula, formula, seen, node.domain, path)
 
-    def traits(self, node: NodeProto, place: Place) -> Traits:
-        own = own_rule(self.facts.rules, node.domain, node.op_type, place.version(node.domain))
-        if own is not None:
-            return own.traits
+    def traits(self, node: NodeProto, instance: GraphInstance) -> Traits:
+        user = user_rule(self.facts.rules, node.domain, node.op_type, instance.version(node.domain))
+        if user is not None:
+            return user.traits
         rules = standard_rules().get(canonical_domain(node.domain))
-        found = None if rules is None else rules.lookup(node.op_type, place.version(node.domain))
+        found = None if rules is None else rules.lookup(node.op_type, instance.version(node.domain))
         return NO_TRAITS if found is None else found.traits
 
     # graphs in nodes
 
-    def below(self, place: Place, node: NodeProto, position: int, attribute: str) -> Place | None:
+    def subgraph(self, instance: GraphInstance, node: NodeProto, position: int, attribute: str) -> GraphInstance | None:
         """The subgraph in an attribute of a node; None when it is absent or was not inferred."""
         for at, held in enumerate(node.attribute):
             if held.name != attribute or held.type != AttributeProto.GRAPH:
                 continue
             step = Step(position, at)
-            path = place.path.below(step)
+            path = instance.path.below(step)
             if path not in self.facts.scopes:
                 return None
-            label = subgraph_label(self.path(place, position).label, node, step)
-            home = self.index[place.index.path.below(step)]
-            return Place(
+            label = subgraph_label(self.path(instance, position).label, node, step)
+            home = self.index[instance.index.path.below(step)]
+            return GraphInstance(
                 path,
                 held.g,
                 home,
                 self.facts.scopes[path],
                 f"{label}/",
-                place,
-                place.versions,
-                place.generated,
-                place.attributes,
+                instance,
+                instance.versions,
+                instance.generated,
+                instance.attributes,
             )
         return None
 
-    def call(self, place: Place, node: NodeProto, position: int, path: NodePath) -> Tally | None:
+    def call(self, instance: GraphInstance, node: NodeProto, position: int, path: NodePath) -> Aggregate | None:
         """The cost of a call of a local function; None when its body was not inferred."""
         found = self.function(node)
         assert found is not None, "the node calls a function of the model"
         at, function = found
-        inside = place.path.below(Step(position))
+        inside = instance.path.below(Step(position))
         if inside not in self.facts.scopes or len(inside.steps) > MAX_DEPTH:
             return None
         bound = {a.name: a for a in function.attribute_proto}
         for attribute in node.attribute:
-            source = place.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            source = instance.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if source is not None:
                 bound[attribute.name] = source
-        inner = Place(
+        inner = GraphInstance(
             inside, function, self.index[GraphPath(Root.FUNCTION, at)], self.facts.scopes[inside], f"{path.label}/",
-            None, versions_of(function.opset_import), place.generated, bound,
+            None, versions_of(function.opset_import), instance.generated, bound,
         )  # fmt: skip
         return self.graph(inner, ())
 
-    def choose(self, place: Place, node: NodeProto, position: int, path: NodePath, tally: Tally, live: Dim) -> None:
+    def branch(
+        self, instance: GraphInstance, node: NodeProto, position: int, path: NodePath, aggregate: Aggregate, live: Dim
+    ) -> None:
         """Add an If: the branch that runs, or for each quantity the larger branch when it is not known which."""
-        names = branches(place.find(node.input[0]) if node.input else None)
-        inner = [self.below(place, node, position, name) for name in names]
-        tallies = [None if one is None else self.graph(one, ()) for one in inner]
-        if len(tallies) > 1 and any(one is None or one.nodes for one in tallies):
+        names = branches(instance.find(node.input[0]) if node.input else None)
+        inner = [self.subgraph(instance, node, position, name) for name in names]
+        aggregates = [None if one is None else self.graph(one, ()) for one in inner]
+        if len(aggregates) > 1 and any(one is None or one.nodes for one in aggregates):
             self.branches += 1
-        tally.add_larger(tallies, path, node, live, self.scope)
+        aggregate.add_larger(aggregates, path, node, live, self.scope)
 
-    def repeat(
-        self, place: Place, node: NodeProto, position: int, path: NodePath, tally: Tally, live: Liveness
+    def loop(
+        self,
+        instance: GraphInstance,
+        node: NodeProto,
+        position: int,
+        path: NodePath,
+        aggregate: Aggregate,
+        live: Liveness,
     ) -> None:
         """Add a loop: its body over all iterations, and its scan outputs."""
-        body = self.below(place, node, position, "body")
+        body = self.subgraph(instance, node, position, "body")
         if body is None:
-            tally.add(None, path, node, live.now)
+            aggregate.add(None, path, node, live.live_bytes)
             return
-        held = constants_of(body.body)
-        inner = self.graph(body, [name for name in body.index.inputs if name not in held])
-        stacked = self.stacked(place, node, path, len(body.index.outputs), tally)
+        constants = constants_of(body.body)
+        inner = self.graph(body, [name for name in body.index.inputs if name not in constants])
+        stacked = self.stacked(instance, node, path, len(body.index.outputs), aggregate)
         try:
-            each = rounds(place, node, body.path, path, self.facts)
-        except Untold as untold:
-            tally.leave_out(path, node, str(untold), "macs", "reads", "writes", "peak")
+            each = loop_iterations(instance, node, body.path, path, self.facts)
+        except CostUnknown as unknown:
+            aggregate.add_unknown(path, node, str(unknown), "macs", "reads", "writes", "peak")
             return
-        tally.add_rounds(inner, each, path, node, live.now + stacked, self.scope)
-        tally.grow(reads=stacked, writes=stacked)
+        aggregate.add_loop(inner, each, path, node, live.live_bytes + stacked, self.scope)
+        aggregate.add_sums(reads=stacked, writes=stacked)
 
-    def stacked(self, place: Place, node: NodeProto, path: NodePath, outputs: int, tally: Tally) -> Dim:
+    def stacked(
+        self, instance: GraphInstance, node: NodeProto, path: NodePath, outputs: int, aggregate: Aggregate
+    ) -> Dim:
         """Bytes of the scan outputs of a loop, which concatenate the results of its iterations."""
         states = max(len(node.input) - 2, 0)
         if node.op_type == "Scan":
@@ -289,7 +311,7 @@ class _Counting:
         found: Dim = 0
         for name in node.output[0 if node.op_type == "SequenceMap" else states :]:
             if name:
-                nbytes = tally.told(path, node, "peak", place.nbytes, [place.values.get(name)])
+                nbytes = aggregate.evaluate(path, node, "peak", instance.nbytes, [instance.values.get(name)])
                 found = found + (0 if nbytes is None else nbytes)
         return found
 

@@ -10,7 +10,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NOTHING: Final[Mapping[str, frozenset[str]]] = {
+ZERO_COST: Final[Mapping[str, frozenset[str]]] = {
     "": _names(
         """
         Abs Acos Acosh Add Affine And ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BatchNormalization

@@ -20,7 +20,7 @@ from gather_infer.tensor import Value
 from gather_infer.trail import Assumption, Cause, Constraint, Iterations
 
 
-class Believed(Protocol):
+class TrustedAnnotationType(Protocol):
     """A type that the inference took from the file unproved."""
 
     @property
@@ -45,7 +45,7 @@ class Facts(Protocol):
     @property
     def assumptions(self) -> tuple[Assumption, ...]: ...
     @property
-    def believed(self) -> Sequence[Believed]: ...
+    def trusted_annotations(self) -> Sequence[TrustedAnnotationType]: ...
     @property
     def known(self) -> Scope: ...
     @property
@@ -53,7 +53,7 @@ class Facts(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class GraphInstance:
     """A graph or function body in one calling context.
 
     path        path of this instance; for a function body below the calling node
@@ -72,18 +72,18 @@ class Place:
     index: GraphScope
     values: Mapping[str, Value]
     label: str
-    outer: Place | None
+    outer: GraphInstance | None
     versions: Mapping[str, int]
     generated: Collection[str]
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
         """The type of a name in this graph or an enclosing one; None when it is unknown."""
-        place: Place | None = self
-        while place is not None:
-            if name in place.values:
-                return place.values[name]
-            place = place.outer
+        instance: GraphInstance | None = self
+        while instance is not None:
+            if name in instance.values:
+                return instance.values[name]
+            instance = instance.outer
         return None
 
     def nbytes(self, values: Iterable[Value | None]) -> Dim:
@@ -98,10 +98,10 @@ class Place:
         """Attributes of a node as Python values, references resolved to those of the call; omits graphs."""
         found: dict[str, Any] = {}
         for attribute in node.attribute:
-            held = self.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
-            if held is None or held.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            bound = self.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+            if bound is None or bound.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
                 continue
-            value = helper.get_attribute_value(held)
+            value = helper.get_attribute_value(bound)
             found[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
         return found
 

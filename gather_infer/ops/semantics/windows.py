@@ -43,13 +43,13 @@ def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
     Raises SpecViolation for an attribute of the wrong length, and for values below 1 (pads: below 0).
     """
     n = len(kernel)
-    strides = spatial_attribute(op, "strides", n, 1, least=1)
-    dilations = spatial_attribute(op, "dilations", n, 1, least=1)
-    pads = spatial_attribute(op, "pads", 2 * n, 0, least=0) if mode == "NOTSET" else (0,) * (2 * n)
+    strides = spatial_attribute(op, "strides", n, 1, lower=1)
+    dilations = spatial_attribute(op, "dilations", n, 1, lower=1)
+    pads = spatial_attribute(op, "pads", 2 * n, 0, lower=0) if mode == "NOTSET" else (0,) * (2 * n)
     return [Window((kernel[i] - 1) * dilations[i] + 1, strides[i], pads[i], pads[n + i], i) for i in range(n)]
 
 
-def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least: int) -> tuple[int, ...]:
+def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, lower: int) -> tuple[int, ...]:
     """The integers of attribute `name`, one per axis; `default` for each when it is absent.
 
     Raises SpecViolation when their number is not `length` or one is below `lower`.
@@ -60,8 +60,8 @@ def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, least
     assert isinstance(found, tuple), f"{name} is a list of integers by its schema"
     if len(found) != length:
         raise SpecViolation(f"{name} must have {length} elements, has {len(found)}: {list(found)}")
-    if min(found) < least:
-        raise SpecViolation(f"{name} must be {least} or more, is {list(found)}")
+    if min(found) < lower:
+        raise SpecViolation(f"{name} must be {lower} or more, is {list(found)}")
     return found
 
 
@@ -95,7 +95,7 @@ def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     Raises SpecViolation when the window is longer than the padded axis. Runtimes reject that at any stride, so
     0 <= N + p - e is an implied fact.
     """
-    room = _room(size, window)
+    room = _slack(size, window)
     op.require((0, "<=", room), otherwise=lambda: _too_long(size, window))
     return _divide_down(op, room, window.stride) + 1
 
@@ -107,7 +107,7 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
     Stride s > 1: the formula floors, runtimes truncate (k = 2, s = 2 pools N = 1 to 1, not to 0; down to -1 they give
     0). The two agree from N + p = e on. That is a listed assumption; where it cannot be made, the result is a symbol.
     """
-    room = _room(size, window)
+    room = _slack(size, window)
     stride = window.stride
     if known_le(0, room, op.scope) is True:
         return _divide_down(op, room, stride) + 1
@@ -141,7 +141,7 @@ def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:
     return _divide_up(op, start, window.stride)
 
 
-def _room(size: Dim, window: Window) -> Dim:
+def _slack(size: Dim, window: Window) -> Dim:
     return size + (window.begin + window.end) - window.extent
 
 

@@ -42,31 +42,31 @@ def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
     return shape
 
 
-def require_shape(op: OpCall, shape: Shape | None, wanted: Shape, name: str) -> Shape:
+def require_shape(op: OpCall, shape: Shape | None, expected: Shape, name: str) -> Shape:
     """`expected`, refined by the static dims of `shape`; the two must be equal, dim for dim.
 
     Raises SpecViolation when the ranks differ (GI305) or two dims can never be equal (GI212).
     """
-    if shape is None or shape is wanted:
-        return wanted
-    require_rank(shape, len(wanted), name)
+    if shape is None or shape is expected:
+        return expected
+    require_rank(shape, len(expected), name)
     return tuple(
         w
         if d is w or d == w
         else op.require_equal(w, d, f"axis {axis} of {name} {format_shape(shape)} and its expected dim")
-        for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
+        for axis, (d, w) in enumerate(zip(shape, expected, strict=True))
     )
 
 
-def merge_shape(op: OpCall, shape: PartialShape | None, wanted: PartialShape, name: str) -> PartialShape:
+def merge_shape(op: OpCall, shape: PartialShape | None, expected: PartialShape, name: str) -> PartialShape:
     """As `require_shape`, where both shapes may have unknown dims (None), which are taken from the other shape."""
     if shape is None:
-        return wanted
-    if len(shape) != len(wanted):
-        raise SpecViolation(f"{name} must have rank {len(wanted)}, has rank {len(shape)}", "GI305")
+        return expected
+    if len(shape) != len(expected):
+        raise SpecViolation(f"{name} must have rank {len(expected)}, has rank {len(shape)}", "GI305")
     return tuple(
         w if d is None else d if w is None else op.require_equal(w, d, f"axis {axis} of {name} and its expected dim")
-        for axis, (d, w) in enumerate(zip(shape, wanted, strict=True))
+        for axis, (d, w) in enumerate(zip(shape, expected, strict=True))
     )
 
 
@@ -162,7 +162,7 @@ def refuse_empty(op: OpCall, *dims: Dim) -> None:
         op.add_runtime_constraint((1, "<=", dim))
 
 
-def refuse_ranks_but(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
+def refuse_other_ranks(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
     """Record as unchecked that onnxruntime supports only `ranks`, where the specification allows others.
 
     what   qualifies the operator in the message, as ` with cubic interpolation`

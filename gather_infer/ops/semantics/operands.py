@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.guards import normalize_axis, require_rank
+from gather_infer.ops.semantics.preconditions import normalize_axis, require_rank
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import MAX_VALUES, DType, Shape, SymbolicTensor, ValueRange, holds_values, make_values
@@ -71,28 +71,28 @@ def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values 
 
     values   the elements, when it is known which they are
     """
-    values = useful(values, shape)
+    values = tracked_values(values, shape)
     return SymbolicTensor(data.dtype, shape, values, explicit_range(data, op.scope) if needs_range(values) else None)
 
 
-def useful(values: Values | None, shape: Shape | None) -> Values | None:
+def tracked_values(values: Values | None, shape: Shape | None) -> Values | None:
     """`values` if they have shape `shape`, are few enough to track, and not all unknown; else None."""
     if values is None or values.shape != static_shape(shape) or not holds_values(values.shape):
         return None
     return None if values.size and all(element is None for element in values.flat) else values
 
 
-def joint_span(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | None:
+def joint_range(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | None:
     """The value range of a tensor whose elements come from any of `inputs`; None when it is unbounded."""
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
         return None
     inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
     if not inhabited:
         return None
-    span = hull(
+    joined = hull(
         *(explicit_range(tensor, op.scope) or range_of(tensor, op.scope) for tensor in inhabited), scope=op.scope
     )
-    return None if span.lo is None and span.hi is None else span
+    return None if joined.lo is None and joined.hi is None else joined
 
 
 def values_or_unknown(tensor: SymbolicTensor) -> Values | None:

@@ -24,7 +24,7 @@ POINTS: Final = 24
 Values = npt.NDArray[np.float64]
 
 
-class Trial:
+class Samples:
     """Values of dims at `POINTS` samples, in float64: a filter before proofs, so rounding is harmless.
 
     scope   facts about the symbols; sample sizes are clamped to their bounds

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gather_infer.cost.tried import LARGE, Trial, Values
+from gather_infer.cost.prefilter import LARGE, Samples, Values
 from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim, Scope, free_symbols, known_le, substitute, symbol
 from gather_infer.symbolic.normal_form import terms_of
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ProgramPoint:
     """Bytes of the activations that are live while `node` runs; before the first node when it is None."""
 
     live: Dim
     node: NodePath | None
 
 
-class Front:
+class ParetoSet:
     """Program points that no other point is known to dominate in every run, in order of insertion.
 
     scope   facts about the symbols
@@ -27,35 +27,35 @@ class Front:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.moments: list[Moment] = []
-        self._trial = Trial(scope)
+        self.points: list[ProgramPoint] = []
+        self._samples = Samples(scope)
         self._values: list[Values] = []
         self._seen: set[Dim] = set()
 
-    def add(self, moment: Moment) -> None:
+    def add(self, point: ProgramPoint) -> None:
         """Insert a point unless an existing one dominates it, and drop the points that it dominates."""
-        if moment.live in self._seen:
+        if point.live in self._seen:
             return
-        self._seen.add(moment.live)
-        values = self._trial.values(moment.live)
+        self._seen.add(point.live)
+        values = self._samples.values(point.live)
         # Dominance at all samples is necessary for dominance, so only then is a proof attempted.
-        for other, theirs in zip(self.moments, self._values, strict=True):
-            if (values <= theirs).all() and self._at_most(moment.live, other.live):
+        for other, theirs in zip(self.points, self._values, strict=True):
+            if (values <= theirs).all() and self._at_most(point.live, other.live):
                 return
         kept = [
             (other, theirs)
-            for other, theirs in zip(self.moments, self._values, strict=True)
-            if not ((theirs <= values).all() and self._at_most(other.live, moment.live))
+            for other, theirs in zip(self.points, self._values, strict=True)
+            if not ((theirs <= values).all() and self._at_most(other.live, point.live))
         ]
-        self.moments = [*(other for other, _ in kept), moment]
+        self.points = [*(other for other, _ in kept), point]
         self._values = [*(theirs for _, theirs in kept), values]
 
-    def largest_first(self) -> list[Moment]:
+    def largest_first(self) -> list[ProgramPoint]:
         """The points by descending live bytes at the sample where all symbols are large."""
-        return sorted(self.moments, key=lambda moment: -self._trial.values(moment.live)[LARGE])
+        return sorted(self.points, key=lambda moment: -self._samples.values(moment.live)[LARGE])
 
-    def extend(self, moments: Sequence[Moment]) -> None:
-        for moment in moments:
+    def extend(self, points: Sequence[ProgramPoint]) -> None:
+        for moment in points:
             self.add(moment)
 
     def _at_most(self, a: Dim, b: Dim) -> bool:

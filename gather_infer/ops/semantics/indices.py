@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gather_infer.access import Addressing, Indexing
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation, close_match
-from gather_infer.ops.vocabulary.guards import alternatives
+from gather_infer.ops.semantics.preconditions import alternatives
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt
 from gather_infer.tensor import (
@@ -110,7 +110,7 @@ def check_bounds(
     column: int | None = None,
     columns: int = 1,
     position: int = 1,
-    some: bool = False,
+    may_skip: bool = False,
     rows: Shape = (),
 ) -> None:
     """Record which axis the indices address, report indices out of bounds, and add facts that legal runs satisfy.
@@ -125,13 +125,13 @@ def check_bounds(
     rows      dims of the slice that one index selects. When it may be empty no facts are added: a runtime may then
               skip the index
     """
-    place = data if axis is None else f"{data}, axis {axis}"
+    location = data if axis is None else f"{data}, axis {axis}"
     if numbers is not None and column is not None:
         numbers = numbers[..., column]
     distinct = _distinct(numbers)
     complete = numbers is not None and (numbers.dtype != object or all(e is not None for e in numbers.flat))
-    op.address(Addressing(position, axis, size, indexing, column, columns, tuple(distinct), complete, some))
-    if some or indexing.ignored is not None:
+    op.address(Addressing(position, axis, size, indexing, column, columns, tuple(distinct), complete, may_skip))
+    if may_skip or indexing.ignored is not None:
         return
     integers = [e for e in distinct if isinstance(e, int)]
     learns = indexing.strict and is_nonempty(op, rows)
@@ -139,13 +139,13 @@ def check_bounds(
     if not integers and learns and isinstance(size, Expr) and is_nonempty(op, indices.shape):
         op.add_implied_fact(size - 1)
     if not distinct and indexing.strict and size == 0 and is_nonempty(op, indices.shape):
-        op.report("GI301", "indices is not empty, the axis it addresses has length 0", place)
+        op.report("GI301", "indices is not empty, the axis it addresses has length 0", location)
     if numbers is None or not distinct:
         return
-    least = indexing.lower_bound(size)
-    bad = [e for e in distinct if _is_outside(op, e, size, least)]
+    lower = indexing.lower_bound(size)
+    bad = [e for e in distinct if _is_outside(op, e, size, lower)]
     if bad:
-        _report_outside(op, numbers, size, indexing, place, column)
+        _report_outside(op, numbers, size, indexing, location, column)
     if isinstance(size, Expr) and learns:
         for e in integers:
             if e not in bad:  # a contradiction must not become a fact
@@ -153,7 +153,7 @@ def check_bounds(
     negative = [e for e in integers if e < 0 and e not in bad]
     if negative and indexing.negative_note:
         first = _find(numbers, set(negative))[0]
-        op.report("GI303", f"index {_at(numbers, first)} is negative, {indexing.negative_note}", place,
+        op.report("GI303", f"index {_at(numbers, first)} is negative, {indexing.negative_note}", location,
                   _element(first, column))  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def check_lengths(op: OpCall, position: int, size: Dim, *, axis: int, data: str)
     check_bounds(op, lengths, numbers, size + 1, COUNT, axis=axis, data=data, position=position)
 
 
-def address_nothing(op: OpCall, position: int) -> None:
+def address_no_axis(op: OpCall, position: int) -> None:
     """Record that an index input addresses no axis: its elements are not read, or may be any."""
     op.address(Addressing(position, None, 0, Indexing(), None, 1, (), is_complete=True))
 
@@ -183,17 +183,19 @@ def _distinct(numbers: Array | None) -> list[Dim]:
     return list(dict.fromkeys([*ends, *(e for e in numbers.flat if isinstance(e, Expr))]))
 
 
-def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, place: str, column: int | None) -> None:
-    least = indexing.lower_bound(size)
+def _report_outside(
+    op: OpCall, numbers: Array, size: Dim, indexing: Indexing, location: str, column: int | None
+) -> None:
+    lower = indexing.lower_bound(size)
     elements = dict.fromkeys(numbers.reshape(-1).tolist())
-    outside = {e for e in elements if isinstance(e, (int, Expr)) and _is_outside(op, e, size, least)}
+    outside = {e for e in elements if isinstance(e, (int, Expr)) and _is_outside(op, e, size, lower)}
     positions = _find(numbers, outside)
     found = _at(numbers, positions[0])
     if size == 0:
         message = f"index {found} is out of bounds, the axis has length 0"
     else:
         message = f"index {found} is outside [{indexing.first_defined(size)}, {size - 1}]"
-    detail = [place, _element(positions[0], column)]
+    detail = [location, _element(positions[0], column)]
     if len(positions) > 1:
         detail.append(f"{len(positions)} elements are out of bounds")
     if not indexing.strict:
@@ -201,13 +203,13 @@ def _report_outside(op: OpCall, numbers: Array, size: Dim, indexing: Indexing, p
     op.report("GI301", message, *detail, severity=None if indexing.strict else Severity.WARNING)
 
 
-def _is_outside(op: OpCall, index: Dim, size: Dim, least: Dim) -> bool:
-    return known_lt(index, size, op.scope) is False or known_le(least, index, op.scope) is False
+def _is_outside(op: OpCall, index: Dim, size: Dim, lower: Dim) -> bool:
+    return known_lt(index, size, op.scope) is False or known_le(lower, index, op.scope) is False
 
 
-def _find(numbers: Array, wanted: set[Dim]) -> list[tuple[int, ...]]:
+def _find(numbers: Array, sought: set[Dim]) -> list[tuple[int, ...]]:
     """Positions of the elements that are in `sought`, in row-major order."""
-    flat = [i for i, e in enumerate(numbers.reshape(-1).tolist()) if e in wanted]
+    flat = [i for i, e in enumerate(numbers.reshape(-1).tolist()) if e in sought]
     return [tuple(map(int, np.unravel_index(i, numbers.shape))) for i in flat]
 
 
@@ -268,7 +270,9 @@ def look_up(
     return out
 
 
-def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: int, indexing: Indexing) -> list[int]:
+def reachable_positions(
+    op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: int, indexing: Indexing
+) -> list[int]:
     """All positions of an axis of length `size` that a legal run may read."""
     found: set[int] = set()
     elements: Iterable[object] = ()
@@ -291,7 +295,7 @@ def reached(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: in
     return sorted(found)
 
 
-def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
+def may_be_outside(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
     """Whether an index may be out of bounds in a legal run, so that the operator fills in a value."""
     if indexing.strict:
         return False
@@ -309,7 +313,7 @@ def may_leave(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: 
     )
 
 
-def picked_span(
+def picked_range(
     op: OpCall, data: SymbolicTensor, reach: Sequence[tuple[int, list[int]]], *, filled: bool = False
 ) -> ValueRange | None:
     """Value range of elements selected from `data`.
@@ -336,18 +340,18 @@ def picked_span(
     return found
 
 
-def result(
+def gather_result(
     data: SymbolicTensor,
     shape: Shape | None,
     values: npt.NDArray[np.object_] | None,
-    span: Callable[[], ValueRange | None],
+    value_range: Callable[[], ValueRange | None],
 ) -> SymbolicTensor:
     """The type of a gathered tensor; computes the value range only when some elements are unknown."""
     if values is None or data.dtype is None:
-        return SymbolicTensor(data.dtype, shape, None, span())
+        return SymbolicTensor(data.dtype, shape, None, value_range())
     out = from_values(data.dtype, values)
     if out.values is None or any(e is None for e in out.values.flat):
-        return out.with_(value_range=span())
+        return out.with_(value_range=value_range())
     return out
 
 

@@ -118,7 +118,7 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], s
     return _symbol(op, parts)
 
 
-def demand_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
+def require_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
     """Require that two dims broadcast. Raises SpecViolation (GI212) when they never do."""
     op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=otherwise, code="GI212")
 
@@ -173,8 +173,8 @@ def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
 
 def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
     """Whether a = 1 implies b = 1, also by facts about a, as for `n, min(1, c)` with n <= 2*c."""
-    given = _given(a, 1, b)
-    if given is not None and known_eq(given, 1, op.scope) is True:
+    at_one = _at_value(a, 1, b)
+    if at_one is not None and known_eq(at_one, 1, op.scope) is True:
         return True
     if isinstance(a, int) or isinstance(b, int):
         return False
@@ -188,13 +188,13 @@ def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
     """Whether a != 1 implies b != 1."""
-    none, many = _given(a, 0, b), _given(a, _ANY + 2, b)
+    none, many = _at_value(a, 0, b), _at_value(a, _ANY + 2, b)
     if none is None or many is None:
         return False
     return known_eq(none, 1, op.scope) is False and known_le(2, many, op.scope) is True
 
 
-def _given(a: Dim, value: Dim, b: Dim) -> Dim | None:
+def _at_value(a: Dim, value: Dim, b: Dim) -> Dim | None:
     """`b` under a = value; None when it is undefined there or `a` has no symbol with coefficient 1 to solve for."""
     for name in sorted(free_symbols(a) & free_symbols(b)):
         solution = symbol(name) - a + value  # a == name + rest  =>  name == value - rest

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.vocabulary.broadcast import broadcast
-from gather_infer.ops.vocabulary.elements import Element
+from gather_infer.ops.semantics.broadcast import broadcast
+from gather_infer.ops.semantics.elements import Element
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge, Scope, known_eq
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange, format_shape, holds_values
@@ -20,8 +20,8 @@ from gather_infer.value_ranges import needs_range
 Values: TypeAlias = "npt.NDArray[np.object_]"
 UnaryElement: TypeAlias = Callable[[OpCall, DType, Element], Element]
 BinaryElement: TypeAlias = Callable[[OpCall, DType, Element, Element], Element]
-UnarySpan: TypeAlias = Callable[[ValueRange, Scope], ValueRange]
-BinarySpan: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
+UnaryRange: TypeAlias = Callable[[ValueRange, Scope], ValueRange]
+BinaryRange: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
 
 
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
@@ -43,12 +43,12 @@ def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
 
 
 def tensor_of(
-    dtype: DType | None, shape: Shape | None, values: Values | None, span: ValueRange | None
+    dtype: DType | None, shape: Shape | None, values: Values | None, value_range: ValueRange | None
 ) -> SymbolicTensor:
     """A result tensor; drops the value range when all elements are known."""
     if values is None:
-        return SymbolicTensor(dtype, shape, None, span)
-    return SymbolicTensor(dtype, values.shape, values, span if None in values.reshape(-1).tolist() else None)
+        return SymbolicTensor(dtype, shape, None, value_range)
+    return SymbolicTensor(dtype, values.shape, values, value_range if None in values.reshape(-1).tolist() else None)
 
 
 def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("A", "B")) -> DType | None:
@@ -82,7 +82,7 @@ def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[Symbolic
         return b, _broadcast(op, a.shape, b.shape)
     if op.attr("broadcast", 0) == 0:
         return b, same_shape(op, a.shape, b.shape)
-    b = _lined_up(op, a, b)
+    b = _aligned(op, a, b)
     return b, unidirectional(op, a.shape, b.shape, "B", "A")
 
 
@@ -98,7 +98,7 @@ def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
     return broadcast(op, a, b)
 
 
-def _lined_up(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
+def _aligned(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
     """B with trailing dims of 1, so that its dims start at `axis` of A; unchanged without `axis`.
 
     Spec: https://onnx.ai/onnx/operators/onnx__Add.html (1 and 6)
@@ -151,7 +151,7 @@ def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_n
     return shape
 
 
-def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = None) -> list[SymbolicTensor]:
+def unary(op: OpCall, element: UnaryElement | None, value_range: UnaryRange | None = None) -> list[SymbolicTensor]:
     """The result of a unary operator that keeps shape and element type."""
     x = op.tensor(0)
     dtype = x.dtype
@@ -162,13 +162,17 @@ def unary(op: OpCall, element: UnaryElement | None, span: UnarySpan | None = Non
         function = element
         values = apply(lambda e: function(op, dtype, e), x.values)
     bounds = None
-    if span is not None and dtype in INTEGER_RANGE and needs_range(values):
-        bounds = value_ranges.fit(op, span(value_ranges.range_of(x, op.scope), op.scope), dtype)
+    if value_range is not None and dtype in INTEGER_RANGE and needs_range(values):
+        bounds = value_ranges.fit(op, value_range(value_ranges.range_of(x, op.scope), op.scope), dtype)
     return [tensor_of(dtype, x.shape, values, bounds)]
 
 
 def binary(
-    op: OpCall, element: BinaryElement | None, span: BinarySpan | None = None, *, names: tuple[str, str] = ("A", "B")
+    op: OpCall,
+    element: BinaryElement | None,
+    value_range: BinaryRange | None = None,
+    *,
+    names: tuple[str, str] = ("A", "B"),
 ) -> list[SymbolicTensor]:
     """The result of a binary operator on A and B of one element type."""
     a, b = op.tensor(0), op.tensor(1)
@@ -182,9 +186,9 @@ def binary(
         function = element
         values = apply(lambda x, y: function(op, dtype, x, y), a.values, b.values)
     bounds = None
-    if span is not None and is_integer and needs_range(values):
+    if value_range is not None and is_integer and needs_range(values):
         scope = op.scope
         bounds = value_ranges.fit(
-            op, span(value_ranges.range_of(a, scope), value_ranges.range_of(b, scope), scope), dtype
+            op, value_range(value_ranges.range_of(a, scope), value_ranges.range_of(b, scope), scope), dtype
         )
     return [tensor_of(dtype, shape, values, bounds)]
