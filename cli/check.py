@@ -11,9 +11,9 @@ import click
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import UsageError
-from gather_infer.report.forms import CHECK, CHECKS, CheckReport, FileReport, Form
+from gather_infer.report.output_formats import CHECK, CHECKS, CheckReport, FileReport, OutputFormat
 
-from .completing import codes
+from .completers import codes
 from .configuration import Configuration, find_configuration
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
     from gather_infer.rules import RuleSet
 
-Stated: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
+ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
 """Constraints on dims, inputs and ranges, as strings `NAME=...`."""
 
 
@@ -97,8 +97,10 @@ def command(
     """
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    if statistics and console.form not in (Form.TEXT, Form.JSON):
-        raise click.UsageError(f"--statistics needs the format text or json, found --format {console.form.value}")
+    if statistics and console.output_format not in (OutputFormat.TEXT, OutputFormat.JSON):
+        raise click.UsageError(
+            f"--statistics needs the format text or json, found --format {console.output_format.value}"
+        )
     models = tuple(_expanded(models))
     project = find_configuration(Path.cwd())
     rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
@@ -114,37 +116,37 @@ def command(
         raise click.UsageError(f"--strict is --fail-on warning, found --fail-on {fail_on} too")
     if strict:
         fail_on = Severity.WARNING.value
-    least = Severity(fail_on or project.text("fail-on") or Severity.ERROR.value)
+    threshold = Severity(fail_on or project.text("fail-on") or Severity.ERROR.value)
     file = baseline or _path(project, "baseline")
     if write_baseline and file is None:
         raise click.UsageError("--write-baseline needs --baseline FILE")
-    accepted = _Accepted(None if write_baseline else file)
+    accepted = _BaselineFilter(None if write_baseline else file)
 
     results: list[CheckResult] = []
     names = ["<stdin>" if model == "-" else model for model in models]
     with console.progress() as progress:
-        arrived = _Arriving(_results(models, facts, ranges, project, rule_files, jobs or project.number("jobs")))
+        arrived = _Arrivals(_results(models, facts, ranges, project, rule_files, jobs or project.number("jobs")))
         progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
         for result in arrived.in_order(dict.fromkeys(names)):
-            result = accepted.out_of(selection.of(result))
+            result = accepted.filtered(selection.of(result))
             results.append(result)
-            if console.form in CHECK.forms and not statistics:
-                lines = console.lines_of(CHECK, FileReport(result, len(models) == 1, least))
+            if console.output_format in CHECK.formats and not statistics:
+                lines = console.lines_of(CHECK, FileReport(result, len(models) == 1, threshold))
                 with progress.aside():
                     console.print(lines)
     _require_used(results, facts, ranges)
 
-    code = max(result.exit_code(least) for result in results)
+    code = max(result.exit_code(threshold) for result in results)
     if code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
         code = 0
-    report = CheckReport(results, least, code, accepted.number, accepted.outdated(results), statistics)
+    report = CheckReport(results, threshold, code, accepted.number, accepted.outdated(results), statistics)
     console.result(CHECKS, report)
     if write_baseline and file is not None:
-        _write_baseline(file, results, least, console)
+        _write_baseline(file, results, threshold, console)
     return code
 
 
-class _Arriving:
+class _Arrivals:
     """Reorders results from order of completion to the order of the arguments."""
 
     def __init__(self, results: Iterator[CheckResult]) -> None:
@@ -162,7 +164,7 @@ class _Arriving:
             yield waiting.pop(name)
 
 
-class _Accepted:
+class _BaselineFilter:
     """The filter for accepted findings; without a baseline it accepts none."""
 
     def __init__(self, file: str | None) -> None:
@@ -174,7 +176,7 @@ class _Accepted:
     def number(self) -> int:
         return 0 if self._baseline is None else self._baseline.accepted
 
-    def out_of(self, result: CheckResult) -> CheckResult:
+    def filtered(self, result: CheckResult) -> CheckResult:
         return result if self._baseline is None else self._baseline.without_accepted(result)
 
     def outdated(self, results: Iterable[CheckResult]) -> int:
@@ -214,14 +216,14 @@ def _results(
     jobs: int | None,
 ) -> Iterator[CheckResult]:
     """Yield the result of each model: a single one and standard input from this process, others from workers."""
-    said = (facts.dims, facts.inputs, ranges)
-    usual = (
+    constraints = (facts.dims, facts.inputs, ranges)
+    defaults = (
         () if facts.dims else project.texts("dim"),
         () if facts.inputs else project.texts("input"),
         () if ranges else project.texts("range"),
     )
     constants = facts.constants or project.is_set("initializers-as-constants")
-    task = partial(_checked, said=said, usual=usual, rule_files=rule_files, constants=constants)
+    task = partial(_check_one, constraints=constraints, defaults=defaults, rule_files=rule_files, constants=constants)
     _rules(rule_files)  # report errors in rule files once, before the workers load them
     if len(models) == 1:
         yield task(models[0], is_alone=True)
@@ -230,25 +232,28 @@ def _results(
         yield task("-")
     others = list(dict.fromkeys(model for model in models if model != "-"))
     if others:
-        from gather_infer.checks.many import worked_through
+        from gather_infer.checks.check_many_models import run_task
 
-        yield from worked_through(task, others, jobs=jobs)
+        yield from run_task(task, others, jobs=jobs)
 
 
-def _checked(
+def _check_one(
     path: str,
     *,
-    said: Stated,
-    usual: Stated,
+    constraints: ConstraintTexts,
+    defaults: ConstraintTexts,
     rule_files: tuple[str, ...],
     constants: bool,
     is_alone: bool = False,
 ) -> CheckResult:
-    from gather_infer.checks.run import check_file
+    from gather_infer.checks.check_model import check_file
     from gather_infer.inference.constraints.shared import SharedConstraints
 
     return check_file(
-        path, SharedConstraints(*said, _rules(rule_files), constants), SharedConstraints(*usual), is_alone=is_alone
+        path,
+        SharedConstraints(*constraints, _rules(rule_files), constants),
+        SharedConstraints(*defaults),
+        is_alone=is_alone,
     )
 
 
@@ -270,8 +275,8 @@ def _require_used(results: Iterable[CheckResult], facts: Facts, ranges: tuple[st
         raise UsageError(f"no model has an input or an input dim with the name {name!r}")
 
 
-def _write_baseline(file: str, results: Sequence[CheckResult], least: Severity, console: Console) -> None:
+def _write_baseline(file: str, results: Sequence[CheckResult], threshold: Severity, console: Console) -> None:
     from gather_infer.checks.baseline import write_baseline
 
-    number = write_baseline(file, results, Severity.NOTE if least is Severity.NOTE else Severity.WARNING)
+    number = write_baseline(file, results, Severity.NOTE if threshold is Severity.NOTE else Severity.WARNING)
     console.message(f"wrote {file}: {number} accepted")

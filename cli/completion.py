@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .completing import VARIABLE
+from .completers import VARIABLE
 from .options import Command
 
 

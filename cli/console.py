@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from gather_infer.report.forms import Form, ResultKind, View
+from gather_infer.report.output_formats import OutputFormat, ResultKind, View
 
 from .progress import Progress, may_show
 
@@ -37,7 +37,7 @@ class Console:
     quiet: bool = False
     verbose: bool = False
     colour: bool = True
-    form: Form = Form.TEXT
+    output_format: OutputFormat = OutputFormat.TEXT
     results_to_stderr: bool = False
     started: float = field(default_factory=time.monotonic)
 
@@ -59,7 +59,7 @@ class Console:
 
     def lines_of(self, kind: ResultKind[R], result: R) -> list[str]:
         """A result in the requested format."""
-        return kind.lines(self.form, result, View(self.verbose, self.width, self.seconds))
+        return kind.lines(self.output_format, result, View(self.verbose, self.width, self.seconds))
 
     def result(self, kind: ResultKind[R], result: R) -> None:
         self.print(self.lines_of(kind, result))
@@ -67,7 +67,7 @@ class Console:
     def print(self, lines: Iterable[str]) -> None:
         """Print lines from `lines_of`."""
         for line in lines:
-            if self.form is Form.TEXT:
+            if self.output_format is OutputFormat.TEXT:
                 _echo(line, self.colour, err=self.results_to_stderr)
             else:
                 click.echo(line, err=self.results_to_stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gather_infer.report.forms import CONTRACT, ContractReport
+from gather_infer.report.output_formats import CONTRACT, ContractReport
 
 from .console import Console
 from .facts import Facts, facts_options, ranges_option

@@ -8,13 +8,13 @@ from typing import Any, Final
 import click
 
 from gather_infer.diagnostic import has_errors_or_warnings
-from gather_infer.report.forms import CONVERSION, ConversionReport
+from gather_infer.report.output_formats import CONVERSION, ConversionReport
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument, option
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import Verifying, verify_options
+from .verification import VerifyOptions, verify_options
 
 TOLERANCE: Final = 1e-4
 """Default of --rtol and --atol for an IR."""
@@ -50,7 +50,7 @@ def command(
     facts: Facts,
     target: Target | None,
     dry_run: bool,
-    verifying: Verifying | None,
+    verifying: VerifyOptions | None,
     in_place_weights: bool,
     opset: int | None,
     gather_oob: Any,
@@ -74,7 +74,7 @@ def command(
         raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR runs with that input")
 
     from gather_infer.openvino import convert
-    from gather_infer.report import unmended
+    from gather_infer.report import remaining_diagnostics
 
     with console.progress() as progress:
         progress(lambda: "converting")
@@ -105,5 +105,5 @@ def command(
         save,
         None if dry_run else target,
         console,
-        refused=is_wrong or (strict and has_errors_or_warnings(unmended(result))),
+        refused=is_wrong or (strict and has_errors_or_warnings(remaining_diagnostics(result))),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gather_infer.report.forms import COST, CostReport
+from gather_infer.report.output_formats import COST, CostReport
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
@@ -71,8 +71,8 @@ def command(
         lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
     console.print(lines)
     if inference.errors:
-        said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
-        console.message(f"the model has {said}; {facts.infer_command(model)}")
+        errors = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
+        console.message(f"the model has {errors}; {facts.infer_command(model)}")
     return 0
 
 

@@ -11,9 +11,9 @@ import click
 
 from gather_infer.diagnostic import CODES, codes_near, nearest_code
 from gather_infer.errors import UsageError
-from gather_infer.report.forms import CODE, EXPLANATIONS, ExplanationsReport
+from gather_infer.report.output_formats import CODE, EXPLANATIONS, ExplanationsReport
 
-from .completing import codes_or_files, tensors
+from .completers import codes_or_files, tensors
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option

@@ -31,13 +31,13 @@ class Facts:
     @property
     def options(self) -> list[str]:
         """The names of the given options."""
-        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
-        return [option for option, values in said.items() if values]
+        given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
+        return [option for option, values in given.items() if values]
 
     def infer_command(self, model: str) -> str:
         """`gather-infer infer MODEL` with the same options."""
-        said = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
-        options = [part for option, values in said.items() for value in values for part in (option, value)]
+        given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
+        options = [part for option, values in given.items() for value in values for part in (option, value)]
         return shlex.join(["gather-infer", "infer", model, *options, *([CONSTANTS] if self.constants else ())])
 
     def rules(self) -> list[RuleSet]:

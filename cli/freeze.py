@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from gather_infer.diagnostic import has_errors_or_warnings
-from gather_infer.report.forms import FREEZE, FreezeReport
+from gather_infer.report.output_formats import FREEZE, FreezeReport
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
-from .verification import Verifying, verify_options
+from .verification import VerifyOptions, verify_options
 
 
 @click.command(
@@ -31,7 +31,7 @@ def command(
     facts: Facts,
     target: Target | None,
     dry_run: bool,
-    verifying: Verifying | None,
+    verifying: VerifyOptions | None,
     strict: bool,
     console: Console,
 ) -> int:
@@ -50,16 +50,18 @@ def command(
 
     with console.progress() as progress:
         rules = facts.rules()
-        told: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "dims": facts.dims,
             "inputs": facts.inputs,
             "rules": rules,
             "initializers_as_constants": facts.constants,
         }
-        result = freeze(model, **told, progress=progress)
+        result = freeze(model, **arguments, progress=progress)
         verification = None
         if verifying is not None and not result.refused:
-            verification = verifying.run(result.source, result.proto, infer(result.source, **told), progress=progress)
+            verification = verifying.run(
+                result.source, result.proto, infer(result.source, **arguments), progress=progress
+            )
         lines = console.lines_of(FREEZE, FreezeReport(result, verification))
     is_wrong = verification is not None and not verification.ok
     return finish(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gather_infer.report.forms import INFERENCE, INFERENCES
+from gather_infer.report.output_formats import INFERENCE, INFERENCES
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
@@ -15,7 +15,7 @@ from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, strict_option, write_and_print
 
 if TYPE_CHECKING:
-    from .inferring import Wanted
+    from .infer_reports import InferRequest
 
 
 @click.command("infer", cls=Command, example="gather-infer infer fixtures/bert-torchscript.onnx --dim seq=1..512")
@@ -53,24 +53,24 @@ def command(
     MODELS are ONNX files (- is standard input) or .xml files of OpenVINO IRs. If there are several, the command prints
     a line for each. It exits with 1 and writes nothing if there are errors.
     """
-    from .inferring import Wanted, infer_all
+    from .infer_reports import InferRequest, infer_all
 
-    wanted = Wanted(not no_assume, everything, constraints, floats, strict, exit_zero, console)
+    request = InferRequest(not no_assume, everything, constraints, floats, strict, exit_zero, console)
     if outputs and target is None:
         raise click.UsageError("--outputs needs -o or --in-place")
     if len(models) > 1:
-        return infer_all(models, facts, wanted)
-    return _infer(models[0], facts, wanted, target, outputs)
+        return infer_all(models, facts, request)
+    return _infer(models[0], facts, request, target, outputs)
 
 
-def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outputs: bool) -> int:
+def _infer(model: str, facts: Facts, request: InferRequest, target: Target | None, outputs: bool) -> int:
     """Infer one model, and write it if there is a target; the exit code."""
     from gather_infer.model import save
     from gather_infer.model.model_loading import to_model_file, to_onnx_file, with_constants
 
-    from .inferring import inferred
+    from .infer_reports import inference_report
 
-    console = wanted.console
+    console = request.console
     with console.progress() as progress:
         rules = facts.rules()
         file = to_model_file(model) if target is None else to_onnx_file(model)
@@ -78,9 +78,11 @@ def _infer(model: str, facts: Facts, wanted: Wanted, target: Target | None, outp
             file = with_constants(file)
         if target is not None:
             file.require_data()
-        report, annotated = inferred(file, facts, rules, wanted, progress, annotate=target is not None, outputs=outputs)
+        report, annotated = inference_report(
+            file, facts, rules, request, progress, annotate=target is not None, outputs=outputs
+        )
         lines = console.lines_of(INFERENCE, report)
-    code = wanted.exit_code(report)
+    code = request.exit_code(report)
     written = write_and_print(lines, functools.partial(save, file, annotated), target, console, refused=code != 0)
     if written is not None:
         console.wrote(written)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gather_infer.errors import ModelReadError
-from gather_infer.report.forms import SUMMARIES
+from gather_infer.report.output_formats import SUMMARIES
 
 from .console import Console
 from .options import Command, common_options, model_argument
@@ -63,7 +63,7 @@ def _summary(path: str) -> ModelSummary:
         nbytes=file.size,
         is_gather=is_gather,
         external=_external_files(file),
-        form=file.foreign_format,
+        file_format=file.foreign_format,
     )
 
 

@@ -19,11 +19,11 @@ INTERRUPTED = 130
 class _State:
     """The number of interrupts, and whether to defer them, as before the program starts and after it ends."""
 
-    __slots__ = ("came", "wait")
+    __slots__ = ("count", "is_deferred")
 
     def __init__(self) -> None:
-        self.came = 0
-        self.wait = True
+        self.count = 0
+        self.is_deferred = True
 
 
 STATE = _State()
@@ -40,7 +40,7 @@ def handle_interrupts() -> None:
 
 
 def was_interrupted() -> bool:
-    return STATE.came > 0
+    return STATE.count > 0
 
 
 def stop_if_interrupted() -> None:
@@ -59,11 +59,11 @@ def ignore_interrupts() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    STATE.came += 1
-    if STATE.wait:
+    STATE.count += 1
+    if STATE.is_deferred:
         return
     if _is_importing(frame) and hasattr(signal, "setitimer"):
-        _come_again()
+        _raise_later()
     else:
         raise KeyboardInterrupt
 
@@ -80,10 +80,10 @@ def _is_importing(frame: FrameType | None) -> bool:
 def _in_a_callback(unraisable: sys.UnraisableHookArgs) -> None:
     """Raise an interrupt again that arrived where Python cannot raise it, as in the callback of a weak reference."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _come_again()
+        _raise_later()
     else:
         sys.__unraisablehook__(unraisable)
 
 
-def _come_again() -> None:
+def _raise_later() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.02)

@@ -16,7 +16,7 @@ import click
 
 from gather_infer.errors import GatherInferError
 
-from . import completing
+from . import completers
 from .console import announce
 from .interrupts import INTERRUPTED, stop_if_interrupted, was_interrupted
 
@@ -38,7 +38,7 @@ COMMANDS = {
 """The commands, with the first sentence of their help. The module with the name of a command defines it as `command`
 and is imported on first use."""
 
-USAGE, UNREADABLE, OUR_FAULT, BROKEN_PIPE = 2, 3, 4, 141
+USAGE, UNREADABLE, INTERNAL_ERROR, BROKEN_PIPE = 2, 3, 4, 141
 
 
 class Program(click.Group):
@@ -82,7 +82,9 @@ class Program(click.Group):
     ) -> NoReturn:
         """Run the command and exit: 0 to 4 as documented, 130 if interrupted, 141 if the reader closed the pipe."""
         arguments = list(sys.argv[1:] if args is None else args)
-        failures = _Failures("--debug" in arguments, "--no-color" not in arguments, is_silent=completing.is_asked())
+        failures = _FailureReporter(
+            "--debug" in arguments, "--no-color" not in arguments, is_silent=completers.is_completing()
+        )
         # The program creates few reference cycles, and collecting them took a tenth of the time of a large model.
         was_enabled = gc.isenabled()
         gc.disable()
@@ -108,7 +110,7 @@ class Program(click.Group):
         complete_var: str | None,
         windows_expand_args: bool,
         extra: dict[str, Any],
-        failures: _Failures,
+        failures: _FailureReporter,
     ) -> int:
         """Run the command; the exit code of a command that returns, is interrupted or reports a usage error."""
         try:
@@ -120,7 +122,7 @@ class Program(click.Group):
             sys.stdout.flush()
             stop_if_interrupted()
         except click.Abort:  # click's name for an interrupt
-            failures.say("error: interrupted")
+            failures.report("error: interrupted")
             return INTERRUPTED
         except click.ClickException as error:
             failures.usage(error)
@@ -137,44 +139,44 @@ class Program(click.Group):
 
 
 @dataclass(frozen=True, slots=True)
-class _Failures:
+class _FailureReporter:
     """Prints failures: one line and, with --debug, the traceback; nothing while a shell requests completions."""
 
     debug: bool
     colour: bool
     is_silent: bool = False
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         if not self.is_silent:
             announce(text, colour=self.colour)
 
     def usage(self, error: click.ClickException) -> None:
         message = error.format_message().rstrip(".")
-        self.say(f"error: {message[:1].lower()}{message[1:]}")
+        self.report(f"error: {message[:1].lower()}{message[1:]}")
         if isinstance(error, click.UsageError) and error.ctx is not None:
-            self.say(f"try '{error.ctx.command_path} --help'")
+            self.report(f"try '{error.ctx.command_path} --help'")
 
     def explain(self, error: Exception) -> int:
         """Print the line for `error`; its exit code."""
         if self.debug:
             traceback.print_exception(error)
         if was_interrupted():  # C code, as numpy's import, may replace KeyboardInterrupt by another exception
-            self.say("error: interrupted")
+            self.report("error: interrupted")
             return INTERRUPTED
         if isinstance(error, GatherInferError):
-            self.say(f"error: {error}")
+            self.report(f"error: {error}")
             return error.exit_code
         frames = traceback.extract_tb(error.__traceback__)
         text = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, OSError) and error.filename is None and _is_output(frames[-1].filename):
             _abandon_stdout()
-            self.say(f"error: standard output: {error.strerror}")
+            self.report(f"error: standard output: {error.strerror}")
             return UNREADABLE
-        ours = [frame for frame in frames if "gather_infer" in frame.filename]
-        where = (ours or frames)[-1]
+        own_frames = [frame for frame in frames if "gather_infer" in frame.filename]
+        where = (own_frames or frames)[-1]
         file = os.path.join(*where.filename.split(os.sep)[-2:])
-        self.say(f"error: internal error of gather-infer, please report this line: {text} [{file}:{where.lineno}]")
-        return OUR_FAULT
+        self.report(f"error: internal error of gather-infer, please report this line: {text} [{file}:{where.lineno}]")
+        return INTERNAL_ERROR
 
 
 def _is_output(filename: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from gather_infer.report.forms import OPERATOR, OPERATORS
+from gather_infer.report.output_formats import OPERATOR, OPERATORS
 
-from .completing import operators
+from .completers import operators
 from .console import Console
 from .options import Command, common_options
 

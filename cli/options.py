@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from gather_infer.report.forms import Form, ResultKind, common_forms
+from gather_infer.report.output_formats import OutputFormat, ResultKind, common_formats
 
-from .completing import files
+from .completers import files
 from .console import Console
 
 Function: TypeAlias = Callable[..., int]
@@ -106,7 +106,7 @@ def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function]
     kinds     the kinds of results; --format accepts the formats that all of them have
     verbose   help text of -v
     """
-    forms = [form.value for form in common_forms(*kinds)]
+    forms = [form.value for form in common_formats(*kinds)]
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -116,7 +116,7 @@ def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function]
                 quiet=quiet,
                 verbose=verbose,
                 colour=not no_color,
-                form=Form(form),
+                output_format=OutputFormat(form),
                 results_to_stderr=target is not None and target.is_stdout,
             )
             return function(*args, console=console, **rest)

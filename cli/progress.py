@@ -32,14 +32,14 @@ class Progress:
 
     def __init__(self, started: float, is_wanted: bool) -> None:
         self._started = started
-        self._tell: Callable[[], str] = lambda: "reading"
+        self._describe: Callable[[], str] = lambda: "reading"
         self._ended = threading.Event()
         self._line = threading.Lock()
         self._is_shown = False
         self._thread = threading.Thread(target=self._show, daemon=True) if is_wanted else None
 
-    def __call__(self, tell: Callable[[], str]) -> None:
-        self._tell = tell
+    def __call__(self, describe: Callable[[], str]) -> None:
+        self._describe = describe
 
     def of(self, part: str) -> Callable[[Callable[[], str]], None]:
         """A progress for a part of the work; its descriptions are prefixed with the name of the part."""
@@ -76,7 +76,7 @@ class Progress:
         while True:
             from gather_infer.report.layout import printable, shorten
 
-            text = f"{printable(self._tell())} ... {time.monotonic() - self._started:.0f} s"
+            text = f"{printable(self._describe())} ... {time.monotonic() - self._started:.0f} s"
             with self._line:
                 click.echo(f"\r\x1b[K{shorten(text, shutil.get_terminal_size().columns - 1)}", err=True, nl=False)
                 self._is_shown = True

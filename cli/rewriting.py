@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gather_infer.diagnostic import has_errors_or_warnings
-from gather_infer.report.forms import REWRITING, RewriteReport
+from gather_infer.report.output_formats import REWRITING, RewriteReport
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import Verifying, verify_options
+from .verification import VerifyOptions, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.passes import OptimizeResult
@@ -37,7 +37,7 @@ class Rewriting:
     skip: tuple[str, ...]
     fold_floats: bool
     max_growth: int
-    verifying: Verifying | None
+    verifying: VerifyOptions | None
     strict: bool
     console: Console
 
@@ -77,7 +77,7 @@ class Rewriting:
 
 
 def rewriting_options(
-    by: str, *own: Callable[[Function], Function], becomes: str, verbose: str
+    by: str, *extra: Callable[[Function], Function], becomes: str, verbose: str
 ) -> Callable[[Callable[..., int]], Function]:
     """MODEL and the options of a command that rewrites it, as `rewriting`.
 
@@ -98,7 +98,7 @@ def rewriting_options(
             skip: tuple[str, ...],
             fold_floats: bool,
             max_growth: int,
-            verifying: Verifying | None,
+            verifying: VerifyOptions | None,
             strict: bool,
             console: Console,
             **rest: Any,
@@ -131,7 +131,7 @@ def rewriting_options(
                    help="Do not apply this rule; repeat it for more."),
             option("--list-passes", section="Rewriting", is_flag=True, is_eager=True, expose_value=False,
                    callback=functools.partial(_list_passes, by), help="Print the rules and exit."),
-            *own,
+            *extra,
             option("--fold-floats", section="Rewriting", is_flag=True,
                    help="Also evaluate float operators of constants with a runtime; last bits may change."),
             option("--max-growth", section="Rewriting", type=Bytes(), default="1M", show_default=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .completing import operators_of_model
+from .completers import operators_of_model
 from .options import Function, option
 
 

@@ -24,7 +24,7 @@ def main() -> "NoReturn":
     """Run the program and exit with a code of `main.Program`."""
     try:
         try:
-            STATE.wait = False
+            STATE.is_deferred = False
             stop_if_interrupted()
             _open_closed_streams()
             from .main import main as program
@@ -32,10 +32,10 @@ def main() -> "NoReturn":
             program()
             raise AssertionError("the program ends with an exit code")
         finally:
-            STATE.wait = True
+            STATE.is_deferred = True
             ignore_interrupts()
     except KeyboardInterrupt:
-        STATE.wait = True
+        STATE.is_deferred = True
         sys.stderr.write("error: interrupted\n")
         sys.exit(INTERRUPTED)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from gather_infer.report.forms import TENSORS, TensorsReport
+from gather_infer.report.output_formats import TENSORS, TensorsReport
 
-from .completing import tensors
+from .completers import tensors
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument
@@ -47,6 +47,6 @@ def command(
         lines = console.lines_of(TENSORS, TensorsReport(found, inference.coverage().tensors, inference.model.name))
     console.print(lines)
     if inference.errors:
-        said = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
-        console.message(f"the model has {said}; {facts.infer_command(model)}")
+        errors = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
+        console.message(f"the model has {errors}; {facts.infer_command(model)}")
     return 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Verifying:
+class VerifyOptions:
     """The values of --verify, --feeds, --rtol and --atol."""
 
     runs: int
@@ -79,7 +79,7 @@ def verify_options(function: Function) -> Function:
         is_wanted = verify is not None or bool(feeds)
         if not is_wanted and (rtol is not None or atol is not None):
             raise click.UsageError("--rtol and --atol are for --verify N or --feeds FILE.npz")
-        verifying = Verifying(verify or 0, _read(feeds), rtol, atol) if is_wanted else None
+        verifying = VerifyOptions(verify or 0, _read(feeds), rtol, atol) if is_wanted else None
         return function(*args, verifying=verifying, **rest)
 
     return with_options(

@@ -37,7 +37,7 @@ def assert_model_ok(
     ModelReadError and UsageError as `check` does.
     """
     from gather_infer.checks.baseline import Baseline
-    from gather_infer.checks.run import check
+    from gather_infer.checks.check_model import check
     from gather_infer.checks.selection import Selection, read_codes
 
     selection = Selection(read_codes(select, "select"), read_codes(ignore, "ignore"))

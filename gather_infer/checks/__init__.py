@@ -11,16 +11,16 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.checks.baseline import Baseline
-    from gather_infer.checks.many import check_many
+    from gather_infer.checks.check_many_models import check_many
+    from gather_infer.checks.check_model import check
     from gather_infer.checks.result import CheckResult
-    from gather_infer.checks.run import check
     from gather_infer.checks.selection import Selection
 
 _HOME = {
     "baseline": ("Baseline",),
-    "many": ("check_many",),
+    "check_many_models": ("check_many",),
     "result": ("CheckResult",),
-    "run": ("check",),
+    "check_model": ("check",),
     "selection": ("Selection",),
 }
 

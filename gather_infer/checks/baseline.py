@@ -30,7 +30,7 @@ class Baseline:
     """
 
     folder: Path
-    left: Counter[Key] = field(default_factory=Counter)
+    remaining: Counter[Key] = field(default_factory=Counter)
     accepted: int = 0
 
     @staticmethod
@@ -53,13 +53,13 @@ class Baseline:
 
     def without_accepted(self, result: CheckResult) -> CheckResult:
         """The result without accepted findings; each consumes an entry of `remaining`."""
-        model = _named_from(self.folder, result.model)
+        model = _relative_to(self.folder, result.model)
 
         def is_new(finding: Diagnostic) -> bool:
             key = key_of(finding, model)
-            if self.left[key] <= 0:
+            if self.remaining[key] <= 0:
                 return True
-            self.left[key] -= 1
+            self.remaining[key] -= 1
             self.accepted += 1
             return False
 
@@ -67,30 +67,32 @@ class Baseline:
 
     def unused(self, results: Iterable[CheckResult]) -> int:
         """The number of entries for these models that no finding matched."""
-        models = {_named_from(self.folder, result.model) for result in results}
-        return sum(n for key, n in self.left.items() if n > 0 and key[0] in models)
+        models = {_relative_to(self.folder, result.model) for result in results}
+        return sum(n for key, n in self.remaining.items() if n > 0 and key[0] in models)
 
 
-def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult], least: Severity) -> int:
+def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult], min_severity: Severity) -> int:
     """Write all findings of `min_severity` or higher as accepted; return how many there are.
 
     The entries are sorted, so that changes of the file are easy to review. Raises ModelWriteError.
     """
     path = Path(path)
     folder = path.resolve().parent
-    counts = Counter(key_of(d, _named_from(folder, result.model)) for result in results for d in result.at_least(least))
+    counts = Counter(
+        key_of(d, _relative_to(folder, result.model)) for result in results for d in result.at_least(min_severity)
+    )
     findings: list[dict[str, Any]] = []
     for key, number in sorted(counts.items()):
         entry: dict[str, Any] = dict(zip(_MEMBERS, key, strict=True))
         findings.append(entry if number == 1 else {**entry, "count": number})
     lines = ",\n".join(f"  {json.dumps(entry, ensure_ascii=False)}" for entry in findings)
     text = f'{{"schema": {SCHEMA}, "findings": [\n{lines}\n]}}\n'
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8", errors="surrogateescape")
-        os.replace(beside, path)
+        temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
+        os.replace(temporary, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise ModelWriteError(f"baseline {path}: {error.strerror}") from error
     return sum(counts.values())
 
@@ -100,7 +102,7 @@ def _key(entry: dict[str, Any]) -> Key:
     return model, code, op_type, node, value
 
 
-def _named_from(folder: Path, model: str) -> str:
+def _relative_to(folder: Path, model: str) -> str:
     """The path of a model relative to the folder of the baseline; `<stdin>` and the like keep their names."""
     if model.startswith("<"):
         return model

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.inference import Inference
 from gather_infer.inference.constraints.given import shaped_dims
@@ -17,16 +17,16 @@ from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, evaluate, free_symbols, known_eq
 from gather_infer.tensor import SymbolicTensor
 
-_TRIED: Final = (1, 2, 3, 5, 16, 31, 64, 100, 224)
+_SAMPLE_SIZES: Final = (1, 2, 3, 5, 16, 31, 64, 100, 224)
 """Sizes at which two dims are compared; all symbols get the same size."""
 
-_HOLDS: Final = {"==": operator.eq, "<=": operator.le}
+_COMPARE: Final = {"==": operator.eq, "<=": operator.le}
 
 
-def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
+def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
     """One finding for each dim name of the main graph whose uses differ in some run."""
     graph = inference.model.proto.graph
-    makers = {name: position for position, node in enumerate(graph.node) for name in node.output}
+    producers = {name: position for position, node in enumerate(graph.node) for name in node.output}
     first: dict[str, tuple[str, Dim]] = {}
     found: set[str] = set()
     for value in (*graph.input, *graph.value_info):
@@ -39,7 +39,7 @@ def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagn
             if not name or name in found or inference.is_generated(dim):
                 continue
             other, before = first.setdefault(name, (value.name, dim))
-            sizes = _sizes_apart(before, dim, inference)
+            sizes = _distinguishing_sizes(before, dim, inference)
             if sizes is not None:
                 found.add(name)
                 at = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
@@ -47,19 +47,21 @@ def shared_name_findings(inference: Inference, places: Places) -> Iterator[Diagn
                     f"value_info uses {name} for two sizes: {before} (of {other}) and {dim} (of {value.name}), "
                     f"which differ at {at}; onnxruntime may reuse the buffer of one for the other and fail"
                 )
-                maker = makers.get(value.name)
+                producer = producers.get(value.name)
                 where = (
-                    Location(value=value.name) if maker is None else places.node(MAIN, maker, f"output {value.name}")
+                    Location(value=value.name)
+                    if producer is None
+                    else locations.location(MAIN, producer, f"output {value.name}")
                 )
                 yield diagnostic("GI201", message, where)
 
 
-def _sizes_apart(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:
+def _distinguishing_sizes(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:
     """Sample sizes at which two dims differ and no known fact excludes a run; None where none are found."""
     if known_eq(a, b, inference.known) is True:
         return None
     symbols = sorted(free_symbols(a) | free_symbols(b))
-    for size in _TRIED:
+    for size in _SAMPLE_SIZES:
         sizes = dict.fromkeys(symbols, size)
         try:
             if evaluate(a, sizes) != evaluate(b, sizes) and _is_legal(sizes, inference):
@@ -81,7 +83,7 @@ def _is_legal(sizes: Mapping[str, int], inference: Inference) -> bool:
         *(d.any_of for d in inference.implied_constraints),
     ]
     return all(
-        any(_HOLDS[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of)
+        any(_COMPARE[how](evaluate(a, sizes), evaluate(b, sizes)) for a, how, b in any_of)
         for any_of in needs
         if all(free_symbols(a) | free_symbols(b) <= sizes.keys() for a, _, b in any_of)
     )

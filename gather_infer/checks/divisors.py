@@ -7,7 +7,7 @@ from typing import Final
 
 from onnx import NodeProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
@@ -20,26 +20,28 @@ from gather_infer.tensor import SymbolicTensor, Value
 DIVISIONS: Final = frozenset({"Div", "Mod"})
 
 
-def divisor_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
+def divisor_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each integer Div and Mod whose divisor contains a 0.
 
     If the divisor is a constant, onnxruntime refuses the file even where no run reaches the node. For other divisors,
     each run fails that has an element to divide.
     """
-    named = {tensor.name for _, body in bodies(inference.model.proto) for tensor in getattr(body, "initializer", ())}
+    initializers = {
+        tensor.name for _, body in bodies(inference.model.proto) for tensor in getattr(body, "initializer", ())
+    }
     for path, facts in inference.scopes.items():
-        nodes = places.nodes(path)
-        constants = {name for node in nodes if is_constant(node) for name in node.output} | named
+        nodes = locations.nodes(path)
+        constants = {name for node in nodes if is_constant(node) for name in node.output} | initializers
         for position, node in enumerate(nodes):
-            found = _fault(node, facts, inference, path, constants)
+            found = _zero_division(node, facts, inference, path, constants)
             if found is not None:
                 message, severity = found
                 yield diagnostic(
-                    "GI210", message, places.node(path, position, f"input {node.input[1]}"), severity=severity
+                    "GI210", message, locations.location(path, position, f"input {node.input[1]}"), severity=severity
                 )
 
 
-def _fault(
+def _zero_division(
     node: NodeProto, facts: Mapping[str, Value], inference: Inference, path: GraphPath, constants: set[str]
 ) -> tuple[str, Severity] | None:
     """The message and severity for a node; None if it does not divide by 0."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.inference.declarations import is_constant
 from gather_infer.model.paths import bodies, label_of
 from gather_infer.node_ids import MAIN, GraphPath, Root
 
 
-def element_type_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
+def element_type_findings(model: ModelProto, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each declared value without an element type, in every graph that a runtime loads.
 
     onnxruntime refuses such a file: "Invalid tensor data type 0". It checks inputs, and those outputs and value_info
@@ -32,7 +32,7 @@ def element_type_findings(model: ModelProto, places: Places) -> Iterator[Diagnos
         for kind, values in kinds:
             for value in values:
                 if not _is_complete(value.type):
-                    where = _place(model, path, value.name, made.get(value.name), places)
+                    where = _location(model, path, value.name, made.get(value.name), locations)
                     yield diagnostic("GI205", f"{kind} {value.name} is declared without an element type", where)
 
 
@@ -48,7 +48,9 @@ def _is_complete(proto: TypeProto) -> bool:
     return True
 
 
-def _place(model: ModelProto, path: GraphPath, name: str, maker: int | None, places: Places) -> Location:
-    if maker is None:
+def _location(
+    model: ModelProto, path: GraphPath, name: str, producer: int | None, locations: NodeLocations
+) -> Location:
+    if producer is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))
-    return places.node(path, maker, f"output {name}")
+    return locations.location(path, producer, f"output {name}")

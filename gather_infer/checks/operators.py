@@ -7,7 +7,7 @@ from functools import cache
 
 from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import close_match
@@ -17,18 +17,20 @@ from gather_infer.node_ids import GraphPath
 DOMAINS = frozenset({"", "ai.onnx.ml"})
 
 
-def is_of_onnx(finding: Diagnostic) -> bool:
+def is_unknown_onnx_operator(finding: Diagnostic) -> bool:
     """Whether a finding of the inference reports an unknown operator of a standard domain."""
     return finding.code == "GI105" and finding.location.domain in DOMAINS
 
 
-def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Places) -> Iterator[Diagnostic]:
+def operator_findings(
+    model: ModelProto, diagnostics: Iterable[Diagnostic], locations: NodeLocations
+) -> Iterator[Diagnostic]:
     """A finding for each operator that its opset lacks, at the first of its nodes.
 
     diagnostics   findings of the inference. An operator that the inference knows and the opset lacks gets a warning
                   only, because some runtime implements it: LayerNormalization before opset 17
     """
-    unknown = {(d.location.domain, d.location.op_type) for d in told if is_of_onnx(d)}
+    unknown = {(d.location.domain, d.location.op_type) for d in diagnostics if is_unknown_onnx_operator(d)}
     functions = {(plain_domain(f.domain), f.name) for f in model.functions}
     used: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
     for path, body in bodies(model):
@@ -39,16 +41,18 @@ def operator_findings(model: ModelProto, told: Iterable[Diagnostic], places: Pla
             if domain in DOMAINS and 1 <= version <= _newest(domain) and (domain, node.op_type) not in functions:
                 used.setdefault((domain, node.op_type, version), []).append((path, position))
     for (domain, op_type, version), nodes in used.items():
-        fault = _fault(domain, op_type, version)
-        if fault is None:
+        reason = _unavailable_reason(domain, op_type, version)
+        if reason is None:
             continue
-        known = not fault.startswith("deprecated") and (domain, op_type) not in unknown
-        hint = close_match(op_type, _names(domain, version)) if not fault else ""
+        known = not reason.startswith("deprecated") and (domain, op_type) not in unknown
+        hint = close_match(op_type, _names(domain, version)) if not reason else ""
         more = () if len(nodes) == 1 else (f"and {len(nodes) - 1} more node{'s' * (len(nodes) > 2)}",)
-        aside = ("onnxruntime may run it, other runtimes do not",) if known else ()
-        message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if fault else ''}{fault}{hint}"
+        runtime_note = ("onnxruntime may run it, other runtimes do not",) if known else ()
+        message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if reason else ''}{reason}{hint}"
         severity = Severity.WARNING if known else Severity.ERROR
-        yield diagnostic("GI116", message, places.node(*nodes[0]), detail=(*aside, *more), severity=severity)
+        yield diagnostic(
+            "GI116", message, locations.location(*nodes[0]), detail=(*runtime_note, *more), severity=severity
+        )
 
 
 def _imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
@@ -71,7 +75,7 @@ def _names(domain: str, version: int) -> list[str]:
     return sorted(name for name, schema in newest.items() if not schema.deprecated)
 
 
-def _fault(domain: str, op_type: str, version: int) -> str | None:
+def _unavailable_reason(domain: str, op_type: str, version: int) -> str | None:
     """Why the opset lacks the operator, "" if the name is unknown in all versions; None if the opset has it."""
     try:
         schema = defs.get_schema(op_type, version, domain)

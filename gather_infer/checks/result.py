@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity, severity_counts
 
-UNREADABLE, LOST, UNFIT = "GI001", "GI002", "GI003"
+UNREADABLE, CRASHED, CONTRADICTED = "GI001", "GI002", "GI003"
 """Codes of a model that was not checked: unreadable, crashed its process, contradicts the given constraints."""
 
 Key: TypeAlias = tuple[str, str, str, str, str]
@@ -20,9 +20,9 @@ _POSITION = re.compile(r"#\d+")
 _RANKS = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
-def reaches(severity: Severity, least: Severity) -> bool:
+def reaches(severity: Severity, threshold: Severity) -> bool:
     """Whether a severity is `threshold` or higher."""
-    return _RANKS[severity] >= _RANKS[least]
+    return _RANKS[severity] >= _RANKS[threshold]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CheckResult:
     @property
     def was_checked(self) -> bool:
         """False for a file that is unreadable or could not be checked."""
-        return not any(d.code in (UNREADABLE, LOST, UNFIT) for d in self.diagnostics)
+        return not any(d.code in (UNREADABLE, CRASHED, CONTRADICTED) for d in self.diagnostics)
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         """The findings of one severity."""
@@ -74,13 +74,13 @@ class CheckResult:
 
     def only(self, is_kept: Callable[[Diagnostic], bool]) -> CheckResult:
         """The result with the findings that `is_kept` selects, and always those about a model that was not checked."""
-        kept = (d for d in self.diagnostics if d.code in (UNREADABLE, LOST, UNFIT) or is_kept(d))
+        kept = (d for d in self.diagnostics if d.code in (UNREADABLE, CRASHED, CONTRADICTED) or is_kept(d))
         return replace(self, diagnostics=tuple(kept))
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
         """0 clean, 1 findings of `fail_on` or higher, 2 constraints contradict the model, 3 unreadable, 4 crashed."""
         codes = {d.code for d in self.diagnostics}
-        for code, exit_code in ((LOST, 4), (UNREADABLE, 3), (UNFIT, 2)):
+        for code, exit_code in ((CRASHED, 4), (UNREADABLE, 3), (CONTRADICTED, 2)):
             if code in codes:
                 return exit_code
         return 1 if self.at_least(fail_on) else 0

@@ -17,22 +17,23 @@ OVERLOADS_SINCE = 10
 
 def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
     """A finding for each opset and feature that is newer than the IR version of the file."""
-    stated = model.ir_version
+    ir_version = model.ir_version
     imported: dict[str, int] = {}
     for entry in model.opset_import:
         imported.setdefault(plain_domain(entry.domain), entry.version)
     for domain, version in imported.items():
         needed = _ir_version_of(domain, version)
-        if needed is not None and stated < needed:
+        if needed is not None and ir_version < needed:
             called = domain or "ai.onnx"
             yield diagnostic(
-                "GI113", f"opset {version} of {called} came with IR version {needed}, the file has IR version {stated}"
+                "GI113",
+                f"opset {version} of {called} came with IR version {needed}, the file has IR version {ir_version}",
             )
-    if model.functions and stated < FUNCTIONS_SINCE:
-        message = f"functions came with IR version {FUNCTIONS_SINCE}, the file has IR version {stated}"
+    if model.functions and ir_version < FUNCTIONS_SINCE:
+        message = f"functions came with IR version {FUNCTIONS_SINCE}, the file has IR version {ir_version}"
         yield diagnostic("GI113", message)
-    if stated < OVERLOADS_SINCE and any(f.overload for f in model.functions):
-        message = f"overloads came with IR version {OVERLOADS_SINCE}, the file has IR version {stated}"
+    if ir_version < OVERLOADS_SINCE and any(f.overload for f in model.functions):
+        message = f"overloads came with IR version {OVERLOADS_SINCE}, the file has IR version {ir_version}"
         yield diagnostic("GI113", message)
 
 

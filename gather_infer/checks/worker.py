@@ -18,20 +18,20 @@ READY = "ready"
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and ends this process
-    answers = os.fdopen(os.dup(1), "wb")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
     task = pickle.load(requests)
-    pickle.dump(READY, answers)
-    answers.flush()
+    pickle.dump(READY, replies)
+    replies.flush()
     while True:
         try:
             path = pickle.load(requests)
         except EOFError:  # the parent has closed the pipe or has ended
             return
         try:
-            answer: object = task(path)
+            reply: object = task(path)
         except GatherInferError as error:
-            answer = error
-        pickle.dump(answer, answers)
-        answers.flush()
+            reply = error
+        pickle.dump(reply, replies)
+        replies.flush()

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
-from gather_infer.checks.result import LOST, CheckResult
+from gather_infer.checks.result import CRASHED, CheckResult
 from gather_infer.checks.worker import READY
 from gather_infer.diagnostic import diagnostic
 from gather_infer.errors import GatherInferError, UsageError
@@ -35,10 +35,10 @@ def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult
     Raises a GatherInferError that the task raises for any of the files, and UsageError if the task cannot be pickled.
     """
     try:
-        order = pickle.dumps(task)
+        pickled_task = pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise UsageError(f"rules must be defined in a module, so that other processes find them: {error}") from error
-    workers = [Worker(order) for _ in range(max(1, min(jobs, len(paths))))]
+    workers = [Worker(pickled_task) for _ in range(max(1, min(jobs, len(paths))))]
     idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     for worker in workers:
         idle.put(worker)
@@ -65,8 +65,8 @@ def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult
 class Worker:
     """A process that runs a task; it is started on demand, and again after a crash."""
 
-    def __init__(self, order: bytes) -> None:
-        self._order = order
+    def __init__(self, pickled_task: bytes) -> None:
+        self._pickled_task = pickled_task
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._is_closed = False
@@ -79,7 +79,7 @@ class Worker:
                 break
             process = self._process or self._start()
             try:
-                answer = _ask(process, path)
+                answer = _request(process, path)
             except _ENDED:
                 ending = self._end()
                 continue
@@ -87,7 +87,7 @@ class Worker:
                 raise answer
             assert isinstance(answer, CheckResult), "a task gives results"
             return answer
-        return CheckResult(path, (diagnostic(LOST, f"its process ended {ending}"),))
+        return CheckResult(path, (diagnostic(CRASHED, f"its process ended {ending}"),))
 
     def close(self) -> None:
         """End the process and abandon its current file."""
@@ -110,8 +110,8 @@ class Worker:
         )
         assert process.stdin is not None, "it is a pipe"
         try:
-            process.stdin.write(self._order)
-            ready = _answer(process)
+            process.stdin.write(self._pickled_task)
+            ready = _reply(process)
         except _ENDED as error:
             raise UsageError(f"a process for the checks did not start: it ended {self._end()}") from error
         assert ready == READY, "the first answer"
@@ -132,13 +132,13 @@ class Worker:
         return f"{exit_description(code)}{last_log_line(self._log.read())}"
 
 
-def _ask(process: subprocess.Popen[bytes], path: str) -> Any:
+def _request(process: subprocess.Popen[bytes], path: str) -> Any:
     assert process.stdin is not None, "it is a pipe"
     pickle.dump(path, process.stdin)
-    return _answer(process)
+    return _reply(process)
 
 
-def _answer(process: subprocess.Popen[bytes]) -> Any:
+def _reply(process: subprocess.Popen[bytes]) -> Any:
     assert process.stdin is not None and process.stdout is not None, "both are pipes"
     process.stdin.flush()
     return pickle.load(process.stdout)

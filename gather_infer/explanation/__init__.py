@@ -11,26 +11,26 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
-    from gather_infer.explanation.faults import Aftermath, aftermath
-    from gather_infer.explanation.nodes import WalkedNode, walked_nodes
-    from gather_infer.explanation.reasons import Explainer, explain
+    from gather_infer.explanation.explainer import Explainer, explain
+    from gather_infer.explanation.nodes import NodeRecord, inferred_nodes
+    from gather_infer.explanation.root_cause import RootCauses, root_causes
 
 _HOME = {
     "chain": ("Explanation", "SymbolExplanation"),
-    "faults": ("Aftermath", "aftermath"),
-    "nodes": ("WalkedNode", "walked_nodes"),
-    "reasons": ("Explainer", "explain"),
+    "root_cause": ("RootCauses", "root_causes"),
+    "nodes": ("NodeRecord", "inferred_nodes"),
+    "explainer": ("Explainer", "explain"),
 }
 
 __all__ = [
-    "Aftermath",
     "Explainer",
     "Explanation",
+    "NodeRecord",
+    "RootCauses",
     "SymbolExplanation",
-    "WalkedNode",
-    "aftermath",
     "explain",
-    "walked_nodes",
+    "inferred_nodes",
+    "root_causes",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -43,7 +43,7 @@ class Operand:
     label: str
     name: str
     value: Value
-    followed: bool
+    expanded: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Link:
     """
 
     facet: Facet
-    asked: tuple[Dim, ...]
+    relevant: tuple[Dim, ...]
     scope: str
     name: str
     value: Value
@@ -72,10 +72,10 @@ class Link:
     domain: str = ""
     operands: tuple[Operand, ...] = ()
     sources: tuple[Link, ...] = ()
-    passed: int = 0
+    skipped_nodes: int = 0
     repeated: bool = False
-    cut: bool = False
-    made: tuple[str, ...] = ()
+    truncated: bool = False
+    new_symbols: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Unknown:
 
     symbol: str
     cause: Cause
-    remedies: tuple[str, ...]
+    suggestions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ class Explanation:
     value: Value
     step: Link
     unknowns: tuple[Unknown, ...]
-    remedies: tuple[str, ...]
+    suggestions: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]
     findings: tuple[Diagnostic, ...]
-    lost: Cause | None = None
-    believed: tuple[TrustedAnnotation, ...] = ()
+    unknown_because: Cause | None = None
+    trusted_annotations: tuple[TrustedAnnotation, ...] = ()
     model: str = ""
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolPlace:
+class InterfaceDim:
     """A dim of a model input or output that is declared with a symbol; `kind` is `input` or `output`."""
 
     kind: str
@@ -153,17 +153,17 @@ class SymbolExplanation:
 
     model: str
     symbol: str
-    places: tuple[SymbolPlace, ...]
+    interface_dims: tuple[InterfaceDim, ...]
     cause: Cause | None
     equals: Dim | None
     bounds: Interval
     declared: Interval
-    limits: tuple[Line, ...]
+    contract_lines: tuple[Line, ...]
     assumptions: tuple[Assumption, ...]
     shapes: int
     elements: int
-    first: tuple[str, ...]
-    remedies: tuple[str, ...]
+    examples: tuple[str, ...]
+    suggestions: tuple[str, ...]
     rename: str
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from gather_infer.node_ids import NodePath
 
 
 @dataclass(frozen=True, slots=True)
-class WalkedNode:
+class NodeRecord:
     """A node of the main graph, or of an inferred subgraph or function call.
 
     path     `path.graph` is a key of `Inference.scopes`
@@ -26,7 +26,7 @@ class WalkedNode:
     outputs: tuple[str, ...]
 
 
-def walked_nodes(inference: Inference) -> Iterator[WalkedNode]:
+def inferred_nodes(inference: Inference) -> Iterator[NodeRecord]:
     """Every node, by scope in the order of `Inference.scopes`, then in file order."""
     bodies = InferredGraphs(inference)
     for path in inference.scopes:
@@ -34,4 +34,4 @@ def walked_nodes(inference: Inference) -> Iterator[WalkedNode]:
         for position, node in enumerate(() if body is None else body.nodes):
             assert body is not None, "it has nodes"
             place = NodePath(path, position, body.labels[position])
-            yield WalkedNode(place, node.op_type, plain_domain(node.domain), tuple(node.input), tuple(node.output))
+            yield NodeRecord(place, node.op_type, plain_domain(node.domain), tuple(node.input), tuple(node.output))

@@ -8,8 +8,8 @@ from typing import Final
 
 from gather_infer.contract import Contract, DimsLine, Relation
 from gather_infer.errors import UnknownName, as_option
-from gather_infer.explanation.chain import Facet, SymbolExplanation, SymbolPlace
-from gather_infer.explanation.provenance import facet_dims
+from gather_infer.explanation.chain import Facet, InterfaceDim, SymbolExplanation
+from gather_infer.explanation.search import facet_dims
 from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.inference.result import Inference
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols
@@ -21,7 +21,7 @@ _SHOWN: Final = 4
 """Number of example tensors."""
 
 
-def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], tuple[str, ...]]) -> SymbolExplanation:
+def explained_symbol(inference: Inference, name: str, suggest: Callable[[str], tuple[str, ...]]) -> SymbolExplanation:
     """The explanation of a symbol.
 
     suggest   returns suggestions that would make a generated symbol known
@@ -31,36 +31,36 @@ def explained_symbol(inference: Inference, name: str, remedies: Callable[[str], 
     cause = inference.causes.get(name)
     if name not in known_symbols(inference):
         raise UnknownName("symbol", name, known_symbols(inference))
-    standing, places = _standing(inference, list(_places(inference, name)))
-    equals = None if standing is None or name in free_symbols(standing) else standing
+    resolved, interface_dims = _resolved_dim(inference, list(_interface_dims(inference, name)))
+    equals = None if resolved is None or name in free_symbols(resolved) else resolved
     uses = [(title, facets) for title, facets in _uses(inference, name) if facets]
-    stated = contract(inference, rules=inference.rules).contract
-    limits = tuple(line for line in (*stated.lines, *_beside(stated)) if name in line.symbols)
+    derived = contract(inference, rules=inference.rules).contract
+    contract_lines = tuple(line for line in (*derived.lines, *_independent_nonempty(derived)) if name in line.symbols)
     return SymbolExplanation(
         model=inference.model.name,
         symbol=name,
-        places=places,
+        interface_dims=interface_dims,
         cause=cause,
         equals=equals,
         bounds=_bounds(inference, name),
         declared=inference.declared.symbol_bounds(name),
-        limits=limits,
+        contract_lines=contract_lines,
         assumptions=tuple(a for a in inference.assumptions if name in free_symbols(a.dim)),
         shapes=sum(Facet.SHAPE in facets for _, facets in uses),
         elements=sum(Facet.VALUES in facets for _, facets in uses),
-        first=tuple(title for title, _ in islice(uses, _SHOWN)),
-        remedies=() if cause is None else remedies(name),
-        rename="" if cause is not None or equals is not None else _rename(inference, places),
+        examples=tuple(title for title, _ in islice(uses, _SHOWN)),
+        suggestions=() if cause is None else suggest(name),
+        rename="" if cause is not None or equals is not None else _rename(inference, interface_dims),
     )
 
 
-def _beside(stated: Contract) -> Iterator[DimsLine]:
+def _independent_nonempty(contract: Contract) -> Iterator[DimsLine]:
     """The non-empty conditions that other lines do not imply; `batch >= 3` implies `batch >= 1`."""
     scope = Scope()
-    for line in stated.lines:
+    for line in contract.lines:
         if isinstance(line, DimsLine) and line.single_relation is not None:
             line.single_relation.add_to(scope)
-    for line in stated.nonempty:
+    for line in contract.nonempty:
         if not any(is_known(relation, scope) is True for relation in line.relations):
             yield line
 
@@ -73,14 +73,14 @@ def known_symbols(inference: Inference) -> list[str]:
     return list(dict.fromkeys((*of_inputs, *inference.causes, *of_outputs)))
 
 
-def _places(inference: Inference, name: str) -> Iterator[SymbolPlace]:
+def _interface_dims(inference: Inference, name: str) -> Iterator[InterfaceDim]:
     """The dims that are declared with the symbol, and unnamed input dims to which the inference gave its name."""
     graph = inference.model.proto.graph
     for kind, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
             for axis, dim in enumerate(shaped_dims(value)):
                 if dim.dim_param == name or (kind == "input" and _has(inference, value.name, axis, name)):
-                    yield SymbolPlace(kind, value.name, axis)
+                    yield InterfaceDim(kind, value.name, axis)
 
 
 def _has(inference: Inference, value: str, axis: int, name: str) -> bool:
@@ -96,19 +96,21 @@ def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
     return None if shape is None or axis >= len(shape) else shape[axis]
 
 
-def _standing(inference: Inference, places: list[SymbolPlace]) -> tuple[Dim | None, tuple[SymbolPlace, ...]]:
+def _resolved_dim(
+    inference: Inference, interface_dims: list[InterfaceDim]
+) -> tuple[Dim | None, tuple[InterfaceDim, ...]]:
     """The dim to which a symbol resolves, None if it is unknown, and the interface dims that have it.
 
     Inputs define the symbol. An output may be declared with it and yet have another dim; such dims are left out.
     """
-    dims = [_dim(inference, place.value, place.axis) for place in places]
+    dims = [_dim(inference, place.value, place.axis) for place in interface_dims]
     standing = next((dim for dim in dims if dim is not None), None)
 
     def may_have(dim: Dim | None) -> bool:
         return dim is None or dim == standing or inference.is_generated(dim)
 
     return standing, tuple(
-        place for place, dim in zip(places, dims, strict=True) if place.kind == "input" or may_have(dim)
+        place for place, dim in zip(interface_dims, dims, strict=True) if place.kind == "input" or may_have(dim)
     )
 
 
@@ -133,9 +135,9 @@ def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
             yield f"{label}/{known}" if label else known, facets
 
 
-def _rename(inference: Inference, places: tuple[SymbolPlace, ...]) -> str:
+def _rename(inference: Inference, interface_dims: tuple[InterfaceDim, ...]) -> str:
     """The option that renames a symbol of the inputs; renaming it in one input renames it everywhere."""
-    for place in places:
+    for place in interface_dims:
         value = inference.get(place.value)
         if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:
             dims = ["NAME" if axis == place.axis else str(dim) for axis, dim in enumerate(value.shape)]

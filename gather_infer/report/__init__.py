@@ -11,25 +11,25 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.report.contract import contract_json, contract_text
-    from gather_infer.report.convert import conversion_json, conversion_text, unmended
+    from gather_infer.report.convert import conversion_json, conversion_text, remaining_diagnostics
     from gather_infer.report.cost import cost_json, cost_text
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
-    from gather_infer.report.forms import (
-        PLAIN,
-        ContractReport,
-        ConversionReport,
-        CostReport,
-        ExplanationReport,
-        Form,
-        InferenceReport,
-        RewriteReport,
-        View,
-    )
     from gather_infer.report.freeze import freeze_json, freeze_text
     from gather_infer.report.guard import guard_source
     from gather_infer.report.interface import interface_text
     from gather_infer.report.json import SCHEMA, inference_json, summaries_json, summary_json
     from gather_infer.report.operators import operator_text, operators_json, operators_markdown, operators_text
+    from gather_infer.report.output_formats import (
+        PLAIN,
+        ContractReport,
+        ConversionReport,
+        CostReport,
+        ExplanationReport,
+        InferenceReport,
+        OutputFormat,
+        RewriteReport,
+        View,
+    )
     from gather_infer.report.requests import request_schema
     from gather_infer.report.rewriting import rewriting_json, rewriting_text
     from gather_infer.report.summary import ExternalFile, ModelSummary, summarize
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 _HOME = {
     "contract": ("contract_json", "contract_text"),
-    "convert": ("conversion_json", "conversion_text", "unmended"),
+    "convert": ("conversion_json", "conversion_text", "remaining_diagnostics"),
     "cost": ("cost_json", "cost_text"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
-    "forms": (
+    "output_formats": (
         "PLAIN",
         "ContractReport",
         "ConversionReport",
         "CostReport",
         "ExplanationReport",
         "RewriteReport",
-        "Form",
+        "OutputFormat",
         "InferenceReport",
         "View",
     ),
@@ -72,9 +72,9 @@ __all__ = [
     "CostReport",
     "ExplanationReport",
     "ExternalFile",
-    "Form",
     "InferenceReport",
     "ModelSummary",
+    "OutputFormat",
     "RewriteReport",
     "View",
     "code_json",
@@ -97,6 +97,7 @@ __all__ = [
     "operators_json",
     "operators_markdown",
     "operators_text",
+    "remaining_diagnostics",
     "request_schema",
     "rewriting_json",
     "rewriting_text",
@@ -104,7 +105,6 @@ __all__ = [
     "summaries_text",
     "summarize",
     "summary_json",
-    "unmended",
     "verification_json",
     "verification_members",
     "verification_text",

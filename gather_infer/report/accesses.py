@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gather_infer.report.layout import Column, printable, table
-from gather_infer.report.repeats import Repeat, repeats
+from gather_infer.report.row_groups import RowGroup, group_rows
 from gather_infer.tensor import SymbolicTensor, Value
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Verdicts: TypeAlias = "Mapping[tuple[NodePath, int, int | None], Verdict]"
 KINDS: Final = ("proved", "conditional", "violated", "undecided")
 """Verdicts in output order."""
 
-LOOKED_AT: Final = 2000
+MAX_SCANNED: Final = 2000
 """Limit of the rows that are searched for repetitions."""
 
 _WORDS: Final = {
@@ -39,7 +39,7 @@ def accesses_text(
     verdicts: Verdicts,
     limit: int | None,
     width: int | None,
-    behind: Collection[NodePath] = (),
+    affected: Collection[NodePath] = (),
 ) -> list[str]:
     """A row for each node and index input; the last line counts omitted rows.
 
@@ -51,15 +51,15 @@ def accesses_text(
     found: list[tuple[str, ...]] = []
     for _, components in groupby(accesses, key=lambda access: (access.node, access.input)):
         group = list(components)
-        judged = [verdicts[access.key] for access in group if access.key in verdicts]
-        why = "" if limit is None else _why_left_out(group, _kind(judged), behind)
-        if not why and limit is not None and len(found) == LOOKED_AT:
+        node_verdicts = [verdicts[access.key] for access in group if access.key in verdicts]
+        why = "" if limit is None else _omission_reason(group, _kind(node_verdicts), affected)
+        if not why and limit is not None and len(found) == MAX_SCANNED:
             why = "more"
         if why:
             left_out[why] += 1
         else:
-            found.append(_row(group, judged))
-    rows = [Repeat(row) for row in found] if limit is None else repeats(found)
+            found.append(_row(group, node_verdicts))
+    rows = [RowGroup(row) for row in found] if limit is None else group_rows(found)
     if limit is not None and len(rows) > limit + 1:
         kept = _most_urgent([row.cells[-1] for row in rows], limit)
         left_out["more"] += sum(row.count for at, row in enumerate(rows) if at not in kept)
@@ -86,17 +86,17 @@ def verdict_text(verdicts: Sequence[Verdict]) -> str:
     kind = _kind(verdicts)
     if kind != "conditional":
         return kind
-    stated = [v for v in verdicts if v.kind.value == kind]
-    texts = dict.fromkeys(v.condition for v in stated)
-    return f"{'if' if all(v.tight for v in stated) else 'surely if'} {' and '.join(texts)}"
+    relevant = [v for v in verdicts if v.kind.value == kind]
+    texts = dict.fromkeys(v.condition for v in relevant)
+    return f"{'if' if all(v.tight for v in relevant) else 'surely if'} {' and '.join(texts)}"
 
 
 def _kind(verdicts: Sequence[Verdict]) -> str:
     return min((v.kind.value for v in verdicts), key=_URGENT.__getitem__, default="")
 
 
-def _why_left_out(group: Sequence[Access], kind: str, behind: Collection[NodePath]) -> str:
-    if kind == "undecided" and group[0].node in behind:
+def _omission_reason(group: Sequence[Access], kind: str, affected: Collection[NodePath]) -> str:
+    if kind == "undecided" and group[0].node in affected:
         return "behind"
     return "sizes" if kind in ("proved", "") and all(map(_picks_sizes, group)) else ""
 
@@ -133,7 +133,7 @@ def _most_urgent(texts: Sequence[str], limit: int) -> set[int]:
     return set(sorted(range(len(texts)), key=lambda at: weight(texts[at]))[:limit])
 
 
-def _table(rows: Sequence[Repeat], width: int | None, *, with_verdicts: bool) -> list[str]:
+def _table(rows: Sequence[RowGroup], width: int | None, *, with_verdicts: bool) -> list[str]:
     columns = [Column("access"), Column("data"), Column("indices"), Column("axis", right=True), Column("result")]
     columns += [Column("verdict")] if with_verdicts else []
     cells = [row.cells[: len(columns)] for row in rows]

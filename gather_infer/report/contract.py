@@ -9,12 +9,12 @@ from typing import Final
 from gather_infer.contract import ConditionalBody, Contract, DimsLine, Line, Open
 from gather_infer.diagnostic import Severity
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, ContractReport, View
 from gather_infer.report.json import Json, diagnostic_json
 from gather_infer.report.layout import ELLIPSIS, count, fitted, printable, shorten
+from gather_infer.report.output_formats import PLAIN, ContractReport, View
 
 _GAP: Final = 3
-_LEAST: Final = 24
+_MIN_LABEL: Final = 24
 """Minimum width for the label of a node; if there is less, the label is printed below its line."""
 
 _PARTS: Final = 2
@@ -26,49 +26,49 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
     contract = report.contract
     name = report.file or contract.model
     lines = [f"contract of {printable(name)}"]
-    stated = contract.lines if view.verbose else contract.ordinary_lines
-    for where in dict.fromkeys(sorted(map(_where, stated), key=bool)):
-        group = [line for line in stated if _where(line) == where]
+    lines_shown = contract.lines if view.verbose else contract.ordinary_lines
+    for where in dict.fromkeys(sorted(map(_where, lines_shown), key=bool)):
+        group = [line for line in lines_shown if _where(line) == where]
         if where:
             lines += fitted(f"  {where}:", view.width, "    ")
-        names = _tails(_labels(group), view) if where else {label: label for label in _labels(group)}
+        names = _short_labels(_labels(group), view) if where else {label: label for label in _labels(group)}
         lines += _table(group, view, names, indent=4 if where else 2)
     if contract.nonempty:
         lines += fitted(f"  not empty: {', '.join(_emptiness(contract.nonempty))}", view.width, "    ")
         if view.verbose:
             lines += _table(contract.nonempty, view, {label: label for label in _labels(contract.nonempty)})
-    if not stated:
-        lines += _of_no_line(report, view)
-    if len(stated) < len(contract.lines):
-        lines.append(f"  and {count(len(contract.lines) - len(stated), 'limit')} of 10^9 or more: -v")
+    if not lines_shown:
+        lines += _no_line_reason(report, view)
+    if len(lines_shown) < len(contract.lines):
+        lines.append(f"  and {count(len(contract.lines) - len(lines_shown), 'limit')} of 10^9 or more: -v")
     if contract.declared:
-        said = ", ".join(printable(line.text) for line in contract.declared)
-        lines += fitted(f"  declared: {said}", view.width, "    ")
+        declared = ", ".join(printable(line.text) for line in contract.declared)
+        lines += fitted(f"  declared: {declared}", view.width, "    ")
     if contract.open:
         lines.append("  open, a run may still fail there:")
         lines += _open(contract.open, view)
     tail = "" if view.seconds is None else f"   {view.seconds:.2f} s"
-    lines += ["", f"{_summary(contract, stated)}{tail}"]
+    lines += ["", f"{_summary(contract, lines_shown)}{tail}"]
     return [*lines, *findings_text(report.diagnostics, name, view)]
 
 
-def _of_no_line(report: ContractReport, view: View) -> Iterator[str]:
+def _no_line_reason(report: ContractReport, view: View) -> Iterator[str]:
     """The reason for a contract without lines."""
     contract = report.contract
     if any(finding.severity is Severity.ERROR for finding in report.diagnostics):
         yield from fitted("  no line: every run fails, or errors hide the constraints", view.width, "    ")
     elif not contract.open:
-        held = "with the declared bounds" if contract.declared else "for all inputs"
+        reason = "with the declared bounds" if contract.declared else "for all inputs"
         start = "no other line" if contract.nonempty else "no line"
-        yield from fitted(f"  {start}: {held}, no index is out of bounds and no shapes clash", view.width, "    ")
+        yield from fitted(f"  {start}: {reason}, no index is out of bounds and no shapes clash", view.width, "    ")
 
 
-def _summary(contract: Contract, stated: Sequence[Line]) -> str:
+def _summary(contract: Contract, lines_shown: Sequence[Line]) -> str:
     """`3 lines, 2 tight, 4 open`, `no lines`."""
-    said = "only sizes that must not be 0" if contract.nonempty else "no lines"
-    if stated:
-        said = f"{count(len(stated), 'line')}, {sum(line.tight for line in stated)} tight"
-    return f"{said}, {len(contract.open)} open" if contract.open else said
+    text = "only sizes that must not be 0" if contract.nonempty else "no lines"
+    if lines_shown:
+        text = f"{count(len(lines_shown), 'line')}, {sum(line.tight for line in lines_shown)} tight"
+    return f"{text}, {len(contract.open)} open" if contract.open else text
 
 
 def contract_json(report: ContractReport) -> dict[str, Json]:
@@ -85,39 +85,45 @@ def _labels(lines: Iterable[Line]) -> list[str]:
     return list(dict.fromkeys(node for line in lines for node in line.nodes))
 
 
-def _tails(labels: Iterable[str], view: View) -> dict[str, str]:
+def _short_labels(labels: Iterable[str], view: View) -> dict[str, str]:
     """Labels shortened to their last parts, `…/stft/Conv`, as far as they stay distinct; unshortened if verbose."""
     found: dict[str, str] = {}
     parts = {label: label.split("/") for label in labels}
-    for label, own in parts.items():
+    for label, parts_of_label in parts.items():
         # the shortest tail, of at least _PARTS parts, that no other label has
-        length = next(n for n in range(_PARTS, len(own) + _PARTS + 1)
-                      if all(label == other or theirs[-n:] != own[-n:] for other, theirs in parts.items()))  # fmt: skip
-        found[label] = label if view.verbose or length >= len(own) else "/".join((ELLIPSIS, *own[-length:]))
+        length = next(n for n in range(_PARTS, len(parts_of_label) + _PARTS + 1)
+                      if all(label == other or theirs[-n:] != parts_of_label[-n:] for other, theirs in parts.items()))  # fmt: skip
+        found[label] = (
+            label if view.verbose or length >= len(parts_of_label) else "/".join((ELLIPSIS, *parts_of_label[-length:]))
+        )
     return found
 
 
 def _table(lines: Sequence[Line], view: View, names: Mapping[str, str], indent: int = 2) -> list[str]:
-    room = max(
+    text_width = max(
         (len(printable(line.relation if isinstance(line, DimsLine) else line.text)) for line in lines), default=0
     )
-    left = None if view.width is None else view.width - indent - room - len("not tight") - 2 * _GAP
-    return [" " * (indent - 2) + row for line in lines for row in _rows(line, room, left, view, names, indent)]
+    label_width = None if view.width is None else view.width - indent - text_width - len("not tight") - 2 * _GAP
+    return [
+        " " * (indent - 2) + row for line in lines for row in _rows(line, text_width, label_width, view, names, indent)
+    ]
 
 
-def _rows(line: Line, room: int, left: int | None, view: View, names: Mapping[str, str], indent: int) -> Iterator[str]:
+def _rows(
+    line: Line, text_width: int, label_width: int | None, view: View, names: Mapping[str, str], indent: int
+) -> Iterator[str]:
     text = printable(line.relation if isinstance(line, DimsLine) else line.text)
     tight = "tight" if line.tight else "not tight"
     nodes = [printable(names[node]) for node in line.nodes]
     shown = nodes[0] if nodes else "the file"
     more = f" and {count(len(nodes) - 1, 'more node')}" if len(nodes) > 1 and not view.verbose else ""
-    if left is not None and left < _LEAST:
+    if label_width is not None and label_width < _MIN_LABEL:
         assert view.width is not None, "without a width there is room"
         yield f"  {text}"
         yield f"    {tight:<9}   {shorten(shown, max(1, view.width - indent - 14 - len(more)))}{more}"
     else:
-        label = shown if left is None else shorten(shown, left - len(more))
-        yield f"  {text:<{room}}   {tight:<9}   {label}{more}"
+        label = shown if label_width is None else shorten(shown, label_width - len(more))
+        yield f"  {text:<{text_width}}   {tight:<9}   {label}{more}"
     if view.verbose:
         width = None if view.width is None else view.width - indent + 2
         further = [*nodes[1:]]
@@ -133,7 +139,7 @@ def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
     for bodies in dict.fromkeys(entry.bodies for entry in entries):
         inside = [entry for entry in entries if entry.bodies == bodies]
         labels = list(dict.fromkeys(entry.node for entry in inside))
-        names = _tails(labels, view) if bodies else dict(zip(labels, labels, strict=True))
+        names = _short_labels(labels, view) if bodies else dict(zip(labels, labels, strict=True))
         indent = "      " if bodies else "    "
         if bodies:
             yield from fitted(f"    {printable('; '.join(_shown(bodies, view)))}:", view.width, "        ")
@@ -148,7 +154,7 @@ def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
 def _shown(bodies: Sequence[ConditionalBody], view: View) -> Iterator[str]:
     """`in then_branch of If_0, where sr == 16000`, for each enclosing body, with shortened labels."""
     for body in bodies:
-        yield str(replace(body, node=_tails((body.node,), view)[body.node]))
+        yield str(replace(body, node=_short_labels((body.node,), view)[body.node]))
 
 
 def _emptiness(lines: Sequence[DimsLine]) -> Iterator[str]:

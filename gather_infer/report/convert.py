@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, ConversionReport, View
-from gather_infer.report.interface import interface_text, recorded_text
-from gather_infer.report.json import SCHEMA, Json, belief_json, diagnostic_json, interface_json
+from gather_infer.report.interface import interface_text, persisted_constraints_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json, trusted_annotation_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, table
+from gather_infer.report.output_formats import PLAIN, ConversionReport, View
 from gather_infer.report.rewriting import edits_text
 from gather_infer.report.verification import verification_members, verified_lines
 
@@ -26,7 +26,7 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer convert`; a verbose view adds each node."""
     result = report.result
     head = fitted(_head(result), view.width, "    ")
-    told = [
+    notes = [
         *_indices(result.converted, view),
         *_random(result.converted, view),
         *_kept(result, view),
@@ -34,16 +34,16 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
         *_state(result),
     ]
     lines = [*head, *_operators(result.converted, view)]
-    lines += [part for line in told for part in fitted(line, view.width, _further(line))]
+    lines += [part for line in notes for part in fitted(line, view.width, _continuation_indent(line))]
     lines += _interface(result, view)
     if report.edits:
         lines += edits_text(result.edits, view)
     if report.verification is not None:
         lines += verified_lines(report.verification, view)
-    return [*lines, *findings_text(unmended(result), result.source.name, view)]
+    return [*lines, *findings_text(remaining_diagnostics(result), result.source.name, view)]
 
 
-def _further(line: str) -> str:
+def _continuation_indent(line: str) -> str:
     """The indentation of continuation lines."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
@@ -51,11 +51,11 @@ def _further(line: str) -> str:
 def _head(result: ConversionResult) -> str:
     """The first line: file, format, and the number of nodes before and after."""
     opset = next((o.version for o in result.proto.opset_import if not o.domain), 0)
-    what = result.source.foreign_format or "ONNX"
+    source_format = result.source.foreign_format or "ONNX"
     before, after = result.before.nodes, result.after.nodes
     if not result.converted:
-        return f"{result.source.name}   {what}, no OpenVINO nodes"
-    return f"{result.source.name}   {what}, {count(before, 'node')} -> {count(after, 'node')}, opset {opset}"
+        return f"{result.source.name}   {source_format}, no OpenVINO nodes"
+    return f"{result.source.name}   {source_format}, {count(before, 'node')} -> {count(after, 'node')}, opset {opset}"
 
 
 def _operators(converted: Sequence[Converted], view: View) -> list[str]:
@@ -106,7 +106,7 @@ def _indices(converted: Sequence[Converted], view: View) -> list[str]:
     ):
         found = [printable(str(one.node)) for one in converted if one.indices == kind]
         if found:
-            lines.append(f"  {what}: {len(found)} ({_some(found, view)})")
+            lines.append(f"  {what}: {len(found)} ({_abbreviated(found, view)})")
     return lines
 
 
@@ -114,13 +114,15 @@ def _random(converted: Sequence[Converted], view: View) -> list[str]:
     """The nodes whose random numbers differ from OpenVINO's."""
     found = [printable(str(one.node)) for one in converted if one.draws]
     return (
-        [f"  random numbers from ONNX's generators, which differ from OpenVINO's: {len(found)} ({_some(found, view)})"]
+        [
+            f"  random numbers from ONNX's generators, which differ from OpenVINO's: {len(found)} ({_abbreviated(found, view)})"
+        ]
         if found
         else []
     )
 
 
-def _some(names: Sequence[str], view: View) -> str:
+def _abbreviated(names: Sequence[str], view: View) -> str:
     shown = names if view.verbose or len(names) <= SHOWN + 1 else names[:SHOWN]
     return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(shown) < len(names) else "")
 
@@ -131,10 +133,10 @@ def _kept(result: ConversionResult, view: View) -> list[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in kept:
         reasons.setdefault((one.operator, one.reason), []).append(printable(str(one.node)))
-    lines = [f"    {op}: {printable(reason)} ({_some(found, view)})" for (op, reason), found in reasons.items()]
+    lines = [f"    {op}: {printable(reason)} ({_abbreviated(found, view)})" for (op, reason), found in reasons.items()]
     if result.kept and result.inference.trusted_annotations:
-        believed = [printable(str(belief)) for belief in result.inference.trusted_annotations]
-        lines.append(f"    trusted as the file declares it: {_some(believed, view)}")
+        annotations = [printable(str(belief)) for belief in result.inference.trusted_annotations]
+        lines.append(f"    trusted as the file declares it: {_abbreviated(annotations, view)}")
     return [f"  not converted: {count(len(kept), 'node')}", *lines] if lines else []
 
 
@@ -170,9 +172,9 @@ def _state(result: ConversionResult) -> list[str]:
         alike = [v for v in result.variables if v.initial == initial and v.past]
         if alike:
             shown = [" -> ".join(printable(name) for name in (v.past, v.present) if name) for v in alike]
-            lines.append(f"  state as inputs and outputs, {first}: {_some(shown, PLAIN)}")
+            lines.append(f"  state as inputs and outputs, {first}: {_abbreviated(shown, PLAIN)}")
     only = [printable(v.present) for v in result.variables if v.present and not v.past]
-    return [*lines, f"  state that is never read, as outputs: {_some(only, PLAIN)}"] if only else lines
+    return [*lines, f"  state that is never read, as outputs: {_abbreviated(only, PLAIN)}"] if only else lines
 
 
 def _interface(result: ConversionResult, view: View) -> list[str]:
@@ -183,11 +185,11 @@ def _interface(result: ConversionResult, view: View) -> list[str]:
         inputs, outputs = count(len(result.inference.inputs), "input"), count(len(graph.output), "output")
         lines.insert(0, f"  names and order of {inputs} and {outputs} kept")
     if result.inference.persisted_constraints and not result.interface.persisted_constraints:
-        lines.append(f"  bounds kept: {recorded_text(result.inference.persisted_constraints)}")
+        lines.append(f"  bounds kept: {persisted_constraints_text(result.inference.persisted_constraints)}")
     return lines
 
 
-def unmended(result: ConversionResult) -> list[Diagnostic]:
+def remaining_diagnostics(result: ConversionResult) -> list[Diagnostic]:
     """The diagnostics of the model that the conversion does not resolve."""
     return [d for d in result.diagnostics if d.code != "GI309"]
 
@@ -210,7 +212,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
         "kept": [
             {"node": str(k.node), "op_type": k.op_type, "version": k.version, "reason": k.reason} for k in result.kept
         ],
-        "trusted_annotations": [belief_json(b) for b in result.inference.trusted_annotations],
+        "trusted_annotations": [trusted_annotation_json(b) for b in result.inference.trusted_annotations],
         "weights": [{"name": w.name, "format": w.format} for w in result.weights],
         "variables": [
             {"name": v.name, "past": v.past, "present": v.present, "initial": v.initial, "shape": v.shape}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from gather_infer.domains import qualified
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, CostReport, View
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
 from gather_infer.report.layout import Column, count, fitted, printable, size, table
+from gather_infer.report.output_formats import PLAIN, CostReport, View
 from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ def peak_texts(cost: Cost) -> list[str]:
 def operator_cells(row: OperatorCost) -> tuple[str, ...]:
     """The cells of an operator: name, nodes, multiply-adds, bytes read, bytes written."""
     name = printable(qualified(row.domain, row.op_type))
-    return name, str(row.nodes), _uncounted(row), _bytes(row.reads), _bytes(row.writes)
+    return name, str(row.nodes), _macs_text(row), _bytes(row.reads), _bytes(row.writes)
 
 
-def gap_texts(cost: Cost) -> list[str]:
+def unknown_contribution_texts(cost: Cost) -> list[str]:
     """The unknown contributions, which the totals leave out: a line for each operator and reason."""
-    return list(_gaps(cost.unknown_contributions))
+    return list(_unknown_contributions(cost.unknown_contributions))
 
 
 def headline(cost: Cost) -> str:
@@ -87,8 +87,8 @@ def _used(cost: Cost) -> frozenset[str]:
     return frozenset().union(*map(free_symbols, sums))
 
 
-def _at_least(cost: Cost, what: str) -> str:
-    return "" if cost.is_exact(what) else "at least "
+def _at_least(cost: Cost, quantity: str) -> str:
+    return "" if cost.is_exact(quantity) else "at least "
 
 
 def _number(dim: Dim) -> str:
@@ -141,7 +141,7 @@ def _peak(cost: Cost, everything: bool) -> Iterator[str]:
     if len(peaks) == 1:
         live = peaks[0].live
         yield _entry("peak", f"{least}{_bytes(live)}")
-        yield _entry("", _place(peaks[0]))
+        yield _entry("", _point_label(peaks[0]))
         if isinstance(live, int):
             yield _entry("together", f"{size(live + cost.parameter_bytes)} with parameters")
     else:
@@ -150,15 +150,15 @@ def _peak(cost: Cost, everything: bool) -> Iterator[str]:
         for moment in shown:
             yield _entry("", _bytes(moment.live), deeper=2)
             if everything:
-                yield _entry("", _place(moment), deeper=4)
+                yield _entry("", _point_label(moment), deeper=4)
         if len(shown) < len(peaks):
             yield _entry("", f"... {len(peaks) - len(shown)} more: --all", deeper=2)
     if len(peaks) < len(cost.program_points):
         yield _entry("", "where no size of an input is 0")
 
 
-def _place(moment: ProgramPoint) -> str:
-    return "before the first node" if moment.node is None else f"at {printable(str(moment.node))}"
+def _point_label(point: ProgramPoint) -> str:
+    return "before the first node" if point.node is None else f"at {printable(str(point.node))}"
 
 
 def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
@@ -174,10 +174,12 @@ def _operators(cost: Cost, everything: bool, view: View) -> Iterator[str]:
     if cells:
         yield from table(columns, cells, width=view.width)
     yield from _more(len(counted) - len(cells), "operator")
-    yield from _without(sum(row.nodes for row in rows) - sum(row.nodes for row in counted), len(rows) - len(counted))
+    yield from _zero_cost_note(
+        sum(row.nodes for row in rows) - sum(row.nodes for row in counted), len(rows) - len(counted)
+    )
 
 
-def _uncounted(row: OperatorCost) -> str:
+def _macs_text(row: OperatorCost) -> str:
     if not row.unknown_macs:
         return _number(row.macs)
     if row.unknown_macs == row.nodes:
@@ -194,9 +196,9 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
         (
             printable(str(node.node)),
             printable(qualified(node.domain, node.op_type)),
-            _told(node.macs, _number),
-            _told(node.reads, _bytes),
-            _told(node.writes, _bytes),
+            _or_unknown(node.macs, _number),
+            _or_unknown(node.reads, _bytes),
+            _or_unknown(node.writes, _bytes),
             _bytes(node.live),
             *([node.formula] if view.verbose else []),
         )
@@ -205,7 +207,7 @@ def _nodes(cost: Cost, everything: bool, view: View) -> Iterator[str]:
     if cells:
         yield from table(columns, cells, width=view.width)
     yield from _more(len(counted) - len(cells), "node")
-    yield from _without(len(cost.nodes) - len(counted), 0)
+    yield from _zero_cost_note(len(cost.nodes) - len(counted), 0)
 
 
 def _more(number: int, noun: str) -> Iterator[str]:
@@ -213,7 +215,7 @@ def _more(number: int, noun: str) -> Iterator[str]:
         yield f"  ... {count(number, f'more {noun}')}: --all"
 
 
-def _without(nodes: int, operators: int) -> Iterator[str]:
+def _zero_cost_note(nodes: int, operators: int) -> Iterator[str]:
     """The note about nodes without multiply-adds, which the rows leave out."""
     if nodes:
         kinds = f" of {count(operators, 'operator')}" if operators else ""
@@ -221,7 +223,7 @@ def _without(nodes: int, operators: int) -> Iterator[str]:
         yield f"  {count(nodes, 'node')}{kinds} {verb} no multiply-adds: --all"
 
 
-def _told(dim: Dim | None, shown: Callable[[Dim], str]) -> str:
+def _or_unknown(dim: Dim | None, shown: Callable[[Dim], str]) -> str:
     return "unknown" if dim is None else shown(dim)
 
 
@@ -229,28 +231,30 @@ def _notes(cost: Cost, everything: bool) -> Iterator[str]:
     """Notes on the totals: unknown contributions, undecided branches, generated symbols, assumptions."""
     if cost.unknown_contributions:
         yield from ["", "  unknown contributions, left out of the totals:"]
-        yield from _limited(gap_texts(cost), everything)
+        yield from _limited(unknown_contribution_texts(cost), everything)
     if cost.branches:
         whose = "an If" if cost.branches == 1 else f"{cost.branches} Ifs"
         yield from ["", f"  unknown branch of {whose}: the totals count the larger one, the rows both"]
-    made = [f"{name}: {cause.reason} (node {cause.node})" for name, cause in cost.causes.items() if name in _used(cost)]
-    if made:
+    decided_at_run_time = [
+        f"{name}: {cause.reason} (node {cause.node})" for name, cause in cost.causes.items() if name in _used(cost)
+    ]
+    if decided_at_run_time:
         yield from ["", "  sizes known only at run time:"]
-        yield from _limited([printable(text) for text in made], everything)
+        yield from _limited([printable(text) for text in decided_at_run_time], everything)
     if cost.assumptions:
         yield from ["", "  assumed (--no-assume disables this):"]
         yield from _limited([printable(f"{a}: {a.reason}") for a in cost.assumptions], everything)
 
 
-def _gaps(gaps: Sequence[UnknownContribution]) -> Iterator[str]:
+def _unknown_contributions(contributions: Sequence[UnknownContribution]) -> Iterator[str]:
     """`macs of 3 nodes MatMulNBits: it has no formula (first /a)`."""
     groups: dict[tuple[str, str], dict[str, set[str]]] = {}
-    for gap in gaps:
-        place = "the inputs" if gap.node is None else str(gap.node)
-        groups.setdefault((gap.op_type, gap.reason), {}).setdefault(gap.quantity, set()).add(place)
+    for gap in contributions:
+        node = "the inputs" if gap.node is None else str(gap.node)
+        groups.setdefault((gap.op_type, gap.reason), {}).setdefault(gap.quantity, set()).add(node)
     for (op_type, why), whats in groups.items():
-        places = sorted(set().union(*whats.values()))
-        where = printable(places[0]) if len(places) == 1 else f"{len(places)} nodes, first {printable(places[0])}"
+        nodes = sorted(set().union(*whats.values()))
+        where = printable(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes, first {printable(nodes[0])}"
         yield f"{', '.join(whats)} of {op_type or 'an input'} ({where}): {printable(why)}"
 
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.chain import Explanation, Facet, Link, Operand, Origin, SymbolExplanation, SymbolPlace
+from gather_infer.explanation.chain import Explanation, Facet, InterfaceDim, Link, Operand, Origin, SymbolExplanation
 from gather_infer.report.findings import diagnostics_text
-from gather_infer.report.forms import PLAIN, ExplanationReport, ExplanationsReport, View
 from gather_infer.report.json import (
     SCHEMA,
     Json,
     assumption_json,
-    belief_json,
     cause_json,
     constraint_json,
     diagnostic_json,
     dim_json,
+    trusted_annotation_json,
     type_json,
 )
 from gather_infer.report.layout import count, fitted, printable
-from gather_infer.report.repeats import repeats
+from gather_infer.report.output_formats import PLAIN, ExplanationReport, ExplanationsReport, View
+from gather_infer.report.row_groups import group_rows
 from gather_infer.tensor import SymbolicTensor, Value, format_values
 
 if TYPE_CHECKING:
@@ -50,17 +50,21 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
         cause = unknown.cause
         where = f"node {cause.node}" + (f", {cause.op_type}" if cause.op_type else "")
         lines.append(printable(f"    {unknown.symbol}: {cause.reason} ({where})"))
-        lines += _remedies(unknown.remedies)
-    lost = explanation.lost
-    if explanation.remedies or lost is not None:
-        why = "" if lost is None else printable(f": {lost.reason} (node {lost.node}, {lost.op_type})")
-        lines += ["", f"  the type is unknown{why}", *_remedies(explanation.remedies)]
+        lines += _suggestions(unknown.suggestions)
+    unknown_because = explanation.unknown_because
+    if explanation.suggestions or unknown_because is not None:
+        why = (
+            ""
+            if unknown_because is None
+            else printable(f": {unknown_because.reason} (node {unknown_because.node}, {unknown_because.op_type})")
+        )
+        lines += ["", f"  the type is unknown{why}", *_suggestions(explanation.suggestions)]
     if explanation.assumptions:
         lines += ["", "  assumed (--no-assume disables this):"]
         lines += [printable(f"    {a}: {a.reason}") for a in explanation.assumptions]
-    if explanation.believed:
+    if explanation.trusted_annotations:
         lines += ["", "  trusted as the file declares it:"]
-        lines += [printable(f"    {b}") for b in explanation.believed]
+        lines += [printable(f"    {b}") for b in explanation.trusted_annotations]
     if explanation.constraints:
         lines += ["", "  holds in every run that does not fail:"]
         lines += [printable(f"    {c} (node {c.node})") for c in explanation.constraints]
@@ -94,19 +98,19 @@ def symbol_text(symbol: SymbolExplanation, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer explain MODEL SYMBOL`, which is also its `str`."""
     name, cause = symbol.symbol, symbol.cause
     lines = [f"{name}   {_kind(symbol)}"]
-    lines += _list("is", symbol.places if view.verbose else _places(symbol.places))
+    lines += _list("is", symbol.interface_dims if view.verbose else _interface_dims(symbol.interface_dims))
     if cause is not None:
-        lines += [f"  generated at {_made_at(cause)}", f"  because      {cause.reason}"]
+        lines += [f"  generated at {_created_at(cause)}", f"  because      {cause.reason}"]
     if symbol.equals is not None:
         lines.append(f"  equals       {symbol.equals}")
     else:
         lines.append(f"  bounds       {_bounds(symbol)}")
     lines += _list("used", _uses(symbol))
-    lines += _list("limited by", [f"{line.text}   {_demanded_by(line)}" for line in symbol.limits])
+    lines += _list("limited by", [f"{line.text}   {_required_by(line)}" for line in symbol.contract_lines])
     lines += _list("assumed", [f"{a}: {a.reason}" for a in symbol.assumptions])
     if symbol.rename:
         lines.append(f"  rename       {symbol.rename}")
-    lines += [line[4:] for line in _remedies(symbol.remedies)]
+    lines += [line[4:] for line in _suggestions(symbol.suggestions)]
     return [part for line in map(printable, lines) for part in fitted(line, view.width, " " * 17)]
 
 
@@ -114,9 +118,9 @@ def _list(label: str, entries: Sequence[object]) -> list[str]:
     return [f"  {label if i == 0 else '':<11}  {entry}" for i, entry in enumerate(entries)]
 
 
-def _places(places: Sequence[SymbolPlace]) -> list[str]:
+def _interface_dims(interface_dims: Sequence[InterfaceDim]) -> list[str]:
     """`axis 0 of the input ids`; dims that differ in a number form a group, `axis 2 of 48 inputs past.{0..47}.key`."""
-    rows = repeats((place.value, place.kind, f"axis {place.axis}") for place in places)
+    rows = group_rows((place.value, place.kind, f"axis {place.axis}") for place in interface_dims)
     return [
         f"{axis} of {f'{row.count} {kind}s' if row.numbers else f'the {kind}'} {name}"
         for row in rows
@@ -131,11 +135,11 @@ def _kind(symbol: SymbolExplanation) -> str:
             if symbol.cause.data_dependent
             else ("a generated symbol: the size could not be inferred")
         )
-    is_input = any(place.kind == "input" for place in symbol.places)
-    return "a dim of the inputs" if is_input or not symbol.places else "a dim of the declared outputs"
+    is_input = any(place.kind == "input" for place in symbol.interface_dims)
+    return "a dim of the inputs" if is_input or not symbol.interface_dims else "a dim of the declared outputs"
 
 
-def _made_at(cause: Cause) -> str:
+def _created_at(cause: Cause) -> str:
     return f"node {cause.node}" + (f", {cause.op_type}" if cause.op_type else "")
 
 
@@ -152,15 +156,15 @@ def _bounds(symbol: SymbolExplanation) -> str:
 
 def _uses(symbol: SymbolExplanation) -> list[str]:
     """The number of tensors that use the symbol, and the names of some."""
-    if not symbol.first:
+    if not symbol.examples:
         return ["by no tensor"]
     shapes = f"in the shapes of {count(symbol.shapes, 'tensor')}" if symbol.shapes else ""
     elements = f"in the elements of {count(symbol.elements, 'tensor')}" if symbol.elements else ""
-    more = ["..."] if max(symbol.shapes, symbol.elements) > len(symbol.first) else []
-    return [" and ".join(filter(None, (shapes, elements))), ", ".join([*symbol.first, *more])]
+    more = ["..."] if max(symbol.shapes, symbol.elements) > len(symbol.examples) else []
+    return [" and ".join(filter(None, (shapes, elements))), ", ".join([*symbol.examples, *more])]
 
 
-def _demanded_by(line: Line) -> str:
+def _required_by(line: Line) -> str:
     more = f" and {count(len(line.nodes) - 1, 'more node')}" if len(line.nodes) > 1 else ""
     where = f"{line.nodes[0]}{more}" if line.nodes else "the file"
     return f"({where})" if line.tight else f"({where}; sufficient, not necessary)"
@@ -168,18 +172,20 @@ def _demanded_by(line: Line) -> str:
 
 def explanations_text(report: ExplanationsReport, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer explain` for tensors and symbols."""
-    parts = [symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e, view) for e in report.found]
+    parts = [
+        symbol_text(e, view) if isinstance(e, SymbolExplanation) else tensor_text(e, view) for e in report.explanations
+    ]
     lines = [line for part in parts for line in ("", *part)][1:]
-    return [*lines, "", f"... {count(report.more, 'more tensor')}: --all"] if report.more else lines
+    return [*lines, "", f"... {count(report.omitted, 'more tensor')}: --all"] if report.omitted else lines
 
 
 def explanations_json(report: ExplanationsReport) -> dict[str, Json]:
     """The object of a single tensor or symbol, or an object with a list of them."""
-    found = [symbol_json(e) if isinstance(e, SymbolExplanation) else _tensor_json(e) for e in report.found]
-    if len(found) == 1 and not report.more:
+    found = [symbol_json(e) if isinstance(e, SymbolExplanation) else _tensor_json(e) for e in report.explanations]
+    if len(found) == 1 and not report.omitted:
         return found[0]
     explanations: list[Json] = [*found]
-    return {"schema": SCHEMA, "explanations": explanations, "omitted": report.more}
+    return {"schema": SCHEMA, "explanations": explanations, "omitted": report.omitted}
 
 
 def _tensor_json(explanation: Explanation) -> dict[str, Json]:
@@ -190,44 +196,44 @@ def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
         "symbol": symbol.symbol,
-        "interface_dims": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.places],
+        "interface_dims": [{"kind": p.kind, "name": p.value, "axis": p.axis} for p in symbol.interface_dims],
         "cause": None if symbol.cause is None else cause_json(symbol.cause),
         "equals": None if symbol.equals is None else dim_json(symbol.equals),
         "lower": symbol.bounds.lo or 0,
         "upper": symbol.bounds.hi,
         "declared": {"lower": symbol.declared.lo or 0, "upper": symbol.declared.hi},
         "contract_lines": [
-            {"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.limits
+            {"text": line.text, "tight": line.tight, "nodes": list(line.nodes)} for line in symbol.contract_lines
         ],
         "assumptions": [assumption_json(a) for a in symbol.assumptions],
-        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "examples": list(symbol.first)},
-        "suggestions": list(symbol.remedies),
+        "uses": {"shapes": symbol.shapes, "elements": symbol.elements, "examples": list(symbol.examples)},
+        "suggestions": list(symbol.suggestions),
         "rename": symbol.rename or None,
     }
 
 
-def _remedies(remedies: tuple[str, ...]) -> list[str]:
+def _suggestions(suggestions: tuple[str, ...]) -> list[str]:
     """The suggestions, after `known with`; one that starts with `only` states that there is no way."""
-    only = [f"      {text}" for text in remedies if text.startswith("only")]
-    ways = [text for text in remedies if not text.startswith("only")]
+    only = [f"      {text}" for text in suggestions if text.startswith("only")]
+    ways = [text for text in suggestions if not text.startswith("only")]
     lines = [f"      {'known with' if i == 0 else '        or'} {text}" for i, text in enumerate(ways)]
     return list(map(printable, lines + only))
 
 
 def _chain(step: Link, level: int) -> Iterator[str]:
     indent = "  " * level
-    if step.passed:
-        dims = ", ".join(map(str, step.asked)) if step.facet is Facet.SHAPE else "elements"
-        yield printable(f"{indent}... {count(step.passed, 'node')} that only forward {dims or 'dims'}")
+    if step.skipped_nodes:
+        dims = ", ".join(map(str, step.relevant)) if step.facet is Facet.SHAPE else "elements"
+        yield printable(f"{indent}... {count(step.skipped_nodes, 'node')} that only forward {dims or 'dims'}")
     shape = _gathered_shape(step)
     if shape is None:
         yield _line(indent, step, _facts(step))
     else:
         yield _line(indent, step, f"Shape({shape.operands[0].name}){_index(step)} = {_elements(step.value)}")
-        step = replace(step, sources=shape.sources, cut=shape.cut)
-        if [(s.origin, s.passed) for s in step.sources] == [(Origin.INPUT, 0)]:
+        step = replace(step, sources=shape.sources, truncated=shape.truncated)
+        if [(s.origin, s.skipped_nodes) for s in step.sources] == [(Origin.INPUT, 0)]:
             return  # the line already names the input
-    if step.cut:
+    if step.truncated:
         yield f"{indent}  ..."
     for source in step.sources:
         yield from _chain(source, level + 1)
@@ -243,8 +249,8 @@ def _line(indent: str, step: Link, facts: str) -> str:
             text = f"{'input':<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}, {body}"
         case _:
             text = f"{step.origin.value:<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}"
-    if step.made:
-        text += f"   generates {', '.join(step.made)}"
+    if step.new_symbols:
+        text += f"   generates {', '.join(step.new_symbols)}"
     return printable(f"{indent}{text}" + ("   (see above)" if step.repeated else ""))
 
 
@@ -268,7 +274,7 @@ def _gathered_shape(step: Link) -> Link | None:
         return None
     source, index = step.sources[0], step.operands[1].value
     constant = isinstance(index, SymbolicTensor) and index.only_element is not None
-    is_shape = source.op_type == "Shape" and not source.domain and not source.passed and not source.repeated
+    is_shape = source.op_type == "Shape" and not source.domain and not source.skipped_nodes and not source.repeated
     return source if constant and is_shape and len(source.operands) == 1 else None
 
 
@@ -292,7 +298,7 @@ def _type(value: Value) -> str:
 
 def explanation_json(report: ExplanationReport) -> dict[str, Json]:
     explanation = report.explanation
-    lost = explanation.lost
+    unknown_because = explanation.unknown_because
     return {
         "schema": SCHEMA,
         "scope": explanation.scope,
@@ -300,15 +306,16 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "type": type_json(explanation.value),
         "step": _step_json(explanation.step),
         "unknowns": [
-            {"symbol": u.symbol, **cause_json(u.cause), "suggestions": list(u.remedies)} for u in explanation.unknowns
+            {"symbol": u.symbol, **cause_json(u.cause), "suggestions": list(u.suggestions)}
+            for u in explanation.unknowns
         ],
-        "suggestions": list(explanation.remedies),
+        "suggestions": list(explanation.suggestions),
         "unknown_because": None
-        if lost is None
-        else {"node": str(lost.node), "op_type": lost.op_type, "reason": lost.reason},
+        if unknown_because is None
+        else {"node": str(unknown_because.node), "op_type": unknown_because.op_type, "reason": unknown_because.reason},
         "assumptions": [assumption_json(a) for a in explanation.assumptions],
         "constraints": [constraint_json(c) for c in explanation.constraints],
-        "trusted_annotations": [belief_json(b) for b in explanation.believed],
+        "trusted_annotations": [trusted_annotation_json(b) for b in explanation.trusted_annotations],
         "diagnostics": [diagnostic_json(d) for d in explanation.findings],
     }
 
@@ -316,7 +323,7 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
 def _step_json(step: Link) -> Json:
     return {
         "facet": step.facet.value,
-        "relevant": [dim_json(d) for d in step.asked],
+        "relevant": [dim_json(d) for d in step.relevant],
         "scope": step.scope,
         "name": step.name,
         "type": type_json(step.value),
@@ -325,13 +332,13 @@ def _step_json(step: Link) -> Json:
         "op_type": step.op_type,
         "domain": step.domain,
         "operands": [
-            {"label": o.label, "name": o.name, "type": type_json(o.value), "expanded": o.followed}
+            {"label": o.label, "name": o.name, "type": type_json(o.value), "expanded": o.expanded}
             for o in step.operands
         ],
-        "new_symbols": list(step.made),
-        "skipped_nodes": step.passed,
+        "new_symbols": list(step.new_symbols),
+        "skipped_nodes": step.skipped_nodes,
         "repeated": step.repeated,
-        "truncated": step.cut,
+        "truncated": step.truncated,
         "sources": [_step_json(s) for s in step.sources],
     }
 
@@ -339,8 +346,8 @@ def _step_json(step: Link) -> Json:
 def code_text(code: str, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer explain GI301`."""
     severity, meaning = CODES[code]
-    said = (f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}")
-    return [line for text in said for line in fitted(text, view.width, "    ")]
+    texts = (f"{severity}[{code}]: {meaning}", f"  {group_of(code)}", f"  {ADVICE[code]}")
+    return [line for text in texts for line in fitted(text, view.width, "    ")]
 
 
 def code_json(code: str) -> dict[str, Json]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, View
 
-LEAST: Final = 4
+MIN_MERGED: Final = 4
 """Minimum number of findings with the same message that are merged."""
 
-MOST: Final = 50
+MAX_PER_CODE: Final = 50
 """Limit of the printed findings of one code in a file; a last line counts the others."""
 
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
@@ -31,38 +31,38 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = 
     A verbose view does not merge findings with the same message.
     """
     ordered = sorted(diagnostics, key=lambda d: _ORDER[d.severity])
-    lines = told_lines(ordered, file, view)
+    lines = condensed_lines(ordered, file, view)
     total = findings_count(diagnostics)
     return [*lines, total] if total else lines
 
 
-def told_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
+def condensed_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
     """The lines of findings in the given order; unless verbose, merged and limited for each code."""
     if view.verbose:
         return [line for finding in diagnostics for line in finding_lines(finding, file, 0, view.width)]
     lines: list[str] = []
     number: Counter[str] = Counter()
-    left: Counter[str] = Counter()
-    for finding, more in _gathered(diagnostics):
+    omitted: Counter[str] = Counter()
+    for finding, more in _merged(diagnostics):
         number[finding.code] += 1
-        if number[finding.code] > MOST:
-            left[finding.code] += 1 + more
+        if number[finding.code] > MAX_PER_CODE:
+            omitted[finding.code] += 1 + more
         else:
             lines += finding_lines(finding, file, more, view.width)
-    return [*lines, *(f"... {number} more of {code}: -v" for code, number in left.items())]
+    return [*lines, *(f"... {number} more of {code}: -v" for code, number in omitted.items())]
 
 
-def _gathered(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
+def _merged(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
     """The findings, each with the number of further ones that are merged into it."""
     ordered = list(diagnostics)
     number = Counter((d.severity, d.code, d.message) for d in ordered)
-    told: set[tuple[Severity, str, str]] = set()
+    reported: set[tuple[Severity, str, str]] = set()
     for finding in ordered:
         key = finding.severity, finding.code, finding.message
-        if number[key] < LEAST:
+        if number[key] < MIN_MERGED:
             yield finding, 0
-        elif key not in told:
-            told.add(key)
+        elif key not in reported:
+            reported.add(key)
             yield finding, number[key] - 1
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, View
 from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:
-    from gather_infer.report.forms import FreezeReport
+    from gather_infer.report.output_formats import FreezeReport
 
 
 def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:

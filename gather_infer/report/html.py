@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from gather_infer.report.cost import gap_texts, headline, operator_cells, peak_texts, sums_of
+from gather_infer.report.cost import headline, operator_cells, peak_texts, sums_of, unknown_contribution_texts
 from gather_infer.report.findings import findings_count
 from gather_infer.report.layout import count, printable
 
@@ -29,11 +29,11 @@ def inference_html(inference: Inference) -> Iterator[str]:
     yield from _table(("", "name", "type"), rows, "<code>.tensors()</code> lists all")
     unknown = [(name, cause.reason, str(cause.node)) for name, cause in inference.causes.items()]
     yield from _table(("symbol", "reason", "node"), unknown, "<code>.causes</code> has all")
-    told = list(dict.fromkeys((*inference.errors, *inference.diagnostics)))
-    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in told]
+    diagnostics = list(dict.fromkeys((*inference.errors, *inference.diagnostics)))
+    findings = [(f"{d.severity}[{d.code}]", d.message, str(d.location)) for d in diagnostics]
     more = "<code>.errors</code> and <code>.diagnostics</code> have all"
     yield from _table(("finding", "message", "location"), findings, more)
-    if total := findings_count(told):
+    if total := findings_count(diagnostics):
         yield f"<p>{total}</p>"
 
 
@@ -41,12 +41,12 @@ def cost_html(cost: Cost) -> Iterator[str]:
     """The HTML of `Cost._repr_html_`: the totals, operators with multiply-adds, unknown contributions, errors."""
     yield f"<p><b>{_text(headline(cost))}</b></p>"
     peaks = peak_texts(cost)
-    told = [*sums_of(cost), *(("peak" if at == 0 else "or", text) for at, text in enumerate(peaks))]
-    yield from _table(("", "the largest peak counts" if len(peaks) > 1 else ""), told, "<code>.peaks</code> has all")
+    sums = [*sums_of(cost), *(("peak" if at == 0 else "or", text) for at, text in enumerate(peaks))]
+    yield from _table(("", "the largest peak counts" if len(peaks) > 1 else ""), sums, "<code>.peaks</code> has all")
     rows = [operator_cells(row) for row in cost.by_operator() if row.macs != 0 or row.unknown_macs]
     headings = ("operator", "nodes", "macs", "read", "written")
     yield from _table(headings, rows, "<code>.by_operator()</code> lists all")
-    gaps = [(text,) for text in gap_texts(cost)]
+    gaps = [(text,) for text in unknown_contribution_texts(cost)]
     yield from _table(("unknown contributions, left out of the totals",), gaps, "<code>.gaps</code> has all")
     errors = [(f"{e.severity}[{e.code}]", e.message, str(e.location)) for e in cost.errors]
     yield from _table(("finding", "message", "location"), errors, "<code>.errors</code> has all")

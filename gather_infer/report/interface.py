@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.layout import fitted, printable
-from gather_infer.report.repeats import Repeat, repeats
+from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.row_groups import RowGroup, group_rows
 
 if TYPE_CHECKING:
     from gather_infer.inference.constraints.persisted import DimConstraint
@@ -29,20 +29,22 @@ def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
         if len(shown) < len(interface.changed):
             lines.append(f"    and {len(interface.changed) - len(shown)} value_info: --verbose lists them")
     if interface.dynamic_dims and (interface.changed or view.verbose):
-        lines += ["  still symbolic:", *_open(interface, view)]
+        lines += ["  still symbolic:", *_dynamic_dims(interface, view)]
     if interface.persisted_constraints:
         lines += fitted(
-            f"  persisted in the metadata: {recorded_text(interface.persisted_constraints)}", view.width, "    "
+            f"  persisted in the metadata: {persisted_constraints_text(interface.persisted_constraints)}",
+            view.width,
+            "    ",
         )
     return lines
 
 
 def _changes(shown: Sequence[Redeclared], view: View) -> Iterator[str]:
     """A line for each value; unless verbose, values that differ in a number are grouped."""
-    rows: list[tuple[str, Repeat]] = []
+    rows: list[tuple[str, RowGroup]] = []
     for label, group in groupby(shown, lambda c: _LABELS[c.kind]):
         cells = [(printable(f"{c.graph}/{c.name}" if c.graph else c.name), _change(c)) for c in group]
-        rows += [(label, r) for r in (map(Repeat, cells) if view.verbose else repeats(cells))]
+        rows += [(label, r) for r in (map(RowGroup, cells) if view.verbose else group_rows(cells))]
     room = max((len(repeat.cells[0]) for _, repeat in rows), default=0)
     for label, repeat in rows:
         name, text = repeat.cells[0], repeat.cells[1] + (f"  ({repeat.count})" if repeat.numbers else "")
@@ -60,16 +62,16 @@ def _change(change: Redeclared) -> str:
     return printable(f"{before} -> {after}")
 
 
-def recorded_text(statements: Sequence[DimConstraint]) -> str:
+def persisted_constraints_text(constraints: Sequence[DimConstraint]) -> str:
     """The persisted constraints of a file, as they are written there."""
-    return printable("; ".join(sorted(map(str, statements))))
+    return printable("; ".join(sorted(map(str, constraints))))
 
 
 def _dims(dims: Sequence[int | str | None]) -> str:
     return "[" + ", ".join("?" if dim is None else str(dim) for dim in dims) + "]"
 
 
-def _open(interface: Interface, view: View) -> list[str]:
+def _dynamic_dims(interface: Interface, view: View) -> list[str]:
     """A line for the dims of inputs, or of outputs, that have the same name and are dynamic for the same reason."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for o in interface.dynamic_dims:
@@ -79,7 +81,7 @@ def _open(interface: Interface, view: View) -> list[str]:
     for (kind, dim, reason), places in rows.items():
         shown = places if view.verbose or len(places) <= SHOWN + 1 else places[:SHOWN]
         more = f" and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
-        said = reason if reason.startswith(f"{dim} is ") else f"{dim}: {reason}"
-        line = printable(f"    {_LABELS[kind]:<5}{said}   {', '.join(shown)}{more}")
+        text = reason if reason.startswith(f"{dim} is ") else f"{dim}: {reason}"
+        line = printable(f"    {_LABELS[kind]:<5}{text}   {', '.join(shown)}{more}")
         lines += fitted(line, view.width, " " * 11)
     return lines

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
-from gather_infer.report.forms import InferenceReport
+from gather_infer.report.output_formats import InferenceReport
 from gather_infer.report.summary import ModelSummary, Unreadable
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 from gather_infer.trail import Assumption, Cause, Constraint
 
 if TYPE_CHECKING:
-    from gather_infer.explanation.faults import Aftermath
-    from gather_infer.explanation.nodes import WalkedNode
+    from gather_infer.explanation.nodes import NodeRecord
+    from gather_infer.explanation.root_cause import RootCauses
     from gather_infer.inference.constraints.persisted import DimConstraint
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import TrustedAnnotation
@@ -47,8 +47,8 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "model": {
             "name": summary.name,
             "bytes": summary.nbytes or None,
-            "format": summary.form or "ONNX",
-            "ir_version": None if summary.form else summary.ir_version,
+            "format": summary.file_format or "ONNX",
+            "ir_version": None if summary.file_format else summary.ir_version,
             "producer": summary.producer,
             "opsets": dict(summary.opsets),
             "nodes": summary.nodes,
@@ -80,12 +80,12 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         ],
         "constraints": [constraint_json(c) for c in inference.constraints],
         "assumptions": [assumption_json(a) for a in inference.assumptions],
-        "persisted_constraints": [statement_json(s) for s in inference.persisted_constraints],
-        "trusted_annotations": [belief_json(b) for b in inference.trusted_annotations],
+        "persisted_constraints": [persisted_constraint_json(s) for s in inference.persisted_constraints],
+        "trusted_annotations": [trusted_annotation_json(b) for b in inference.trusted_annotations],
         "causes": {name: cause_json(cause) for name, cause in inference.causes.items()},
         "interface": None if report.interface is None else interface_json(report.interface),
         "diagnostics": [diagnostic_json(d) for d in report.findings],
-        "root_causes": None if report.aftermath is None else aftermath_json(report.aftermath),
+        "root_causes": None if report.root_causes is None else root_causes_json(report.root_causes),
         "coverage": {
             "tensors": coverage.tensors,
             "typed": coverage.typed,
@@ -115,7 +115,7 @@ def unreadable_json(file: Unreadable) -> dict[str, Json]:
     return {"schema": SCHEMA, "model": {"name": file.name}, "error": file.error}
 
 
-def node_json(node: WalkedNode, scope: str) -> dict[str, Json]:
+def node_json(node: NodeRecord, scope: str) -> dict[str, Json]:
     return {
         "node": str(node.path),
         "scope": scope,
@@ -139,33 +139,38 @@ def verdict_json(verdict: Verdict) -> dict[str, Json]:
     }
 
 
-def aftermath_json(after: Aftermath) -> dict[str, Json]:
+def root_causes_json(root_causes: RootCauses) -> dict[str, Json]:
     """The unknown facts that errors and warnings cause."""
     return {
-        "diagnostics": [diagnostic_json(finding) for finding in after.roots],
-        "unknown_tensors": after.tensors,
-        "symbols": [*sorted(after.symbols)],
+        "diagnostics": [diagnostic_json(finding) for finding in root_causes.diagnostics],
+        "unknown_tensors": root_causes.unknown_tensors,
+        "symbols": [*sorted(root_causes.symbols)],
     }
 
 
 def summaries_json(summaries: Sequence[ModelSummary | Unreadable]) -> dict[str, Json]:
     """The summaries of several files, or the error of one that cannot be read."""
-    return {"schema": SCHEMA, "models": [_told(summary) for summary in summaries]}
+    return {"schema": SCHEMA, "models": [_summary_or_error(summary) for summary in summaries]}
 
 
 def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]:
     """The summaries, one line for each file."""
-    return [json.dumps({"schema": SCHEMA, **_told(summary)}, allow_nan=False) for summary in summaries]
+    return [json.dumps({"schema": SCHEMA, **_summary_or_error(summary)}, allow_nan=False) for summary in summaries]
 
 
-def _told(summary: ModelSummary | Unreadable) -> dict[str, Json]:
+def _summary_or_error(summary: ModelSummary | Unreadable) -> dict[str, Json]:
     if isinstance(summary, Unreadable):
         return {"name": summary.name, "error": summary.error}
     return summary_json(summary)
 
 
-def belief_json(belief: TrustedAnnotation) -> dict[str, Json]:
-    return {"scope": belief.graph, "node": str(belief.node), "name": belief.value, **type_json(belief.type)}
+def trusted_annotation_json(annotation: TrustedAnnotation) -> dict[str, Json]:
+    return {
+        "scope": annotation.graph,
+        "node": str(annotation.node),
+        "name": annotation.value,
+        **type_json(annotation.type),
+    }
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:
@@ -173,8 +178,8 @@ def summary_json(summary: ModelSummary) -> dict[str, Json]:
     return {
         "name": summary.name,
         "bytes": summary.nbytes or None,
-        "format": summary.form or "ONNX",
-        "ir_version": None if summary.form else summary.ir_version,
+        "format": summary.file_format or "ONNX",
+        "ir_version": None if summary.file_format else summary.ir_version,
         "producer": summary.producer,
         "opsets": dict(summary.opsets),
         "inputs": [{"name": name, "declared": text} for name, text in summary.inputs],
@@ -194,11 +199,11 @@ def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
     return [{"domain": domain, "op_type": op, "count": n} for (domain, op), n in sorted(operators.items())]
 
 
-def statement_json(statement: DimConstraint) -> dict[str, Json]:
+def persisted_constraint_json(constraint: DimConstraint) -> dict[str, Json]:
     """A persisted constraint on a dim: bounds, or the dim it equals."""
-    value = statement.value
+    value = constraint.value
     return {
-        "dim": dim_json(statement.dim),
+        "dim": dim_json(constraint.dim),
         "lower": value.lo if isinstance(value, Interval) else None,
         "upper": value.hi if isinstance(value, Interval) else None,
         "equals": None if isinstance(value, Interval) else dim_json(value),
@@ -222,7 +227,7 @@ def interface_json(interface: Interface) -> Json:
             {"name": o.name, "kind": o.kind, "axis": o.axis, "dim": o.dim, "reason": o.reason}
             for o in interface.dynamic_dims
         ],
-        "persisted_constraints": [statement_json(s) for s in interface.persisted_constraints],
+        "persisted_constraints": [persisted_constraint_json(s) for s in interface.persisted_constraints],
     }
 
 
@@ -301,15 +306,15 @@ def type_json(value: Value | None, *, floats: bool = True) -> dict[str, Json]:
 
 
 def _tensor(value: SymbolicTensor) -> dict[str, Json]:
-    span: Json = None
+    value_range: Json = None
     if value.value_range is not None:
-        span = [None if end is None else dim_json(end) for end in (value.value_range.lo, value.value_range.hi)]
+        value_range = [None if end is None else dim_json(end) for end in (value.value_range.lo, value.value_range.hi)]
     return {
         "kind": "tensor",
         "dtype": None if value.dtype is None else str(value.dtype),
         "shape": None if value.shape is None else [dim_json(d) for d in value.shape],
         "values": None if value.values is None else _elements(value.values),
-        "value_range": span,
+        "value_range": value_range,
     }
 
 

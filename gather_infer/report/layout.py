@@ -103,7 +103,7 @@ def _fit(widths: list[int], total: int) -> list[int]:
     return widths
 
 
-def fitted(line: str, width: int | None, further: str) -> list[str]:
+def fitted(line: str, width: int | None, continuation_indent: str) -> list[str]:
     """The line, wrapped at the width; continuation lines start with `continuation_indent`."""
     if width is None or len(line) <= width:
         return [line.replace(GLUE, " ")]
@@ -112,7 +112,7 @@ def fitted(line: str, width: int | None, further: str) -> list[str]:
         _TOGETHER.sub(GLUE, line.strip()),
         width,
         initial_indent=indent,
-        subsequent_indent=further,
+        subsequent_indent=continuation_indent,
         break_on_hyphens=False,
         break_long_words=False,
     )

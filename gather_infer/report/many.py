@@ -6,8 +6,8 @@ from collections import Counter
 
 from gather_infer.report.accesses import accesses_count
 from gather_infer.report.findings import findings_count
-from gather_infer.report.forms import PLAIN, InferenceReport, View
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, InferenceReport, View
 from gather_infer.report.text import inference_text
 from gather_infer.report.totals import InferencesReport
 
@@ -30,7 +30,7 @@ def inferences_text(report: InferencesReport, view: View = PLAIN) -> list[str]:
     """The last line: `3 files: 1 error, 2 warnings in 1.23 s`; `2 of 3 files: ...` if one cannot be read."""
     parts = [count(n, noun) for n, noun in ((report.errors, "error"), (report.warnings, "warning")) if n]
     took = "" if view.seconds is None else f" in {view.seconds:.2f} s"
-    files = count(report.read + report.unread, "file")
-    if report.unread:
+    files = count(report.read + report.unreadable, "file")
+    if report.unreadable:
         files = f"{report.read} of {files}"
     return [f"{files}: {', '.join(parts) or 'no errors, no warnings'}{took}"]

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from gather_infer.catalog.coverage import Behaviour, FactSource, Operator
-from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import Column, count, fitted, table
+from gather_infer.report.output_formats import PLAIN, View
 
-ROOMS = "gather_infer"
+PACKAGE = "gather_infer"
 
 
 def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
@@ -34,7 +34,7 @@ def operator_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str
         deprecated = ", deprecated" if operator.deprecated else ""
         lines.append(f"{operator.op_type}   {operator.domain or 'ai.onnx'}{deprecated}")
         for behaviour in operator.behaviours:
-            texts = (_inferred(behaviour), _summary(behaviour), _told(behaviour), behaviour.spec)
+            texts = (_inferred(behaviour), _summary(behaviour), _known_elements(behaviour), behaviour.spec)
             shown = [line for text in texts if text for line in _wrapped(text, view.width)]
             lines += [f"  {f'since {behaviour.since}' if i == 0 else '':<10}{line}" for i, line in enumerate(shown)]
     return lines
@@ -57,7 +57,7 @@ def _summary(behaviour: Behaviour) -> str:
 
 
 def _inferred(behaviour: Behaviour) -> str:
-    where = f", in {ROOMS}/{behaviour.file}" if behaviour.file else ""
+    where = f", in {PACKAGE}/{behaviour.file}" if behaviour.file else ""
     return f"{_INFERRED[behaviour.source]}{where}."
 
 
@@ -106,14 +106,14 @@ def _row(operator: Operator, name: str) -> tuple[str, ...]:
     shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"
     newest = operator.newest
     deprecated = ", deprecated" if operator.deprecated else ""
-    return name, since, shown + deprecated, _answer(newest.values), _answer(newest.value_ranges)
+    return name, since, shown + deprecated, _support(newest.values), _support(newest.value_ranges)
 
 
-def _answer(known: bool | None) -> str:
+def _support(known: bool | None) -> str:
     return "as its body" if known is None else "yes" if known else ""
 
 
-def _told(behaviour: Behaviour) -> str:
+def _known_elements(behaviour: Behaviour) -> str:
     if behaviour.values is None:
         return "Its bodies decide whether elements and value ranges are known."
     match behaviour.values, behaviour.value_ranges:

@@ -15,24 +15,24 @@ def request_schema(contract: Contract, *, strict: bool = False) -> dict[str, Any
 
     strict   whether it enforces lines that are sufficient only
     """
-    return _Making(contract, strict).schema()
+    return _SchemaBuilder(contract, strict).schema()
 
 
-class _Making:
+class _SchemaBuilder:
     def __init__(self, contract: Contract, strict: bool) -> None:
         self.contract = contract
         self.lines = [line for line, needed in contract.enforced if needed or strict]
-        self.unsure = [line for line, needed in contract.enforced if not (needed or strict)]
-        self.told = equated_axes(contract.all_lines)
+        self.sufficient_only = [line for line, needed in contract.enforced if not (needed or strict)]
+        self.covered_sizes = equated_axes(contract.all_lines)
         self.scope = self._scope()
 
     def schema(self) -> dict[str, Any]:
         contract = self.contract
         notes = []
-        if unsaid := [*self._unsaid(), *self._rows()]:
-            notes.append("not checked by this schema: " + "; ".join(unsaid))
-        if self.unsure:
-            notes.append("known to work only for: " + "; ".join(line.text for line in self.unsure))
+        if unchecked := [*self._unchecked(), *self._rows()]:
+            notes.append("not checked by this schema: " + "; ".join(unchecked))
+        if self.sufficient_only:
+            notes.append("known to work only for: " + "; ".join(line.text for line in self.sufficient_only))
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"inputs of {contract.model}",
@@ -48,12 +48,12 @@ class _Making:
     def _scope(self) -> Scope:
         """The facts from the lines about sizes that every request determines."""
         required = tuple(spec for spec in self.contract.inputs if not spec.optional)
-        told = {solving.name for solving in solvings(required)}
+        known_sizes = {solving.name for solving in solvings(required)}
         for spec in required:
-            told.update(_names(spec))
+            known_sizes.update(_names(spec))
         scope = Scope()
         for line in self.lines:
-            if isinstance(line, DimsLine) and line.single_relation is not None and line.symbols <= told:
+            if isinstance(line, DimsLine) and line.single_relation is not None and line.symbols <= known_sizes:
                 relation = line.single_relation
                 if is_total(relation.left) and is_total(
                     relation.right
@@ -65,9 +65,9 @@ class _Making:
         """The size of an axis; a fresh symbol for an expression that a line of the contract constrains."""
         dim = (spec.shape or ())[axis]
         name = spec.axis_name(axis)
-        return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.told else dim
+        return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.covered_sizes else dim
 
-    def _unsaid(self) -> Iterator[str]:
+    def _unchecked(self) -> Iterator[str]:
         """The lines and shapes that a schema cannot express, because they relate several inputs or axes."""
         names: dict[str, str] = {}
         for spec in self.contract.inputs:
@@ -80,34 +80,38 @@ class _Making:
         unranked = {spec.name for spec in self.contract.inputs if spec.shape is None}
         for line in self.lines:
             is_of_depth = isinstance(line, ElementsLine) and line.column is not None and line.input in unranked
-            if is_of_depth or not (self._is_said_where(line) if _is_conditional(line) else _is_said(line)):
+            if is_of_depth or not (
+                self._is_expressible_where(line) if _is_conditional(line) else _is_expressible(line)
+            ):
                 yield line.text
 
     # conditional lines
 
-    def _is_said_where(self, line: Line) -> bool:
+    def _is_expressible_where(self, line: Line) -> bool:
         """Whether a line bounds a size that each request determines, and its condition reads ranked inputs only."""
         specs = {spec.name: spec for spec in self.contract.inputs if spec.shape is not None}
-        told = {name for spec in specs.values() if not spec.optional for name in _names(spec)}
+        known_sizes = {name for spec in specs.values() if not spec.optional for name in _names(spec)}
         assert isinstance(line, DimsLine), "no other line has a condition"
-        return _is_said(line) and line.symbols <= told and all(when.input in specs for when in line.where)
+        return _is_expressible(line) and line.symbols <= known_sizes and all(when.input in specs for when in line.where)
 
     def _conditional(self) -> Iterator[dict[str, Any]]:
         """`samples >= 192 where sr == 16000` as if/then schemas."""
         specs = {spec.name: spec for spec in self.contract.inputs}
         for line in self.lines:
-            if not (isinstance(line, DimsLine) and line.where and self._is_said_where(line)):
+            if not (isinstance(line, DimsLine) and line.where and self._is_expressible_where(line)):
                 continue
             (relation,) = line.relations
             scope = Scope()
             relation.add_to(scope)
-            wanted = {when.input: _of_one(len(specs[when.input].shape or ()), _element(when)) for when in line.where}
+            conditions = {
+                when.input: _of_one(len(specs[when.input].shape or ()), _element(when)) for when in line.where
+            }
             lengths = {
                 spec.name: found for spec in self.contract.inputs if (found := self._lengths_of(spec, relation, scope))
             }
             yield {
                 "description": line.text,
-                "if": {"properties": wanted, "required": list(wanted)},
+                "if": {"properties": conditions, "required": list(conditions)},
                 "then": {"properties": lengths},
             }
 
@@ -149,11 +153,11 @@ class _Making:
         ]  # fmt: skip
         rank = len(spec.shape)
         for axis in reversed(range(rank)):
-            said: dict[str, Any] = {"type": "array"}
+            array: dict[str, Any] = {"type": "array"}
             if axis == rank - 1 and columns:
-                said["prefixItems"] = [self._items(spec, column) for column in range(max(columns) + 1)]
+                array["prefixItems"] = [self._items(spec, column) for column in range(max(columns) + 1)]
             # an outer array must not be empty: it would leave the inner lengths undetermined
-            items = {**said, "items": items, **self._lengths(self._dim(spec, axis), least=int(axis < rank - 1))}
+            items = {**array, "items": items, **self._lengths(self._dim(spec, axis), min_length=int(axis < rank - 1))}
         return {"description": f"{spec.dtype}[{', '.join(map(str, spec.shape))}]", **items}
 
     def _depths(self, spec: ContractInput) -> str:
@@ -169,7 +173,7 @@ class _Making:
             for spec in unranked
         }
 
-    def _lengths(self, dim: Dim, least: int) -> dict[str, int]:
+    def _lengths(self, dim: Dim, min_length: int) -> dict[str, int]:
         bounds = (
             Interval(None, None)
             if not is_total(dim)
@@ -177,7 +181,7 @@ class _Making:
             if isinstance(dim, int)
             else self.scope.bounds(dim)
         )
-        return self._bounds(Interval(max(least, bounds.lo or 0), bounds.hi))
+        return self._bounds(Interval(max(min_length, bounds.lo or 0), bounds.hi))
 
     def _items(self, spec: ContractInput, column: int | None) -> dict[str, Any]:
         """The schema of the elements in a column of the last axis; None for columns without lines."""
@@ -236,7 +240,7 @@ def _names(spec: ContractInput) -> Iterator[str]:
             yield dim.name if dim.is_symbol else spec.axis_name(axis)
 
 
-def _is_said(line: Line) -> bool:
+def _is_expressible(line: Line) -> bool:
     """Whether a schema can express a line: constant bounds of one symbol, or of the elements of an input or column."""
     if isinstance(line, ElementsLine):
         return not line.symbols

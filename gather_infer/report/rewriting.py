@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, RewriteReport, View
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, size, table, wrapped
+from gather_infer.report.output_formats import PLAIN, RewriteReport, View
 from gather_infer.report.verification import WIDTH, verification_members, verified_lines
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ SHOWN_OPERATORS = 8
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer fold` and `gather-infer optimize`; a verbose view omits nothing."""
     result = report.result
-    findings = [d for d in result.diagnostics if d.code != LEFT]
-    left = [d for d in result.diagnostics if d.code == LEFT]
-    lines = [*_before_and_after(result, view), *_done(result, view), *_floats(result.floats, view)]
-    lines += [*_left(left, view), *_interface(result, view)]
+    findings = [d for d in result.diagnostics if d.code != LEFT_ALONE]
+    left = [d for d in result.diagnostics if d.code == LEFT_ALONE]
+    lines = [*_before_and_after(result, view), *_applied(result, view), *_floats(result.floats, view)]
+    lines += [*_left_alone(left, view), *_interface(result, view)]
     if report.edits:
         lines += edits_text(result.edits, view)
     return [*lines, *_verified(report, view), *findings_text(findings, result.source.name, view)]
@@ -48,11 +48,11 @@ def edits_text(edits: Sequence[str], view: View) -> list[str]:
     return ["", *(f"  {printable(edit)}" for edit in edits)] if edits else []
 
 
-LEFT = "GI401"
+LEFT_ALONE = "GI401"
 """The code of a note about a node that was left alone."""
 
 
-def _left(notes: Sequence[Diagnostic], view: View) -> list[str]:
+def _left_alone(notes: Sequence[Diagnostic], view: View) -> list[str]:
     """A table of the nodes that were left alone."""
     shown = notes if view.verbose or len(notes) <= SHOWN + 1 else notes[:SHOWN]
     columns = Column("left alone"), Column("operator"), Column("because")
@@ -108,7 +108,7 @@ def _verified(report: RewriteReport, view: View) -> list[str]:
     return [] if report.verification is None else verified_lines(report.verification, view)
 
 
-def _done(result: OptimizeResult, view: View) -> list[str]:
+def _applied(result: OptimizeResult, view: View) -> list[str]:
     """The number of rewrites by rule, and the size of the largest new constant."""
     by_rule = Counter(done.rule for done in result.applied)
     if not by_rule:

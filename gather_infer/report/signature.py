@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gather_infer.report.accesses import operand_text
 from gather_infer.report.layout import fitted, printable
-from gather_infer.report.repeats import Repeat, merged, repeats
+from gather_infer.report.row_groups import RowGroup, group_rows, merge_groups
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
@@ -28,29 +28,29 @@ def signature_text(inference: Inference, *, every: bool = False, width: int | No
         if finding.code == "GI203":
             equal.setdefault(finding.location.value, []).append(printable(finding.message))
     facts = inference.scope("")
-    listed: list[tuple[str, list[Repeat]]] = []
+    listed: list[tuple[str, list[RowGroup]]] = []
     for label, names in (("in", inference.inputs), ("out", inference.outputs)):
         rows = [(printable(name), _fact(facts.get(name)), *equal.pop(name, ())) for name in names]
-        listed.append((label, [Repeat(row) for row in rows] if every else repeats(rows)))
+        listed.append((label, [RowGroup(row) for row in rows] if every else group_rows(rows)))
     lines = _lines([(label, _joined(rows)) for label, rows in listed])
     if width is not None and any(len(line) > width for line in lines):
         lines = _lines(listed, width)
     return lines + [f"       {text}" for texts in equal.values() for text in texts]
 
 
-def _joined(rows: Sequence[Repeat]) -> list[Repeat]:
+def _joined(rows: Sequence[RowGroup]) -> list[RowGroup]:
     """The rows; groups with the same numbers and the same type share a row, unless their names get too long."""
-    found: list[Repeat] = []
-    for names, repeat in merged(rows):
+    found: list[RowGroup] = []
+    for names, repeat in merge_groups(rows):
         text = ", ".join(names)
         if len(names) == 1 or len(text) <= _JOINED:
-            found.append(Repeat((text, *repeat.cells[1:]), repeat.numbers * len(names)))
+            found.append(RowGroup((text, *repeat.cells[1:]), repeat.numbers * len(names)))
         else:
-            found += [Repeat((name, *repeat.cells[1:]), repeat.numbers) for name in names]
+            found += [RowGroup((name, *repeat.cells[1:]), repeat.numbers) for name in names]
     return found
 
 
-def _lines(listed: Sequence[tuple[str, Sequence[Repeat]]], width: int | None = None) -> list[str]:
+def _lines(listed: Sequence[tuple[str, Sequence[RowGroup]]], width: int | None = None) -> list[str]:
     """The lines, with the types in a column; a type that does not fit directly follows its name or goes below it."""
     room = max((len(row.cells[0]) for _, rows in listed for row in rows), default=0)
     lines = []

@@ -66,7 +66,7 @@ class ModelSummary:
     external: tuple[ExternalFile, ...]
     metadata: tuple[tuple[str, str], ...]
     initializer_texts: tuple[str, ...]
-    form: str = ""
+    file_format: str = ""
 
     @property
     def opset(self) -> int | None:
@@ -103,7 +103,7 @@ def summarize(
     nbytes: int,
     is_gather: Callable[[str, str], bool],
     external: tuple[ExternalFile, ...] = (),
-    form: str = "",
+    file_format: str = "",
 ) -> ModelSummary:
     """The summary of `proto`.
 
@@ -122,9 +122,9 @@ def summarize(
         name=name,
         nbytes=nbytes,
         ir_version=proto.ir_version,
-        form=form,
+        file_format=file_format,
         producer=producer,
-        opsets={d: o.version for o in proto.opset_import if (d := plain_domain(o.domain)) or not form},
+        opsets={d: o.version for o in proto.opset_import if (d := plain_domain(o.domain)) or not file_format},
         inputs=tuple((v.name, type_text(v.type)) for v in proto.graph.input),
         outputs=tuple((v.name, type_text(v.type)) for v in proto.graph.output),
         nodes=main.nodes,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gather_infer.report.forms import PLAIN, TensorsReport, View
 from gather_infer.report.json import SCHEMA, Json, type_json
 from gather_infer.report.layout import Column, count, printable, shorten, table
+from gather_infer.report.output_formats import PLAIN, TensorsReport, View
 from gather_infer.tensor import SymbolicTensor
 
 if TYPE_CHECKING:
     from gather_infer.inference.result import TensorRow
 
 _GAP = 3
-_LEAST = 16
+_MIN_CAUSE = 16
 """Minimum width of the cause column; if there is less, rows are stacked."""
 
 
@@ -46,7 +46,7 @@ def _fitted(columns: Sequence[Column], rows: list[tuple[str, ...]], width: int) 
     others = range(len(columns) - 1)
     taken = sum(max(len(cell) for cell in (columns[i].heading, *(row[i] for row in rows))) + _GAP for i in others)
     room = max(width - taken, 0)
-    if room < max(_LEAST, len(columns[-1].heading)):
+    if room < max(_MIN_CAUSE, len(columns[-1].heading)):
         return rows
     return [(*row[:-1], shorten(row[-1], room)) for row in rows]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from gather_infer.report.accesses import accesses_count, accesses_text, operand_text
 from gather_infer.report.findings import findings_text
-from gather_infer.report.forms import PLAIN, InferenceReport, View
-from gather_infer.report.interface import interface_text, recorded_text
+from gather_infer.report.interface import interface_text, persisted_constraints_text
 from gather_infer.report.layout import Column, count, fitted, printable, size, wrapped
-from gather_infer.report.repeats import repeats
+from gather_infer.report.output_formats import PLAIN, InferenceReport, View
+from gather_infer.report.row_groups import group_rows
 from gather_infer.report.signature import signature_text
 from gather_infer.report.summary import ExternalFile, ModelSummary, Unreadable
 from gather_infer.symbolic import free_symbols
@@ -19,13 +19,13 @@ from gather_infer.tensor import Value
 from gather_infer.trail import Constraint
 
 if TYPE_CHECKING:
-    from gather_infer.explanation.faults import Aftermath
+    from gather_infer.explanation.root_cause import RootCauses
     from gather_infer.inference.result import Inference, TrustedAnnotation
 
 SHOWN = 12
 """Limit of the rows of a list, which then ends in `... 13 more: --all`."""
 
-SHOWN_DEMANDS = 3
+SHOWN_CONSTRAINTS = 3
 """Limit of the constraints on the inputs, which then end in `... 2 more: --constraints`."""
 
 WITH_VERBOSE: Final = ("GI302", "GI310")
@@ -34,44 +34,44 @@ WITH_VERBOSE: Final = ("GI302", "GI310")
 
 def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer infer`; a verbose view has all rows, all constraints and the type of every tensor."""
-    inference, summary, after = report.inference, report.summary, report.aftermath
+    inference, summary, root_causes = report.inference, report.summary, report.root_causes
     constraints = report.constraints or view.verbose
     every = report.everything or view.verbose
     limit = None if every else SHOWN
     lines = [headline(summary), *signature_text(inference, every=every, width=view.width)]
     if inference.persisted_constraints:
-        lines.append(f"  persisted in the file: {recorded_text(inference.persisted_constraints)}")
+        lines.append(f"  persisted in the file: {persisted_constraints_text(inference.persisted_constraints)}")
     verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
-    behind = () if after is None else after.nodes
+    affected = () if root_causes is None else root_causes.nodes
     if inference.accesses:
-        lines += ["", *accesses_text(inference.accesses, verdicts, limit, view.width, behind)]
+        lines += ["", *accesses_text(inference.accesses, verdicts, limit, view.width, affected)]
     if view.verbose:
         for path, facts in inference.scopes.items():
             label = inference.labels[path]
             lines += ["", f"  tensors of {printable(label)}" if label else "  tensors", *_tensors(facts)]
     lines += ["", *_totals(report, view)]
-    followed = frozenset[str]() if after is None or every else after.symbols
-    assumed = [a for a in inference.assumptions if free_symbols(a.dim).isdisjoint(followed)]
+    root_cause_symbols = frozenset[str]() if root_causes is None or every else root_causes.symbols
+    assumed = [a for a in inference.assumptions if free_symbols(a.dim).isdisjoint(root_cause_symbols)]
     if assumed:
         rows = [f"{printable(str(a))}: {a.reason}" for a in assumed]
         lines += ["", "  assumed (--no-assume disables this):", *_limited(rows, limit, view.width)]
     if inference.trusted_annotations:
-        lines += ["", *_beliefs(inference.trusted_annotations, view.verbose or constraints)]
-    causes = {name: cause for name, cause in inference.causes.items() if name not in followed}
+        lines += ["", *_trusted_annotations(inference.trusted_annotations, view.verbose or constraints)]
+    causes = {name: cause for name, cause in inference.causes.items() if name not in root_cause_symbols}
     if causes:
         rows = [printable(f"{s}: {c.reason} (node {c.node})") for s, c in causes.items()]
         lines += ["", "  generated symbols:", *_limited(rows, limit, view.width)]
-    stated = [c for c in inference.constraints if constraints or _is_demand(c, inference)]
-    if stated:
-        rows = [printable(f"{c} (node {c.node})") for c in stated]
-        most = None if constraints else SHOWN_DEMANDS
+    constraints_shown = [c for c in inference.constraints if constraints or _is_about_inputs(c, inference)]
+    if constraints_shown:
+        rows = [printable(f"{c} (node {c.node})") for c in constraints_shown]
+        most = None if constraints else SHOWN_CONSTRAINTS
         lines += ["", "  holds in every run that does not fail:", *_limited(rows, most, view.width, "--constraints")]
     elif constraints:
         lines += ["", "  no constraints"]
     if report.interface is not None and (declared := interface_text(report.interface, view)):
         lines += ["", *declared]
-    told = [d for d in report.findings if view.verbose or d.code not in WITH_VERBOSE]
-    return [*lines, *findings_text(told, summary.name, view)]
+    findings = [d for d in report.findings if view.verbose or d.code not in WITH_VERBOSE]
+    return [*lines, *findings_text(findings, summary.name, view)]
 
 
 def _totals(report: InferenceReport, view: View) -> list[str]:
@@ -84,14 +84,14 @@ def _totals(report: InferenceReport, view: View) -> list[str]:
     )
     accesses = accesses_count(Counter(verdict.kind.value for verdict in report.verdicts))
     lines = [*([f"  {accesses}"] if accesses else ()), f"{total}   {tail}".rstrip()]
-    if report.aftermath is not None and report.aftermath.roots:
-        lines += fitted(f"  {_aftermath(report.aftermath)}", view.width, "    ")
+    if report.root_causes is not None and report.root_causes.diagnostics:
+        lines += fitted(f"  {_root_causes_line(report.root_causes)}", view.width, "    ")
     return lines
 
 
-def _aftermath(after: Aftermath) -> str:
+def _root_causes_line(root_causes: RootCauses) -> str:
     """`the error GI212 at node /Add leaves 146 tensors unknown, with 23 generated symbols: --all`."""
-    first, number = after.roots[0], len(after.roots)
+    first, number = root_causes.diagnostics[0], len(root_causes.diagnostics)
     where = first.location
     place = printable(f"value {where.value}" if where.node is None else f"node {where.node}")
     subject = f"the {first.severity} {first.code} at {place} leaves"
@@ -99,27 +99,29 @@ def _aftermath(after: Aftermath) -> str:
         subject = f"{number} findings, first {first.code} at {place}, leave"
     rest = [
         count(n, noun)
-        for n, noun in ((len(after.symbols), "generated symbol"), (len(after.assumptions), "assumption"))
+        for n, noun in ((len(root_causes.symbols), "generated symbol"), (len(root_causes.assumptions), "assumption"))
         if n
     ]
     more = f", with {' and '.join(rest)}: --all" if rest else ""
-    return f"{subject} {count(after.tensors, 'tensor')} unknown{more}"
+    return f"{subject} {count(root_causes.unknown_tensors, 'tensor')} unknown{more}"
 
 
-def _beliefs(beliefs: Sequence[TrustedAnnotation], listed: bool) -> list[str]:
+def _trusted_annotations(annotations: Sequence[TrustedAnnotation], listed: bool) -> list[str]:
     """The number of trusted annotations, or with `listed` all of them."""
-    total = f"  {count(len(beliefs), 'type')} trusted as the file declares {'it' if len(beliefs) == 1 else 'them'}"
+    total = (
+        f"  {count(len(annotations), 'type')} trusted as the file declares {'it' if len(annotations) == 1 else 'them'}"
+    )
     if not listed:
         return [f"{total}: --constraints"]
-    return [f"{total}:", *(f"    {printable(str(b))}" for b in beliefs)]
+    return [f"{total}:", *(f"    {printable(str(b))}" for b in annotations)]
 
 
 def headline(summary: ModelSummary) -> str:
     """`bert.onnx   opset 17, 356 nodes, 888 KiB`."""
     opset = "no ai.onnx opset" if summary.opset is None else f"opset {summary.opset}"
     parts = [opset, count(summary.nodes, "node")]
-    if summary.form:
-        parts = [summary.form, count(summary.nodes, "layer")]
+    if summary.file_format:
+        parts = [summary.file_format, count(summary.nodes, "layer")]
     if summary.subgraphs:
         parts.append(f"{summary.subgraph_nodes} more in {count(summary.subgraphs, 'subgraph')}")
     if summary.functions:
@@ -134,7 +136,7 @@ def _tensors(facts: Mapping[str, Value]) -> list[str]:
     return [f"    {printable(name):<{room}}   {operand_text(value)}" for name, value in facts.items()]
 
 
-def _is_demand(constraint: Constraint, inference: Inference) -> bool:
+def _is_about_inputs(constraint: Constraint, inference: Inference) -> bool:
     """Whether a constraint contains no generated symbols, so that it concerns the inputs only."""
     return not (free_symbols(constraint.left) | free_symbols(constraint.right)) & inference.causes.keys()
 
@@ -167,8 +169,8 @@ def summaries_text(files: Sequence[ModelSummary | Unreadable], view: View = PLAI
             row(label if i == 0 else "", [entries[i] if i < len(entries) else "" for entries in lists])
 
     row("size", [size(s.nbytes) if s.nbytes else "" for s in summaries])
-    row("format", [s.form for s in summaries])
-    row("ir_version", ["" if s.form else str(s.ir_version) for s in summaries])
+    row("format", [s.file_format for s in summaries])
+    row("ir_version", ["" if s.file_format else str(s.ir_version) for s in summaries])
     row("producer", [s.producer for s in summaries])
     row("opsets", [", ".join(f"{d or 'ai.onnx'} {v}" for d, v in s.opsets.items()) for s in summaries])
     block("inputs", [_declared(s.inputs, view.verbose) for s in summaries])
@@ -209,7 +211,7 @@ def _declared(values: Sequence[tuple[str, str]], every: bool) -> list[str]:
     rows = [(printable(name), text) for name, text in values]
     if every:
         return [f"{name} {text}" for name, text in rows]
-    found = repeats(rows)
+    found = group_rows(rows)
     return [f"{r.cells[0]} {r.cells[1]}" + (f"  ({r.count})" if r.numbers else "") for r in found]
 
 

@@ -20,5 +20,5 @@ class InferencesReport:
     errors: int = 0
     warnings: int = 0
     read: int = 0
-    unread: int = 0
+    unreadable: int = 0
     models: Sequence[Mapping[str, Any]] = ()

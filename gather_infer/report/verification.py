@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gather_infer.report.forms import PLAIN, View
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import GLUE, count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, View
 
 if TYPE_CHECKING:
     from gather_infer.verification.result import Mismatch, Verification, VerificationRun
@@ -26,10 +26,10 @@ def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
 def verified_lines(found: Verification, view: View) -> list[str]:
     """`verification_text` as a part of a report, indented and wrapped."""
     lines = [f"  {line}" for line in _lines(found, view)]
-    return [part for line in lines for part in fitted(line, view.width or WIDTH, _further(line))]
+    return [part for line in lines for part in fitted(line, view.width or WIDTH, _continuation_indent(line))]
 
 
-def _further(line: str) -> str:
+def _continuation_indent(line: str) -> str:
     """The indentation of continuation lines."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
@@ -43,15 +43,15 @@ def _lines(found: Verification, view: View) -> list[str]:
         if found.with_elements < len(found.runs):
             lines.append(f"  runs with non-empty outputs: {found.with_elements} of {len(found.runs)}")
     else:
-        what = found.failure or count(len(found.mismatches), "difference")
-        lines = [f"verification failed: {what}"]
+        failure = found.failure or count(len(found.mismatches), "difference")
+        lines = [f"verification failed: {failure}"]
         shown = found.mismatches if view.verbose else found.mismatches[:MAX_SHOWN]
         lines += [f"  {mismatch}" for mismatch in shown]
         if len(shown) < len(found.mismatches):
             lines.append(f"  ... {len(found.mismatches) - len(shown)} more: --verbose")
     if found.first_difference:
         lines.append(f"  first to differ: {found.first_difference}")
-    lines += _untaken(found, view)
+    lines += _untaken_bodies(found, view)
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
     if found.redraws and (view.verbose or len(found.runs) < found.requested_runs):
@@ -69,7 +69,7 @@ def _lines(found: Verification, view: View) -> list[str]:
     return lines
 
 
-def _untaken(found: Verification, view: View) -> list[str]:
+def _untaken_bodies(found: Verification, view: View) -> list[str]:
     """The bodies that no run covered."""
     if not found.ok:
         return []

@@ -12,8 +12,8 @@ import pytest
 
 import gather_infer
 from gather_infer import CheckResult, ModelReadError, Severity, UsageError, check, infer
+from gather_infer.checks.check_model import check_file
 from gather_infer.checks.result import fingerprint, key_of
-from gather_infer.checks.run import check_file
 from gather_infer.inference.constraints.shared import SharedConstraints
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup

@@ -22,7 +22,7 @@ from gather_infer.report.checks.json import checks_json
 from gather_infer.report.checks.junit import checks_junit
 from gather_infer.report.checks.sarif import checks_sarif
 from gather_infer.report.checks.text import check_text, checks_text
-from gather_infer.report.forms import CHECKS, CheckReport, FileReport, Form, View
+from gather_infer.report.output_formats import CHECKS, CheckReport, FileReport, OutputFormat, View
 from tests.checks.plants import FIXTURES, planted
 
 NASTY = "a%b:c,d\r\ne\x00\x1b[31m <&>\"'\ud800 é"
@@ -72,7 +72,7 @@ REPORTS: Mapping[str, tuple[CheckResult, ...]] = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_sarif_is_valid(name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    found = json.loads(CHECKS.lines(Form.SARIF, CheckReport(REPORTS[name], exit_code=1))[0])
+    found = json.loads(CHECKS.lines(OutputFormat.SARIF, CheckReport(REPORTS[name], exit_code=1))[0])
     wanted = schema()
     validator = jsonschema.validators.validator_for(wanted)
     validator.check_schema(wanted)

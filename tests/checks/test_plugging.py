@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 from gather_infer.checks.baseline import write_baseline
-from gather_infer.checks.run import check
+from gather_infer.checks.check_model import check
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.testing import assert_model_ok

@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnxruntime.capi import onnxruntime_pybind11_state as refusals
 
 from gather_infer import check
-from gather_infer.checks import numbers
+from gather_infer.checks import nonfinite
 from tests.checks.plants import FIXTURES
 
 
@@ -93,7 +93,7 @@ def test_weights_that_are_no_numbers_are_notes(name: str) -> None:
 
 def test_no_more_weights_are_read_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     model = added(f32(1, np.nan, np.nan), f32(1, np.nan))
-    monkeypatch.setattr(numbers, "MAX_BYTES", 8)
+    monkeypatch.setattr(nonfinite, "MAX_BYTES", 8)
     assert [d.message for d in check(model).notes] == ["1 of 2 elements of w1 are NaN"]
 
 

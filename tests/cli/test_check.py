@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx
 import pytest
-from gather_infer_cli.check import _Arriving
+from gather_infer_cli.check import _Arrivals
 
 from gather_infer.checks.result import CheckResult
 from tests.checks.small_models import called, lookup
@@ -317,5 +317,5 @@ def test_a_file_is_told_as_soon_as_those_before_it_are() -> None:
             seen.append(name)
             yield CheckResult(name)
 
-    told = [(result.model, "".join(seen)) for result in _Arriving(arriving()).in_order("abcd")]
+    told = [(result.model, "".join(seen)) for result in _Arrivals(arriving()).in_order("abcd")]
     assert told == [("a", "ca"), ("b", "cadb"), ("c", "cadb"), ("d", "cadb")]

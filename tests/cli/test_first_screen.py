@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import gather_infer
 from gather_infer import validate
-from gather_infer.explanation import aftermath
+from gather_infer.explanation import root_causes
 from tests.cli.cli_models import cache
 from tests.cli.conftest import Run
 from tests.cli.test_streams import on_a_terminal
@@ -280,8 +280,8 @@ def test_one_fault_is_told_once(columns: int, run: Run) -> None:
     inference = gather_infer.infer("faulty.onnx")
     coverage = inference.coverage()
     lost = coverage.tensors - coverage.exact
-    after = aftermath(inference)
-    assert ([d.code for d in after.roots], after.tensors) == (["GI212"], lost)
+    after = root_causes(inference)
+    assert ([d.code for d in after.diagnostics], after.unknown_tensors) == (["GI212"], lost)
     assert after.symbols == inference.causes.keys()
     code, text = on_a_terminal(columns, "infer", "faulty.onnx")
     lines = plain(text)
@@ -332,16 +332,16 @@ def test_what_is_behind_a_fault_in_a_branch(run: Run) -> None:
             w = Relu (d)
         }"""
     )
-    after = aftermath(gather_infer.infer(proto))
-    assert [str(d.location.node) for d in after.roots] == ["Add#0"]
+    after = root_causes(gather_infer.infer(proto))
+    assert [str(d.location.node) for d in after.diagnostics] == ["Add#0"]
     assert sorted(str(node) for node in after.nodes) == [
         "If#1", "If#1/else_branch/Abs#0", "If#1/then_branch/Neg#1", "If#1/then_branch/Relu#0", "Sigmoid#2",
     ]  # fmt: skip
 
 
 def test_what_is_fine_has_no_aftermath() -> None:
-    found = aftermath(gather_infer.infer(verdict_model()))
-    assert (found.roots, found.tensors, found.symbols) == ((), 0, frozenset())
+    found = root_causes(gather_infer.infer(verdict_model()))
+    assert (found.diagnostics, found.unknown_tensors, found.symbols) == ((), 0, frozenset())
 
 
 def test_the_same_words_at_many_places_are_told_once(run: Run) -> None:

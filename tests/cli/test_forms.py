@@ -18,7 +18,7 @@ from gather_infer.passes import fold, optimize
 from gather_infer.report import (
     ConversionReport,
     ExplanationReport,
-    Form,
+    OutputFormat,
     RewriteReport,
     View,
     code_json,
@@ -27,51 +27,51 @@ from gather_infer.report import (
     conversion_text,
     explanation_json,
     explanation_text,
-    forms,
     operator_text,
     operators_json,
     operators_text,
+    output_formats,
+    remaining_diagnostics,
     rewriting_json,
     rewriting_text,
     summaries_json,
     summaries_text,
-    unmended,
 )
-from gather_infer.report.forms import PLAIN, ResultKind, common_forms
+from gather_infer.report.output_formats import PLAIN, ResultKind, common_formats
 from gather_infer.report.rewriting import SHOWN_EDITS, edits_text
 from tests.cli.cli_models import embedding, in_bounds, openvino, out_of_bounds
 
-KINDS = {name: kind for name, kind in vars(forms).items() if isinstance(kind, ResultKind)}
+KINDS = {name: kind for name, kind in vars(output_formats).items() if isinstance(kind, ResultKind)}
 VERBOSE = View(verbose=True)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_form_has_a_function_of_the_result_alone(name: str) -> None:
     """A text may also be looked at; that the functions take what the kind says is not seen by a type checker."""
-    declared = forms.__annotations__[name]
-    for form, place in KINDS[name].forms.items():
+    declared = output_formats.__annotations__[name]
+    for form, place in KINDS[name].formats.items():
         module, _, function = place.partition(":")
         found = getattr(import_module(f"gather_infer.report.{module}"), function)
         first, *rest = inspect.signature(found).parameters.values()
         assert declared == f"ResultKind[{first.annotation}]", place
-        assert [p.annotation for p in rest] == (["View"] if form is Form.TEXT else []), place
-        assert all(p.default is forms.PLAIN for p in rest), place
+        assert [p.annotation for p in rest] == (["View"] if form is OutputFormat.TEXT else []), place
+        assert all(p.default is output_formats.PLAIN for p in rest), place
 
 
 def test_texts_come_first() -> None:
-    assert all(next(iter(kind.forms)) is Form.TEXT for kind in KINDS.values())
+    assert all(next(iter(kind.formats)) is OutputFormat.TEXT for kind in KINDS.values())
 
 
 def test_a_command_has_the_forms_that_all_its_results_have() -> None:
-    both: ResultKind[str] = ResultKind({Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"})
-    text: ResultKind[str] = ResultKind({Form.TEXT: "explain:code_text"})
-    assert common_forms(both) == [Form.TEXT, Form.JSON]
-    assert common_forms(both, text) == common_forms(text, both) == [Form.TEXT]
+    both: ResultKind[str] = ResultKind({OutputFormat.TEXT: "explain:code_text", OutputFormat.JSON: "explain:code_json"})
+    text: ResultKind[str] = ResultKind({OutputFormat.TEXT: "explain:code_text"})
+    assert common_formats(both) == [OutputFormat.TEXT, OutputFormat.JSON]
+    assert common_formats(both, text) == common_formats(text, both) == [OutputFormat.TEXT]
 
 
 def test_objects_are_printed_as_json_and_lines_as_they_are() -> None:
-    assert forms.CODE.lines(Form.TEXT, "GI301") == code_text("GI301")
-    (text,) = forms.CODE.lines(Form.JSON, "GI301")
+    assert output_formats.CODE.lines(OutputFormat.TEXT, "GI301") == code_text("GI301")
+    (text,) = output_formats.CODE.lines(OutputFormat.JSON, "GI301")
     assert json.loads(text) == code_json("GI301")
     assert text.startswith('{\n "schema": 2,\n "code": "GI301"')
 
@@ -154,7 +154,7 @@ def test_a_conversion() -> None:
     model = openvino()
     model.graph.initializer[1].CopyFrom(helper.make_tensor("index", TensorProto.UINT8, [2], [0, 8]))
     report = ConversionReport(convert(model, gather_oob="assume-valid"))
-    assert unmended(report.result) == []
+    assert remaining_diagnostics(report.result) == []
     shown = conversion_text(report)
     assert shown[0] == "<model>   ONNX, 2 nodes -> 3 nodes, opset 17"
     assert shown[2:] == [

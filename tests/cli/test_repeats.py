@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gather_infer.report.repeats import Repeat, merged, numbers_text, repeats
+from gather_infer.report.row_groups import RowGroup, group_rows, merge_groups, numbers_text
 
 Row = tuple[str, ...]
 
@@ -64,7 +64,7 @@ CASES: dict[str, tuple[list[Row], list[tuple[Row, int]]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_rows(name: str) -> None:
     rows, expected = CASES[name]
-    found = repeats(rows)
+    found = group_rows(rows)
     assert [(repeat.cells, repeat.count) for repeat in found] == expected
     assert sum(repeat.count for repeat in found) == len(rows)
 
@@ -80,9 +80,9 @@ def test_numbers(numbers: tuple[int, ...]) -> None:
 def test_names_of_one_type_share_a_row() -> None:
     rows = [row for i in range(3) for row in ((f"k_{i}", "f"), (f"v_{i}", "f"), (f"w_{i}", "g"))]
     alone = [("a", "f"), ("b", "f")]
-    assert merged(repeats([*rows, *alone])) == [
-        (("k_{0..2}", "v_{0..2}"), Repeat(("k_{0..2}", "f"), (0, 1, 2))),
-        (("w_{0..2}",), Repeat(("w_{0..2}", "g"), (0, 1, 2))),
-        (("a",), Repeat(("a", "f"))),
-        (("b",), Repeat(("b", "f"))),
+    assert merge_groups(group_rows([*rows, *alone])) == [
+        (("k_{0..2}", "v_{0..2}"), RowGroup(("k_{0..2}", "f"), (0, 1, 2))),
+        (("w_{0..2}",), RowGroup(("w_{0..2}", "g"), (0, 1, 2))),
+        (("a",), RowGroup(("a", "f"))),
+        (("b",), RowGroup(("b", "f"))),
     ]

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from gather_infer.passes import OptimizeResult, fold, optimize
-from gather_infer.report.forms import REWRITING, Form, RewriteReport, View
+from gather_infer.report.output_formats import REWRITING, OutputFormat, RewriteReport, View
 from tests.cli.conftest import Run
 from tests.documents import REPO
 from tests.passes.folding_models import model
@@ -37,7 +37,7 @@ def test_folded_floats(run: Run) -> None:
 
 
 def lines(result: OptimizeResult, width: int | None = None, *, verbose: bool = False) -> list[str]:
-    return REWRITING.lines(Form.TEXT, RewriteReport(result), View(verbose, width))
+    return REWRITING.lines(OutputFormat.TEXT, RewriteReport(result), View(verbose, width))
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
@@ -75,7 +75,7 @@ def test_what_was_left_alone_is_a_table() -> None:
     assert shown[at + 5] == "  ... 5 more: --verbose"
     assert max(map(len, lines(result, 60))) <= 60
     assert all(any(name in line for line in lines(result, verbose=True)) for name in names)
-    found = json.loads(REWRITING.lines(Form.JSON, RewriteReport(result))[0])
+    found = json.loads(REWRITING.lines(OutputFormat.JSON, RewriteReport(result))[0])
     assert [d["location"]["node"] for d in found["diagnostics"] if d["code"] == "GI401"] == names
 
 

@@ -11,7 +11,7 @@ from gather_infer_cli.main import COMMANDS
 
 from gather_infer.diagnostic import CODES
 from gather_infer.report.explain import code_text
-from gather_infer.report.forms import View
+from gather_infer.report.output_formats import View
 from tests.cli.cli_models import MODELS, cache
 from tests.cli.conftest import Run
 from tests.cli.test_first_screen import WIDTHS, plain

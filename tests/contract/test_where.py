@@ -11,7 +11,7 @@ import pytest
 from gather_infer import Contract, contract_of
 from gather_infer.contract import ConditionalBody, DimsLine, InputCondition, Open
 from gather_infer.report.contract import contract_text
-from gather_infer.report.forms import ContractReport, View
+from gather_infer.report.output_formats import ContractReport, View
 from gather_infer.report.requests import request_schema
 from tests.contract.contracts import dims, spec
 from tests.validate.contract_runs import Runtime, judge

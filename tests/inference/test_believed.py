@@ -104,11 +104,11 @@ def test_reports() -> None:
     (found,) = written["trusted_annotations"]
     assert (found["name"], found["scope"], found["node"], found["shape"]) == ("z", "", "Mystery#0", ["k", 3])
     why = explain(BELIEVING, "y")
-    assert [b.value for b in why.believed] == ["z"]
+    assert [b.value for b in why.trusted_annotations] == ["z"]
     assert "    z is float32[k, 3] (node Mystery#0)" in explanation_text(ExplanationReport(why, "m.onnx"))
     explained: Any = explanation_json(ExplanationReport(why, "m.onnx"))
     assert len(explained["trusted_annotations"]) == 1
-    assert explain(UNKNOWN, "y").believed == ()
+    assert explain(UNKNOWN, "y").trusted_annotations == ()
 
 
 def test_what_is_believed_is_said_with_what_later_nodes_imply() -> None:

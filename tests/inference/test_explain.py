@@ -48,7 +48,7 @@ def test_sizes_are_followed_through_elements_and_not_through_data() -> None:
     found = explain(RESHAPE, "y")
     assert str(found.value) == "float32[batch, seq, 4, 16]"
     assert nodes(found) == ["reshape", "target", "n1", "n", "shape", "x", "m1", "m", "shape"]
-    assert [(o.label, o.name, o.followed) for o in found.step.operands] == [("data", "g", False), ("shape", "t", True)]
+    assert [(o.label, o.name, o.expanded) for o in found.step.operands] == [("data", "g", False), ("shape", "t", True)]
     shape = next(s for s in steps(found.step) if s.op_type == "Shape")
     assert (shape.facet, shape.sources[0].facet, shape.sources[0].origin) == (Facet.VALUES, Facet.SHAPE, Origin.INPUT)
     assert [s.repeated for s in steps(found.step) if s.op_type == "Shape"] == [False, True]
@@ -58,22 +58,22 @@ def test_nodes_that_only_hand_dims_on_are_left_out_and_counted() -> None:
     found = explain(RESHAPE, "g")
     assert nodes(found) == ["neg", "relu", "x"]
     longer = model("(float[n] x) => (y) { a = Relu (x) b = Neg (a) c = Abs (b) y = Exp (c) }")
-    assert [(s.op_type, s.passed) for s in steps(explain(longer, "y").step)] == [("Exp", 0), ("", 3)]
+    assert [(s.op_type, s.skipped_nodes) for s in steps(explain(longer, "y").step)] == [("Exp", 0), ("", 3)]
     assert len(nodes(explain(longer, "y", every=True))) == 5
 
 
 def test_the_depth_is_bounded() -> None:
     found = explain(RESHAPE, "y", depth=2)
     assert nodes(found) == ["reshape", "target", "n1", "m1"]
-    assert [s.cut for s in steps(found.step)] == [False, False, True, True]
-    assert explain(RESHAPE, "y", depth=0).step.cut
+    assert [s.truncated for s in steps(found.step)] == [False, False, True, True]
+    assert explain(RESHAPE, "y", depth=0).step.truncated
 
 
 def test_ten_thousand_nodes_in_a_row() -> None:
     body = "\n".join(f"x{i + 1} = Relu (x{i})" for i in range(10_000))
     long = model(f"(float[n, 3] x0) => (x10000) {{ {body} }}")
     found = explain(long, "x10000")
-    assert [(s.op_type, s.passed) for s in steps(found.step)] == [("Relu", 0), ("", 9999)]
+    assert [(s.op_type, s.skipped_nodes) for s in steps(found.step)] == [("Relu", 0), ("", 9999)]
     assert len(list(steps(explain(long, "x10000", every=True, depth=500).step))) == 401  # MAX_STEPS and the cut
 
 
@@ -163,7 +163,7 @@ DYNAMO = onnx.load(REPO / "fixtures" / "gpt2-kv-dynamo.onnx")
 
 def test_a_constant_makes_a_target_known() -> None:
     (first, second) = explain(TARGET, "y").unknowns
-    assert first.remedies == second.remedies == ("a constant in place of the input t, int64[2]",)
+    assert first.suggestions == second.suggestions == ("a constant in place of the input t, int64[2]",)
     held = onnx.ModelProto()
     held.CopyFrom(TARGET)
     held.graph.input.pop()
@@ -173,13 +173,13 @@ def test_a_constant_makes_a_target_known() -> None:
 
 def test_a_type_makes_an_unranked_input_known() -> None:
     found = explain(UNRANKED, "y")
-    assert found.remedies == ("--input 'x=float32[...]'",)
-    assert explain(UNRANKED, "y", inputs=["x=float32[a, 3]"]).remedies == ()
+    assert found.suggestions == ("--input 'x=float32[...]'",)
+    assert explain(UNRANKED, "y", inputs=["x=float32[a, 3]"]).suggestions == ()
 
 
 def test_sizes_make_a_function_of_dims_known() -> None:
     (unknown,) = explain(DERIVED, "y").unknowns
-    assert unknown.remedies == ("--dim n=SIZE",)
+    assert unknown.suggestions == ("--dim n=SIZE",)
     assert explain(DERIVED, "y", dims=["n=7"]).unknowns == ()
 
 
@@ -195,20 +195,20 @@ def test_sizes_that_are_needed_together() -> None:
     """Each size is a function of two dims: neither alone makes it known."""
     for name, first, second in (("y", "a", "b"), ("z", "b", "c")):
         unknowns = explain(RESIZED, name).unknowns
-        assert [u.remedies for u in unknowns] == [(f"--dim {first}=SIZE --dim {second}=SIZE",)] * 2
-        assert explain(RESIZED, name, dims=[f"{first}=4"]).unknowns[0].remedies == (f"--dim {second}=SIZE",)
+        assert [u.suggestions for u in unknowns] == [(f"--dim {first}=SIZE --dim {second}=SIZE",)] * 2
+        assert explain(RESIZED, name, dims=[f"{first}=4"]).unknowns[0].suggestions == (f"--dim {second}=SIZE",)
         assert explain(RESIZED, name, dims=[f"{first}=4", f"{second}=5"]).unknowns == ()
 
 
 def test_what_only_a_run_tells() -> None:
     (unknown,) = (u for u in explain(DERIVED, "z").unknowns if u.symbol == "nonzero_0")
-    assert unknown.remedies == ("only known at run time: it depends on the elements of y",)
+    assert unknown.suggestions == ("only known at run time: it depends on the elements of y",)
 
 
 def test_a_run_tells_the_elements_that_are_a_shape() -> None:
     proto = model("(float x, bool[n] mask) => (y) { m = Cast <to = 7> (mask) k = ReduceSum (m) y = Expand (x, k) }")
     (unknown,) = explain(proto, "y").unknowns
-    assert unknown.remedies == ("only known at run time: it depends on the elements of k",)
+    assert unknown.suggestions == ("only known at run time: it depends on the elements of k",)
 
 
 SHIFT = """(float[batch, 4, seq, 8] q) => (y)
@@ -242,7 +242,7 @@ OPEN_SHIFT = model(SHIFT.replace("[back] z = Reshape", "[back] z = Reshape <allo
 def test_a_bound_that_a_run_has_shown_to_help(dims: list[str]) -> None:
     """Of no rows all but the first are none too, so 2*seq - 1 of them are there only for seq >= 1."""
     (unknown,) = explain(OPEN_SHIFT, "z", dims=dims).unknowns
-    assert unknown.remedies == ("--dim seq=1..",)
+    assert unknown.suggestions == ("--dim seq=1..",)
     assert explain(OPEN_SHIFT, "z", dims=[d for d in dims if "seq" not in d] + ["seq=1.."]).unknowns == ()
 
 
@@ -252,7 +252,7 @@ def test_a_shift_that_fails_where_there_are_no_rows_is_known() -> None:
 
 def test_what_the_caller_has_said_is_not_promised_away() -> None:
     for dims in (["seq=0"], ["seq=0..0"]):
-        assert all("seq" not in r for u in explain(OPEN_SHIFT, "z", dims=dims).unknowns for r in u.remedies)
+        assert all("seq" not in r for u in explain(OPEN_SHIFT, "z", dims=dims).unknowns for r in u.suggestions)
 
 
 SQUEEZED = model(
@@ -262,56 +262,59 @@ SQUEEZED = model(
 
 def test_an_unknown_rank_has_a_cause_and_a_remedy() -> None:
     found = explain(SQUEEZED, "y")
-    assert found.lost is not None and (str(found.lost.node), found.lost.op_type) == ("all", "Squeeze")
-    assert found.lost.reason == "without axes it removes the dims that are 1, which nodes and heads may be"
-    assert found.remedies == ("--dim heads=2.. --dim nodes=2..",)
+    assert found.unknown_because is not None and (str(found.unknown_because.node), found.unknown_because.op_type) == (
+        "all",
+        "Squeeze",
+    )
+    assert found.unknown_because.reason == "without axes it removes the dims that are 1, which nodes and heads may be"
+    assert found.suggestions == ("--dim heads=2.. --dim nodes=2..",)
     settled = explain(SQUEEZED, "y", dims=["heads=2..", "nodes=2.."])
-    assert (str(settled.value), settled.remedies, settled.lost) == ("float32[nodes, heads, 3]", (), None)
-    (remedy,) = explain(SQUEEZED, "z").remedies
+    assert (str(settled.value), settled.suggestions, settled.unknown_because) == ("float32[nodes, heads, 3]", (), None)
+    (remedy,) = explain(SQUEEZED, "z").suggestions
     assert remedy == "--dim one=2.."
-    assert explain(SQUEEZED, "y", dims=["heads=4"]).remedies == ("--dim nodes=2..",)
+    assert explain(SQUEEZED, "y", dims=["heads=4"]).suggestions == ("--dim nodes=2..",)
 
 
 def test_bounds_under_which_no_run_is_legal_are_no_remedy() -> None:
     """The Squeeze along axis 1 fails unless its length is 1."""
     proto = model("(float[n, one] x) => (y, r) <int64[1] axis = {1}> { r = Squeeze (x, axis) y = Squeeze (x) }")
-    assert explain(proto, "y").remedies == ("--dim n=2.. --dim one=1",)
+    assert explain(proto, "y").suggestions == ("--dim n=2.. --dim one=1",)
     assert str(explain(proto, "y", dims=["n=2..", "one=1"]).value) == "float32[n]"
 
 
 def test_what_is_said_of_one_dim_leaves_the_others_to_be_tried() -> None:
-    assert explain(SQUEEZED, "z", dims=["nodes=0..1"]).remedies == ("--dim one=2..",)
-    assert explain(SQUEEZED, "y", dims=["nodes=0..1"]).remedies == ("--dim heads=SIZE --dim nodes=SIZE",)
+    assert explain(SQUEEZED, "z", dims=["nodes=0..1"]).suggestions == ("--dim one=2..",)
+    assert explain(SQUEEZED, "y", dims=["nodes=0..1"]).suggestions == ("--dim heads=SIZE --dim nodes=SIZE",)
     assert str(explain(SQUEEZED, "y", dims=["nodes=0", "heads=7"]).value) == "float32[0, 7, 3]"
-    assert explain(SQUEEZED, "y", dims=["nodes=1..1"]).remedies == ("--dim heads=2..",)
+    assert explain(SQUEEZED, "y", dims=["nodes=1..1"]).suggestions == ("--dim heads=2..",)
 
 
 def test_names_that_no_option_can_say_are_not_tried() -> None:
     proto = model("(float[n, m] x) => (y) { y = Squeeze (x) }")
     for axis, text in enumerate(("a=b", "n ")):
         proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = text
-    assert explain(proto, "y").remedies == ("only known at run time: it depends on the elements of x",)
+    assert explain(proto, "y").suggestions == ("only known at run time: it depends on the elements of x",)
 
 
 def test_a_rank_that_only_a_run_tells() -> None:
     proto = model("(float[n] x) => (y) { s = NonZero (x) t = Squeeze (s) y = Identity (t) }")
     found = explain(proto, "y")
-    assert found.lost is not None and found.lost.op_type == "Squeeze"
-    assert found.remedies == ("only known at run time: it depends on the elements of s",)
+    assert found.unknown_because is not None and found.unknown_because.op_type == "Squeeze"
+    assert found.suggestions == ("only known at run time: it depends on the elements of s",)
 
 
 def test_a_branch_of_a_fixture() -> None:
     found = explain(REPO / "fixtures" / "gnn-torchscript.onnx", "/If_1/then_branch//Squeeze_2_output_0")
-    assert found.remedies == ("--dim graphs=2..",)
+    assert found.suggestions == ("--dim graphs=2..",)
 
 
 def test_a_rule_makes_an_operator_known() -> None:
     found = explain(MYSTERY, "z")
-    assert found.remedies == ("a rule for local.Mystery: --rules FILE.py",)
+    assert found.suggestions == ("a rule for local.Mystery: --rules FILE.py",)
     assert [d.code for d in found.findings] == ["GI105"]
     rules = RuleSet("local")
     rules.rule("Mystery")(lambda op: [SymbolicTensor(DType.FLOAT32, op.tensor(0).shape)])
-    assert explain(MYSTERY, "z", rules=[rules]).remedies == ()
+    assert explain(MYSTERY, "z", rules=[rules]).suggestions == ()
 
 
 SUM = model("""(float[a, b] x) => (float[P] y) <int64[1] one = {1}, int64[1] zero = {0}, int64[1] minus = {-1}> {
@@ -325,8 +328,8 @@ SUM = model("""(float[a, b] x) => (float[P] y) <int64[1] one = {1}, int64[1] zer
 
 def test_that_another_summand_is_known_is_no_remedy() -> None:
     data, target = explain(SUM, "y", assume=False).unknowns
-    assert data.remedies == ("only known at run time: it depends on the elements of x",)
-    assert target.remedies == ("--dim a=1..", "the assumption: without --no-assume")
+    assert data.suggestions == ("only known at run time: it depends on the elements of x",)
+    assert target.suggestions == ("--dim a=1..", "the assumption: without --no-assume")
     (left,) = explain(SUM, "y", assume=False, dims=["a=1.."]).unknowns
     assert (data.symbol, left.symbol) == ("nonzero_0", "nonzero_0")
 
@@ -347,7 +350,7 @@ def test_every_promise_holds(case: str) -> None:
     unknowns = explain(proto, name, assume=assume).unknowns
     kept = 0
     for unknown in unknowns:
-        for options in map(shlex.split, unknown.remedies):
+        for options in map(shlex.split, unknown.suggestions):
             if set(options[::2]) == {"--dim"}:
                 dims = [text.replace("SIZE", "4") for text in options[1::2]]
                 after = explain(proto, name, assume=assume, dims=dims).unknowns
@@ -359,11 +362,11 @@ def test_every_promise_holds(case: str) -> None:
 
 def test_what_an_assumption_would_tell() -> None:
     (unknown,) = explain(DYNAMO, "view_1", assume=False).unknowns
-    assert unknown.remedies == ("--dim batch=1..", "the assumption: without --no-assume")
+    assert unknown.suggestions == ("--dim batch=1..", "the assumption: without --no-assume")
     assert explain(DYNAMO, "view_1", assume=False, dims=["batch=1.."]).unknowns == ()
     assert explain(DYNAMO, "view_1").unknowns == ()
     (zero,) = explain(DYNAMO, "view_1", dims=["batch=0..8"]).unknowns
-    assert zero.remedies == ("--dim batch=1..",)
+    assert zero.suggestions == ("--dim batch=1..",)
 
 
 def test_assumptions_and_constraints_of_its_symbols_are_listed() -> None:
@@ -378,7 +381,7 @@ def test_every_output_of_the_fixtures(path: Path) -> None:
     proto = onnx.load(path)
     for name in infer(proto).outputs:
         found = explain(proto, name)
-        assert all(u.remedies for u in found.unknowns)
+        assert all(u.suggestions for u in found.unknowns)
         assert len(list(steps(found.step))) < 60
 
 
@@ -388,5 +391,5 @@ def test_what_an_error_hides_is_not_said_to_depend_on_a_run() -> None:
         '<ir_version: 9, opset_import: ["": 18]> g (float[N,4] x, float[3,5] w) => (z) { a = MatMul(x, w) z = Relu(a) }'
     )
     found = explain(broken, "z")
-    assert (found.lost, found.remedies, [d.code for d in found.findings]) == (None, (), ["GI212"])
+    assert (found.unknown_because, found.suggestions, [d.code for d in found.findings]) == (None, (), ["GI212"])
     assert "only known at run time" not in str(found) and "error[GI212]" in str(found)

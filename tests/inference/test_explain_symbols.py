@@ -24,16 +24,16 @@ def parsed(text: str) -> onnx.ModelProto:
 
 def test_a_symbol_of_the_inputs() -> None:
     found = Explainer(FIXTURES / "bert-torchscript.onnx").symbol("seq")
-    assert [str(place) for place in found.places] == [
+    assert [str(place) for place in found.interface_dims] == [
         "axis 1 of the input input_ids",
         "axis 1 of the input attention_mask",
         "axis 1 of the input token_type_ids",
         "axis 1 of the output last_hidden_state",
     ]
-    assert (found.cause, found.equals, found.remedies) == (None, None, ())
+    assert (found.cause, found.equals, found.suggestions) == (None, None, ())
     assert found.bounds == Interval(1, 64)  # the table of positions has 64 rows, a Reshape refuses no tokens
     assert found.declared == Interval(0, None)
-    assert "seq <= 64" in [line.text for line in found.limits]
+    assert "seq <= 64" in [line.text for line in found.contract_lines]
 
 
 def test_the_renaming_that_is_told_renames() -> None:
@@ -52,14 +52,14 @@ def test_what_limits_an_access_bounds_no_symbol() -> None:
                    "n = Gather (s, o) r = Range (z, n, o) e = Expand (r, s) y = Gather (t, e) }")  # fmt: skip
     found = Explainer(model).symbol("seq")
     assert found.bounds == Interval(0, None)
-    assert [line.text for line in found.limits] == ["seq <= 16"]
+    assert [line.text for line in found.contract_lines] == ["seq <= 16"]
 
 
 def test_a_symbol_that_the_run_made_up() -> None:
     explainer = Explainer(FIXTURES / "gpt2-kv-dynamo.onnx", assume=False)
     found = explainer.symbol("reshape_1")
     assert found.cause is not None and found.cause.op_type == "Reshape"
-    assert found.remedies[0] == "--dim batch=1.." and found.rename == ""
+    assert found.suggestions[0] == "--dim batch=1.." and found.rename == ""
     known = gather_infer.infer(FIXTURES / "gpt2-kv-dynamo.onnx", dims=["batch=1.."], assume=False)
     assert "reshape_1" not in known.causes
 
@@ -68,12 +68,15 @@ def test_uses_are_counted() -> None:
     explainer = Explainer(embedding())
     found, facts = explainer.symbol("seq"), explainer.inference
     assert found.shapes == sum("seq" in str(value.shape) for value in facts.values() if hasattr(value, "shape"))
-    assert (found.elements, found.first[0]) == (3, "ids")  # shape, seq_len and target
+    assert (found.elements, found.examples[0]) == (3, "ids")  # shape, seq_len and target
 
 
 def test_a_name_of_the_outputs_alone() -> None:
     found = Explainer(embedding()).symbol("total")
-    assert (str(found.equals), [str(place) for place in found.places]) == ("seq", ["axis 1 of the output hidden"])
+    assert (str(found.equals), [str(place) for place in found.interface_dims]) == (
+        "seq",
+        ["axis 1 of the output hidden"],
+    )
 
 
 def test_a_symbol_that_was_given_a_size() -> None:
@@ -86,7 +89,7 @@ def test_a_dim_without_a_name() -> None:
     model.graph.input[0].type.tensor_type.shape.dim[1].Clear()
     explainer = Explainer(model)
     found = explainer.symbol("ids.1")
-    assert [str(place) for place in found.places] == ["axis 1 of the input ids"]
+    assert [str(place) for place in found.interface_dims] == ["axis 1 of the input ids"]
     assert found.rename == "--input 'ids=[batch, NAME]'"
 
 
@@ -112,7 +115,7 @@ def test_many_tensors_are_explained_by_one_run(monkeypatch: pytest.MonkeyPatch) 
         runs.append(said)
         return gather_infer.infer(*given, **said)
 
-    monkeypatch.setattr("gather_infer.explanation.reasons.infer", counted)
+    monkeypatch.setattr("gather_infer.explanation.explainer.infer", counted)
     found = list(explainer.tensors(unknown=True))
     assert [explanation.name for explanation in found] == [r.title for r in explainer.inference.tensors(unknown=True)]
     assert len(runs) <= 16  # bounds that were tried for one are known for all
@@ -130,7 +133,7 @@ def test_an_output_that_is_declared_with_a_name_of_the_inputs_may_have_another_s
     assert str(explainer.inference.shape("certainty")) == "(<dim batch>, 13)"
     found = explainer.symbol("batch")
     assert found.equals is None and found.rename == "--input 'pixel_values=[NAME, 3, height, width]'"
-    told = [str(place) for place in found.places]
+    told = [str(place) for place in found.interface_dims]
     assert "axis 0 of the output certainty" in told and "axis 1 of the output certainty" not in told
 
 

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer.inference import infer
-from gather_infer.report.forms import VERIFICATION, Form, View
+from gather_infer.report.output_formats import VERIFICATION, OutputFormat, View
 from gather_infer.verification import Verification, VerificationRun, body_coverage
 from tests.verification.models import absent_runtime, model, verified
 
@@ -109,8 +109,8 @@ def test_a_branch_that_no_run_takes_is_told() -> None:
     proto = model(RARE)
     found = verified(proto, model(RARE.replace("p = Neg(x)", "p = Abs(x)")), 8)
     assert found.ok and found.uncovered == ("If#2/then_branch",)
-    assert "  no run took then_branch of If#2" in VERIFICATION.lines(Form.TEXT, found)
-    assert json.loads("\n".join(VERIFICATION.lines(Form.JSON, found)))["uncovered"] == ["If#2/then_branch"]
+    assert "  no run took then_branch of If#2" in VERIFICATION.lines(OutputFormat.TEXT, found)
+    assert json.loads("\n".join(VERIFICATION.lines(OutputFormat.JSON, found)))["uncovered"] == ["If#2/then_branch"]
     assert verified(proto, proto, 2).uncovered == ("If#2/then_branch",)
 
 
@@ -131,10 +131,10 @@ def test_what_is_not_known_is_said() -> None:
 def test_many_are_counted() -> None:
     labels = ("If_0/then_branch", *(f"Loop_{k}/body" for k in range(5)))
     found = Verification(1, (VerificationRun((), "finite"),), compared_outputs=("y",), uncovered=labels)
-    lines = VERIFICATION.lines(Form.TEXT, found)
+    lines = VERIFICATION.lines(OutputFormat.TEXT, found)
     assert "  no run took then_branch of If_0" in lines and "  no run entered body of Loop_2" in lines
     assert "  ... 2 more that no run reached: --verbose" in lines
-    assert "  no run entered body of Loop_4" in VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
+    assert "  no run entered body of Loop_4" in VERIFICATION.lines(OutputFormat.TEXT, found, View(verbose=True))
 
 
 FLOAT16 = RATES.replace("float[", "float16[")

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
-from gather_infer.report.forms import VERIFICATION, Form, View
+from gather_infer.report.output_formats import VERIFICATION, OutputFormat, View
 from gather_infer.report.verification import verified_lines
 from gather_infer.verification import Mismatch, Verification, VerificationRun
 from tests.cli.conftest import Run as Command
@@ -123,12 +123,12 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_text(name: str) -> None:
     changes, lines = CASES[name]
-    assert VERIFICATION.lines(Form.TEXT, Verification(**{**GOOD, **changes})) == lines
+    assert VERIFICATION.lines(OutputFormat.TEXT, Verification(**{**GOOD, **changes})) == lines
 
 
 def test_all_of_it() -> None:
     found = Verification(**{**GOOD, "mismatches": (Mismatch("", "no"),) * 6, "redrawn": 1, "why_redrawn": "no luck"})
-    lines = VERIFICATION.lines(Form.TEXT, found, View(verbose=True))
+    lines = VERIFICATION.lines(OutputFormat.TEXT, found, View(verbose=True))
     assert lines.count("  no") == 6
     assert lines[-2:] == [
         "  redrawn: 1, the original model fails there: no luck",
@@ -138,7 +138,7 @@ def test_all_of_it() -> None:
 
 def test_json() -> None:
     changes = CASES["a difference"][0]
-    found = json.loads("\n".join(VERIFICATION.lines(Form.JSON, Verification(**{**GOOD, **changes}))))
+    found = json.loads("\n".join(VERIFICATION.lines(OutputFormat.JSON, Verification(**{**GOOD, **changes}))))
     assert found["ok"] is False and found["failure"] is None and found["schema"] == 2
     assert found["runs"][0] == {
         "binding": {"batch": 2, "seq": 3},
@@ -184,7 +184,7 @@ def test_a_part_of_a_report_is_as_wide_as_the_rest() -> None:
         assert len(lines) > 2 and max(map(len, lines)) <= (width or 120)
         assert any(line.strip().startswith(f"{runs[1]}") for line in lines)
         assert "\N{NO-BREAK SPACE}" not in "".join(lines)
-    text = VERIFICATION.lines(Form.TEXT, found)
+    text = VERIFICATION.lines(OutputFormat.TEXT, found)
     assert " ".join(" ".join(verified_lines(found, View())).split()) == " ".join(" ".join(text).split())
 
 

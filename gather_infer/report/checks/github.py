@@ -8,7 +8,7 @@ from __future__ import annotations
 from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.report.checks.files import file_of
-from gather_infer.report.forms import CheckReport, FileReport
+from gather_infer.report.output_formats import CheckReport, FileReport
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

@@ -8,8 +8,8 @@ from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import KINDS
 from gather_infer.report.checks.statistics import statistics_of
-from gather_infer.report.forms import CheckReport, FileReport
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
+from gather_infer.report.output_formats import CheckReport, FileReport
 
 
 def checks_json(report: CheckReport) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from gather_infer.checks.result import CheckResult, reaches
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.report.forms import CheckReport
+from gather_infer.report.output_formats import CheckReport
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
@@ -47,8 +47,8 @@ def _suite(result: CheckResult, fail_on: Severity) -> ElementTree.Element:
         ElementTree.SubElement(suite, "testcase", classname=model, name="check", time=f"{result.seconds:.3f}")
     for finding in failing:
         case = ElementTree.SubElement(suite, "testcase", classname=model, name=_name(finding), time="0.000")
-        told = ElementTree.SubElement(case, kind, type=finding.code, message=_legal(finding.message))
-        told.text = _legal(finding.text(result.model))
+        element = ElementTree.SubElement(case, kind, type=finding.code, message=_legal(finding.message))
+        element.text = _legal(finding.text(result.model))
     rest = [d for d in result.diagnostics if d not in failing]
     if rest:
         ElementTree.SubElement(suite, "system-out").text = _legal("\n".join(d.text(result.model) for d in rest))

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from gather_infer.checks.result import CheckResult, fingerprint
 from gather_infer.diagnostic import ADVICE, CODES, Diagnostic, Severity, group_of
 from gather_infer.report.checks.files import uri_of
-from gather_infer.report.forms import CheckReport
 from gather_infer.report.json import Json
+from gather_infer.report.output_formats import CheckReport
 
 SCHEMA_URI = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from gather_infer.diagnostic import Severity
 from gather_infer.report.accesses import accesses_count
 from gather_infer.report.checks.statistics import statistics_text
-from gather_infer.report.findings import findings_count, told_lines
-from gather_infer.report.forms import PLAIN, CheckReport, FileReport, View
+from gather_infer.report.findings import condensed_lines, findings_count
 from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, CheckReport, FileReport, View
 
 
 def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
@@ -19,9 +19,9 @@ def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
     """
     result = report.result
     name = printable(result.model)
-    is_told = view.verbose or report.fail_on is Severity.NOTE
-    shown = [d for d in result.diagnostics if is_told or d.severity is not Severity.NOTE]
-    lines = told_lines(shown, result.model, view)
+    with_notes = view.verbose or report.fail_on is Severity.NOTE
+    shown = [d for d in result.diagnostics if with_notes or d.severity is not Severity.NOTE]
+    lines = condensed_lines(shown, result.model, view)
     if not result.was_checked:
         return lines
     if result.contract and (report.is_alone or view.verbose):

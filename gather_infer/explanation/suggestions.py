@@ -9,8 +9,8 @@ from typing import Final
 
 from gather_infer.errors import as_option
 from gather_infer.explanation.chain import Facet, Link, Origin
-from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.tries import SIZES, Tries, is_ranked, is_without
+from gather_infer.explanation.search import Search, names_in
+from gather_infer.explanation.what_if import SIZES, WhatIf, is_less_unknown, is_ranked
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
 from gather_infer.inference.tensor_table import is_typed
@@ -19,10 +19,10 @@ from gather_infer.symbolic import Expr, Interval, free_symbols
 from gather_infer.tensor import SymbolicTensor, Value, format_shape
 from gather_infer.trail import Assumption, Cause
 
-DEEPEST: Final = 60
+MAX_DEPTH: Final = 60
 """Maximum nesting of the search for the sources of an unknown."""
 
-ONLY_A_RUN: Final = "only known at run time"
+ONLY_AT_RUN_TIME: Final = "only known at run time"
 ASSUMPTION: Final = "the assumption: without --no-assume"
 CONSTANTS: Final = "--initializers-as-constants"
 
@@ -30,7 +30,7 @@ _LOWER = re.compile(r"--dim (.+)=(\d+)\.\.", re.DOTALL)
 _SIZE = re.compile(r"--dim (.+)=SIZE", re.DOTALL)
 
 
-class Remedies:
+class Suggestions:
     """Suggestions that would make a generated symbol, or a type, known; the most effective ones first.
 
     explained     the tensor in question
@@ -43,54 +43,60 @@ class Remedies:
         self,
         inference: Inference,
         bodies: InferredGraphs,
-        asked: tuple[InferredGraph, str],
-        tries: Tries,
-        relaxed: Inference | None,
-        fixed: Callable[[], Inference],
+        explained: tuple[InferredGraph, str],
+        what_if: WhatIf,
+        assuming_run: Inference | None,
+        constant_run: Callable[[], Inference],
         assume: bool,
     ) -> None:
         self.inference = inference
         self.bodies = bodies
-        self.body, self.name = asked
-        self.tries = tries
-        self.relaxed = relaxed
-        self.fixed = fixed
+        self.body, self.name = explained
+        self.what_if = what_if
+        self.assuming_run = assuming_run
+        self.constant_run = constant_run
         self.defaults = initializers_of(inference.model.proto.graph).intersection(inference.inputs)
-        self.would_assume: tuple[Assumption, ...] = () if relaxed is None else relaxed.assumptions
+        self.would_assume: tuple[Assumption, ...] = () if assuming_run is None else assuming_run.assumptions
         self.assume = assume
         self.without_rule = {d.location.node for d in inference.diagnostics if d.code == "GI105"}
         self.effect = _effects(inference)
 
     def of(self, name: str) -> tuple[str, ...]:
-        is_known = is_without(self.body.path, self.name, self.inference, name)
-        named = list(dict.fromkeys(self._of(name, set())))
-        found = [text for text in named if self._is_true(text, is_known)]
-        if all(map(_is_last, found)):  # no better suggestion: search for bounds of nearby symbols that a run confirms
-            remedy = self.tries.remedy(self._near(self.inference.causes[name]), is_known)
-            if remedy and not (remedy.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
-                found = [remedy, *(text for text in found if not text.startswith(ONLY_A_RUN))]
+        is_known = is_less_unknown(self.body.path, self.name, self.inference, name)
+        named = list(dict.fromkeys(self._candidates(name, set())))
+        found = [text for text in named if self._is_confirmed(text, is_known)]
+        if all(
+            map(_is_fallback, found)
+        ):  # no better suggestion: search for bounds of nearby symbols that a run confirms
+            suggestion = self.what_if.suggestion(self._nearby_symbols(self.inference.causes[name]), is_known)
+            if suggestion and not (suggestion.endswith("=SIZE") and any(text.endswith("=SIZE") for text in found)):
+                found = [suggestion, *(text for text in found if not text.startswith(ONLY_AT_RUN_TIME))]
         if named and not found:
-            found = [f"{ONLY_A_RUN}, as far as tested"]
-        return tuple(map(self._as_far_as_tried, dict.fromkeys(found)))
+            found = [f"{ONLY_AT_RUN_TIME}, as far as tested"]
+        return tuple(map(self._with_search_limit, dict.fromkeys(found)))
 
-    def _is_true(self, remedy: str, is_known: Callable[[Inference], bool]) -> bool:
+    def _is_confirmed(self, suggestion: str, is_known: Callable[[Inference], bool]) -> bool:
         """False for a size, a bound or an assumption that does not help in a run."""
-        if remedy == ASSUMPTION:
-            return self.relaxed is None or is_known(self.relaxed)
-        if remedy == CONSTANTS:
-            return is_known(self.fixed())
-        size = _SIZE.fullmatch(remedy)
+        if suggestion == ASSUMPTION:
+            return self.assuming_run is None or is_known(self.assuming_run)
+        if suggestion == CONSTANTS:
+            return is_known(self.constant_run())
+        size = _SIZE.fullmatch(suggestion)
         if size is not None:
-            return any(self.tries.holds({size[1]: point}, is_known) for point in SIZES)
-        bound = _LOWER.fullmatch(remedy)
-        return bound is None or self.tries.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
+            return any(self.what_if.holds({size[1]: point}, is_known) for point in SIZES)
+        bound = _LOWER.fullmatch(suggestion)
+        return bound is None or self.what_if.holds({bound[1]: Interval(int(bound[2]), None)}, is_known)
 
-    def _as_far_as_tried(self, remedy: str) -> str:
-        if self.tries.left > 0 or not remedy.startswith(ONLY_A_RUN) or "as far as tested" in remedy:
-            return remedy
-        return f"{ONLY_A_RUN}, as far as tested{remedy.removeprefix(ONLY_A_RUN)}"
+    def _with_search_limit(self, suggestion: str) -> str:
+        if (
+            self.what_if.runs_left > 0
+            or not suggestion.startswith(ONLY_AT_RUN_TIME)
+            or "as far as tested" in suggestion
+        ):
+            return suggestion
+        return f"{ONLY_AT_RUN_TIME}, as far as tested{suggestion.removeprefix(ONLY_AT_RUN_TIME)}"
 
-    def of_type(self, body: InferredGraph, name: str, lost: InferredNode | None) -> tuple[str, ...]:
+    def of_type(self, body: InferredGraph, name: str, unknown_at: InferredNode | None) -> tuple[str, ...]:
         """Suggestions that would make the element type and the rank of a tensor known; empty if they are.
 
         unknown_at   the node at which the rank became unknown
@@ -98,23 +104,23 @@ class Remedies:
         if is_typed(body.values[name]):
             return ()
         found = list(self._from_leaves(body, name))
-        if lost is not None and not found:
-            remedy = self.tries.remedy(self._symbols_behind(lost), is_ranked(body.path, name))
-            found = [remedy or self._as_far_as_tried(_only_a_run(lost))]
+        if unknown_at is not None and not found:
+            suggestion = self.what_if.suggestion(self._upstream_symbols(unknown_at), is_ranked(body.path, name))
+            found = [suggestion or self._with_search_limit(_only_at_run_time(unknown_at))]
         return tuple(dict.fromkeys(found))
 
-    def lost(self, body: InferredGraph, name: str) -> InferredNode | None:
+    def first_unknown(self, body: InferredGraph, name: str) -> InferredNode | None:
         """The first node whose output has an unknown rank or type while those of its inputs are known."""
         if is_typed(body.values[name]):
             return None
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        search = Search(self.inference, self.bodies, depth=MAX_DEPTH, every=True)
         search.chain(body, name)
         for place in reversed(search.visited):
-            if place.path not in self.without_rule and all(map(is_typed, self._given(place))):
+            if place.path not in self.without_rule and all(map(is_typed, self._operand_values(place))):
                 return place
         return None
 
-    def _given(self, place: InferredNode) -> Iterator[Value]:
+    def _operand_values(self, place: InferredNode) -> Iterator[Value]:
         """The types of a node's inputs and of the outputs of its bodies."""
         for name in place.node.input:
             if name and (fact := place.graph.fact(name)) is not None:
@@ -122,33 +128,33 @@ class Remedies:
         for _, inner in self.bodies.bodies(place):
             yield from (fact for name in inner.outputs if (fact := inner.fact(name)) is not None)
 
-    def _symbols_behind(self, place: InferredNode) -> list[str]:
+    def _upstream_symbols(self, place: InferredNode) -> list[str]:
         """The symbols in the operands of a node, then those further upstream."""
-        found = sorted(name for fact in self._given(place) for name in names_in(fact))
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        found = sorted(name for fact in self._operand_values(place) for name in names_in(fact))
+        search = Search(self.inference, self.bodies, depth=MAX_DEPTH, every=True)
         for name in filter(None, place.node.input):
             for step in _steps(search.chain(place.graph, name)):
                 found += sorted(names_in(step.value))
         return list(dict.fromkeys(found))
 
-    def _near(self, cause: Cause) -> list[str]:
+    def _nearby_symbols(self, cause: Cause) -> list[str]:
         """The symbols on which a generated symbol may depend, the nearest first."""
         place = self.bodies.node(cause.node)
-        return [*sorted(cause.operands), *([] if place is None else self._symbols_behind(place))]
+        return [*sorted(cause.operands), *([] if place is None else self._upstream_symbols(place))]
 
-    def _of(self, name: str, seen: set[str]) -> Iterator[str]:
+    def _candidates(self, name: str, seen: set[str]) -> Iterator[str]:
         cause = self.inference.causes[name]
         seen.add(name)
         for operand in sorted(cause.operands - seen, key=lambda o: (-self.effect[o], o)):
             if operand in self.inference.causes:
-                yield from self._of(operand, seen)
+                yield from self._candidates(operand, seen)
             else:
                 yield f"--dim {operand}=SIZE"
         if cause.operands:
             return
         place = self.bodies.node(cause.node)
         assumed = [a for a in self.would_assume if a.node == cause.node]
-        nearby = set() if place is None else _symbols_near(place)
+        nearby = set() if place is None else _operand_symbols(place)
         for assumption in assumed or [a for a in self.would_assume if free_symbols(a.dim) & nearby]:
             if isinstance(assumption.dim, Expr) and assumption.dim.is_symbol and assumption.lower is not None:
                 yield f"--dim {assumption.dim.name}={assumption.lower}.."
@@ -161,7 +167,7 @@ class Remedies:
         found = list(self._from_node(place, name))
         yield from found
         if not found and cause.data_dependent:
-            yield _only_a_run(place)
+            yield _only_at_run_time(place)
 
     def _from_node(self, place: InferredNode, symbol: str) -> Iterator[str]:
         for output in place.node.output:
@@ -171,7 +177,7 @@ class Remedies:
                 return
 
     def _from_leaves(self, body: InferredGraph, name: str) -> Iterator[str]:
-        search = Search(self.inference, self.bodies, depth=DEEPEST, every=True)
+        search = Search(self.inference, self.bodies, depth=MAX_DEPTH, every=True)
         for leaf in _leaves(search.chain(body, name)):
             value = leaf.value
             if leaf.origin is Origin.INPUT and isinstance(value, SymbolicTensor):
@@ -194,13 +200,13 @@ class Remedies:
 
 def _effects(inference: Inference) -> Counter[str]:
     """For each symbol of the inputs, the number of generated symbols that depend on it, transitively."""
-    behind: dict[str, frozenset[str]] = {}
+    dependencies: dict[str, frozenset[str]] = {}
     for name, cause in inference.causes.items():  # in order of creation: operands come first
-        behind[name] = frozenset().union(*(behind.get(o, frozenset((o,))) for o in cause.operands))
-    return Counter(symbol for symbols in behind.values() for symbol in symbols)
+        dependencies[name] = frozenset().union(*(dependencies.get(o, frozenset((o,))) for o in cause.operands))
+    return Counter(symbol for symbols in dependencies.values() for symbol in symbols)
 
 
-def _symbols_near(place: InferredNode) -> set[str]:
+def _operand_symbols(place: InferredNode) -> set[str]:
     facts = (place.graph.fact(name) for name in place.node.input if name)
     return {name for fact in facts if fact is not None for name in names_in(fact)}
 
@@ -217,9 +223,9 @@ def _deciding_input(place: InferredNode) -> str:
     return names[0] if names else ""
 
 
-def _is_last(remedy: str) -> bool:
+def _is_fallback(suggestion: str) -> bool:
     """Whether a suggestion is a fallback: a size to fix, or none at all."""
-    return remedy.startswith(ONLY_A_RUN) or remedy.endswith("=SIZE")
+    return suggestion.startswith(ONLY_AT_RUN_TIME) or suggestion.endswith("=SIZE")
 
 
 def _steps(step: Link) -> Iterator[Link]:
@@ -228,9 +234,9 @@ def _steps(step: Link) -> Iterator[Link]:
         yield from _steps(source)
 
 
-def _only_a_run(place: InferredNode) -> str:
+def _only_at_run_time(place: InferredNode) -> str:
     data = _deciding_input(place)
-    return f"{ONLY_A_RUN}: it depends on the elements of {data}" if data else ONLY_A_RUN
+    return f"{ONLY_AT_RUN_TIME}: it depends on the elements of {data}" if data else ONLY_AT_RUN_TIME
 
 
 def _leaves(step: Link) -> Iterator[Link]:

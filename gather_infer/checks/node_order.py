@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.inference.topology import captured
 from gather_infer.model.paths import GraphOrFunction, bodies
 
 
-def order_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
+def order_findings(model: ModelProto, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each graph whose nodes are not sorted topologically, at the first node that breaks the order."""
     for path, body in bodies(model):
-        early = _early(body)
-        if early is None:
+        violation = _read_before_produced(body)
+        if violation is None:
             continue
-        position, name = early
-        where = places.node(path, position, f"input {name}")
+        position, name = violation
+        where = locations.location(path, position, f"input {name}")
         yield diagnostic("GI114", f"the node that produces {name} comes later", where)
 
 
-def _early(body: GraphOrFunction) -> tuple[int, str] | None:
+def _read_before_produced(body: GraphOrFunction) -> tuple[int, str] | None:
     """The first node that reads an output of a later node or of itself, and the name of that output."""
     producers: dict[str, int] = {}
     for position, node in enumerate(body.node):

@@ -20,7 +20,7 @@ MAX_BYTES: Final = 64 << 20
 """Bytes of weights to read per model, smallest tensors first: diverged training leaves NaN in every tensor."""
 
 
-def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
+def nonfinite_findings(file: ModelFile) -> Iterator[Diagnostic]:
     """One finding for NaN and one for infinity, each at the first tensor that contains it.
 
     Intended infinities are left out: single elements, and masks, whose other elements are all 0 or 1.
@@ -41,12 +41,12 @@ def number_findings(file: ModelFile) -> Iterator[Diagnostic]:
             nans.append((tensor.name, f"{nan} of {elements.size}"))
         if infinite and not _is_mask(elements[finite], elements.size):
             infinities.append((tensor.name, f"{infinite} of {elements.size}"))
-    for what, found in (("NaN", nans), ("infinite", infinities)):
+    for kind, found in (("NaN", nans), ("infinite", infinities)):
         if found:
             (name, share), *others = found
             more = f", and some of {len(others)} more tensor{'s' * (len(others) > 1)}" if others else ""
             yield diagnostic(
-                "GI118", f"{share} elements of {name or 'a constant'} are {what}{more}", Location(value=name)
+                "GI118", f"{share} elements of {name or 'a constant'} are {kind}{more}", Location(value=name)
             )
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
-    from gather_infer.explanation.faults import Aftermath
-    from gather_infer.explanation.nodes import WalkedNode
+    from gather_infer.explanation.nodes import NodeRecord
+    from gather_infer.explanation.root_cause import RootCauses
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import Inference, TensorRow
     from gather_infer.openvino import ConversionResult
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class Form(Enum):
+class OutputFormat(Enum):
     """An output format, with its `--format` name."""
 
     TEXT = "text"
@@ -72,19 +72,19 @@ class ResultKind(Generic[R]):
               result and a View, the others take the result only; they return lines or a JSON object
     """
 
-    forms: Mapping[Form, str]
+    formats: Mapping[OutputFormat, str]
 
-    def lines(self, form: Form, result: R, view: View = PLAIN) -> list[str]:
+    def lines(self, output_format: OutputFormat, result: R, view: View = PLAIN) -> list[str]:
         """The lines of `result` in one of the `formats`."""
-        module, _, function = self.forms[form].partition(":")
+        module, _, function = self.formats[output_format].partition(":")
         report = getattr(import_module(f"gather_infer.report.{module}"), function)
-        found: Any = report(result, view) if form is Form.TEXT else report(result)
+        found: Any = report(result, view) if output_format is OutputFormat.TEXT else report(result)
         return [json.dumps(found, indent=1, allow_nan=False)] if isinstance(found, dict) else list(found)
 
 
-def common_forms(*kinds: ResultKind[Any]) -> list[Form]:
+def common_formats(*kinds: ResultKind[Any]) -> list[OutputFormat]:
     """The formats that all kinds have, in the order of the first kind."""
-    return [form for form in kinds[0].forms if all(form in kind.forms for kind in kinds)]
+    return [output_format for output_format in kinds[0].formats if all(output_format in kind.formats for kind in kinds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,15 @@ class InferenceReport:
     constraints: bool = False
     interface: Interface | None = None
     verdicts: Sequence[Verdict] = ()
-    judged: Sequence[Diagnostic] = ()
-    aftermath: Aftermath | None = None
-    nodes: Sequence[WalkedNode] = ()
+    verdict_findings: Sequence[Diagnostic] = ()
+    root_causes: RootCauses | None = None
+    nodes: Sequence[NodeRecord] = ()
     floats: bool = False
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
         """The findings of the run, and those of the verdicts."""
-        return (*self.inference.diagnostics, *self.judged)
+        return (*self.inference.diagnostics, *self.verdict_findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ class ExplanationReport:
 class ExplanationsReport:
     """Explanations of tensors and symbols; `omitted` is the number of selected tensors without an explanation."""
 
-    found: Sequence[Explanation | SymbolExplanation]
-    more: int = 0
+    explanations: Sequence[Explanation | SymbolExplanation]
+    omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,66 +236,78 @@ class CostReport:
 
 
 INFERENCE: ResultKind[InferenceReport] = ResultKind(
-    {Form.TEXT: "text:inference_text", Form.JSON: "json:inference_json", Form.JSONL: "json:inference_jsonl"},
+    {
+        OutputFormat.TEXT: "text:inference_text",
+        OutputFormat.JSON: "json:inference_json",
+        OutputFormat.JSONL: "json:inference_jsonl",
+    },
 )
 INFERRED: ResultKind[InferenceReport] = ResultKind(
-    {Form.TEXT: "many:inferred_text", Form.JSONL: "json:inference_jsonl"},
+    {OutputFormat.TEXT: "many:inferred_text", OutputFormat.JSONL: "json:inference_jsonl"},
 )
 """One of several models, in the formats that allow printing it at once; INFERENCES has the end of the output."""
 INFERENCES: ResultKind[InferencesReport] = ResultKind(
-    {Form.TEXT: "many:inferences_text", Form.JSON: "json:inferences_json", Form.JSONL: "json:inferences_jsonl"},
+    {
+        OutputFormat.TEXT: "many:inferences_text",
+        OutputFormat.JSON: "json:inferences_json",
+        OutputFormat.JSONL: "json:inferences_jsonl",
+    },
 )
 SUMMARIES: ResultKind[Sequence[ModelSummary | Unreadable]] = ResultKind(
-    {Form.TEXT: "text:summaries_text", Form.JSON: "json:summaries_json", Form.JSONL: "json:summaries_jsonl"},
+    {
+        OutputFormat.TEXT: "text:summaries_text",
+        OutputFormat.JSON: "json:summaries_json",
+        OutputFormat.JSONL: "json:summaries_jsonl",
+    },
 )
 TENSORS: ResultKind[TensorsReport] = ResultKind(
-    {Form.TEXT: "tensors:tensors_text", Form.JSON: "tensors:tensors_json"},
+    {OutputFormat.TEXT: "tensors:tensors_text", OutputFormat.JSON: "tensors:tensors_json"},
 )
 EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
-    {Form.TEXT: "explain:explanations_text", Form.JSON: "explain:explanations_json"},
+    {OutputFormat.TEXT: "explain:explanations_text", OutputFormat.JSON: "explain:explanations_json"},
 )
 COST: ResultKind[CostReport] = ResultKind(
-    {Form.TEXT: "cost:cost_text", Form.JSON: "cost:cost_json"},
+    {OutputFormat.TEXT: "cost:cost_text", OutputFormat.JSON: "cost:cost_json"},
 )
 CODE: ResultKind[str] = ResultKind(
-    {Form.TEXT: "explain:code_text", Form.JSON: "explain:code_json"},
+    {OutputFormat.TEXT: "explain:code_text", OutputFormat.JSON: "explain:code_json"},
 )
 OPERATORS: ResultKind[Sequence[Operator]] = ResultKind(
-    {Form.TEXT: "operators:operators_text", Form.JSON: "operators:operators_json"},
+    {OutputFormat.TEXT: "operators:operators_text", OutputFormat.JSON: "operators:operators_json"},
 )
 OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
-    {Form.TEXT: "operators:operator_text", Form.JSON: "operators:operators_json"},
+    {OutputFormat.TEXT: "operators:operator_text", OutputFormat.JSON: "operators:operators_json"},
 )
 REWRITING: ResultKind[RewriteReport] = ResultKind(
-    {Form.TEXT: "rewriting:rewriting_text", Form.JSON: "rewriting:rewriting_json"},
+    {OutputFormat.TEXT: "rewriting:rewriting_text", OutputFormat.JSON: "rewriting:rewriting_json"},
 )
 VERIFICATION: ResultKind[Verification] = ResultKind(
-    {Form.TEXT: "verification:verification_text", Form.JSON: "verification:verification_json"},
+    {OutputFormat.TEXT: "verification:verification_text", OutputFormat.JSON: "verification:verification_json"},
 )
 FREEZE: ResultKind[FreezeReport] = ResultKind(
-    {Form.TEXT: "freeze:freeze_text", Form.JSON: "freeze:freeze_json"},
+    {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(
-    {Form.TEXT: "contract:contract_text", Form.JSON: "contract:contract_json"},
+    {OutputFormat.TEXT: "contract:contract_text", OutputFormat.JSON: "contract:contract_json"},
 )
 CONVERSION: ResultKind[ConversionReport] = ResultKind(
-    {Form.TEXT: "convert:conversion_text", Form.JSON: "convert:conversion_json"},
+    {OutputFormat.TEXT: "convert:conversion_text", OutputFormat.JSON: "convert:conversion_json"},
 )
 CHECK: ResultKind[FileReport] = ResultKind(
     {
-        Form.TEXT: "checks.text:check_text",
-        Form.JSONL: "checks.json:check_jsonl",
-        Form.GITHUB: "checks.github:check_github",
+        OutputFormat.TEXT: "checks.text:check_text",
+        OutputFormat.JSONL: "checks.json:check_jsonl",
+        OutputFormat.GITHUB: "checks.github:check_github",
     },
 )
 """One of several files, in the formats that allow printing it at once; CHECKS has the end of the output."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
-        Form.TEXT: "checks.text:checks_text",
-        Form.JSON: "checks.json:checks_json",
-        Form.JSONL: "checks.json:checks_jsonl",
-        Form.SARIF: "checks.sarif:checks_sarif",
-        Form.JUNIT: "checks.junit:checks_junit",
-        Form.GITHUB: "checks.github:checks_github",
+        OutputFormat.TEXT: "checks.text:checks_text",
+        OutputFormat.JSON: "checks.json:checks_json",
+        OutputFormat.JSONL: "checks.json:checks_jsonl",
+        OutputFormat.SARIF: "checks.sarif:checks_sarif",
+        OutputFormat.JUNIT: "checks.junit:checks_junit",
+        OutputFormat.GITHUB: "checks.github:checks_github",
     },
 )

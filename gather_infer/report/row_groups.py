@@ -10,14 +10,14 @@ from typing import Final, TypeAlias
 
 Row: TypeAlias = "tuple[str, ...]"
 
-LEAST: Final = 3
+MIN_ROWS: Final = 3
 """Minimum number of rows of a group."""
 
 _NUMBER: Final = re.compile(r"(?<![0-9])(0|[1-9][0-9]{0,17})(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RowGroup:
     """Rows that differ in one number only, which may occur several times in a row; or a single row.
 
     cells     the cells, with `{0..47}` in place of the number
@@ -33,7 +33,7 @@ class Repeat:
         return max(1, len(self.numbers))
 
 
-def repeats(rows: Iterable[Row]) -> list[Repeat]:
+def group_rows(rows: Iterable[Row]) -> list[RowGroup]:
     """The rows, grouped where they differ in a number; a group takes the position of its first row.
 
     The number must occur in the first cell. Equal rows are not grouped.
@@ -43,37 +43,37 @@ def repeats(rows: Iterable[Row]) -> list[Repeat]:
         pattern = tuple(_NUMBER.sub("\0", cell) for cell in row)
         numbers = tuple(int(text) for cell in row for text in _NUMBER.findall(cell))
         families.setdefault(pattern, []).append((position, row, numbers))
-    found: list[tuple[int, Repeat]] = []
+    found: list[tuple[int, RowGroup]] = []
     for pattern, members in families.items():
-        found += _repeats_of(pattern, members)
+        found += _groups_of(pattern, members)
     return [repeat for _, repeat in sorted(found, key=lambda entry: entry[0])]
 
 
-def _repeats_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]]) -> list[tuple[int, Repeat]]:
+def _groups_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]]) -> list[tuple[int, RowGroup]]:
     """The groups of rows that differ in numbers only, each with the position of its first row."""
     best: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
     running: set[int] = set()
     columns = list(zip(*(numbers for _, _, numbers in members), strict=True))
     # Choose the number of the first cell that, as the running one, yields the fewest groups.
-    for own in range(pattern[0].count("\0")) if len(members) >= LEAST else ():
-        if len(set(columns[own])) < LEAST:
+    for index in range(pattern[0].count("\0")) if len(members) >= MIN_ROWS else ():
+        if len(set(columns[index])) < MIN_ROWS:
             continue
-        places = {at for at, column in enumerate(columns) if column == columns[own]}  # they vary together
+        places = {at for at, column in enumerate(columns) if column == columns[index]}  # they vary together
         groups: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
         for member in members:
             rest = tuple(number for at, number in enumerate(member[2]) if at not in places)
             groups.setdefault(rest, []).append(member)
         if not best or len(groups) < len(best):
             best, running = groups, places
-    found: list[tuple[int, Repeat]] = []
+    found: list[tuple[int, RowGroup]] = []
     for group in best.values() if best else [list(members)]:
         numbers = tuple(sorted({values[min(running)] for _, _, values in group})) if running else ()
-        if LEAST <= len(numbers) == len(group):
+        if MIN_ROWS <= len(numbers) == len(group):
             position, _, values = group[0]
             texts = [numbers_text(numbers) if at in running else str(value) for at, value in enumerate(values)]
-            found.append((position, Repeat(_filled(pattern, texts), numbers)))
+            found.append((position, RowGroup(_filled(pattern, texts), numbers)))
         else:
-            found += [(position, Repeat(row)) for position, row, _ in group]
+            found += [(position, RowGroup(row)) for position, row, _ in group]
     return found
 
 
@@ -91,9 +91,9 @@ def numbers_text(numbers: Sequence[int]) -> str:
     return f"{{{', '.join(texts)}}}"
 
 
-def merged(found: Iterable[Repeat]) -> list[tuple[tuple[str, ...], Repeat]]:
+def merge_groups(found: Iterable[RowGroup]) -> list[tuple[tuple[str, ...], RowGroup]]:
     """Merge groups with the same numbers that differ in their first cell only; each result has all first cells."""
-    together: dict[object, tuple[list[str], Repeat]] = {}
+    together: dict[object, tuple[list[str], RowGroup]] = {}
     for at, repeat in enumerate(found):
         key: object = (repeat.numbers, repeat.cells[1:]) if repeat.numbers else at
         together.setdefault(key, ([], repeat))[0].append(repeat.cells[0])

@@ -9,7 +9,7 @@ from typing import Final
 import onnx
 from onnx import ModelProto, TensorProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.model import ModelFile
 from gather_infer.model.external import is_external
@@ -29,7 +29,7 @@ _MEANINGS: Final = (
 )
 _NODE = re.compile(r"Bad node spec for node\. Name: (.*?) OpType: (\S+)")
 _NO_SHAPE = "Field 'shape' of 'type' is required but missing"
-_FORGIVEN: Final = (
+_TOLERATED: Final = (
     _NO_SHAPE,
     "Field 'name' of 'graph' is required to be non-empty",
     "Field 'type' of 'value_info' is required but missing",
@@ -40,9 +40,9 @@ _FORGIVEN: Final = (
 _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
-def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
+def checker_findings(file: ModelFile, locations: NodeLocations) -> Iterator[Diagnostic]:
     """The first error of onnx.checker, which stops at one."""
-    text = _refusal(_light(file.proto))
+    text = _refusal(_without_payloads(file.proto))
     if text is None:
         return
     code, value = "GI115", ""
@@ -55,8 +55,8 @@ def checker_findings(file: ModelFile, places: Places) -> Iterator[Diagnostic]:
     detail = rest[:4]
     if _NO_SHAPE in text and not value:
         value, detail = _without_shape(file.proto)
-    is_forgiven = code == "GI115" and any(reason in text for reason in _FORGIVEN)
-    where, severity = _place(file.proto, text, value, places), Severity.WARNING if is_forgiven else None
+    is_forgiven = code == "GI115" and any(reason in text for reason in _TOLERATED)
+    where, severity = _location(file.proto, text, value, locations), Severity.WARNING if is_forgiven else None
     yield diagnostic(code, f"onnx.checker: {first}", where, detail=tuple(detail), severity=severity)
 
 
@@ -66,13 +66,13 @@ def _without_shape(model: ModelProto) -> tuple[str, list[str]]:
         [v.name for v in values if v.type.HasField("tensor_type") and not v.type.tensor_type.HasField("shape")]
         for values in (model.graph.input, model.graph.output)
     ]
-    does = ("--input 'NAME=[...]' with infer -o declares it", "infer -o declares the inferred shape")
-    told = [
+    remedies = ("--input 'NAME=[...]' with infer -o declares it", "infer -o declares the inferred shape")
+    details = [
         f"{kind}s without a shape: {', '.join(found)}; {remedy}"
-        for kind, found, remedy in zip(("input", "output"), names, does, strict=True)
+        for kind, found, remedy in zip(("input", "output"), names, remedies, strict=True)
         if found
     ]
-    return next(iter(names[0] + names[1]), ""), told
+    return next(iter(names[0] + names[1]), ""), details
 
 
 def _refusal(model: ModelProto) -> str | None:
@@ -85,7 +85,7 @@ def _refusal(model: ModelProto) -> str | None:
     return None
 
 
-def _light(model: ModelProto) -> ModelProto:
+def _without_payloads(model: ModelProto) -> ModelProto:
     """A copy of the model with empty tensors in place of large and external ones; other checks have read their data."""
     copy = ModelProto()
     copy.CopyFrom(model)
@@ -96,7 +96,7 @@ def _light(model: ModelProto) -> ModelProto:
     return copy
 
 
-def _place(model: ModelProto, text: str, value: str, places: Places) -> Location:
+def _location(model: ModelProto, text: str, value: str, locations: NodeLocations) -> Location:
     """The location of the node that the checker names, if the name and the operator identify one node."""
     match = _NODE.search(text)
     if match is None:
@@ -110,4 +110,4 @@ def _place(model: ModelProto, text: str, value: str, places: Places) -> Location
     ]
     if len(found) != 1:
         return Location(value=value)
-    return places.node(*found[0], value)
+    return locations.location(*found[0], value)

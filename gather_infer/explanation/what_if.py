@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from gather_infer.explanation.provenance import names_in
+from gather_infer.explanation.search import names_in
 from gather_infer.inference.result import Inference
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq, known_le
 from gather_infer.tensor import Ratio, SymbolicTensor
 
-MAX_TRIES: Final = 16
+MAX_RUNS: Final = 16
 """Budget of inferences for one explanation."""
 
 AT_LEAST_1: Final = Interval(1, None)
@@ -24,22 +24,22 @@ Bounds = Mapping[str, Interval]
 """Bounds of symbols by name."""
 
 
-class Tries:
+class WhatIf:
     """Infers again with additional bounds, within a budget.
 
     infer_with_bounds   returns the run with bounds added to the caller's constraints; None if they contradict these
     """
 
-    def __init__(self, inference: Inference, again: Callable[[Bounds], Inference | None]) -> None:
+    def __init__(self, inference: Inference, infer_with_bounds: Callable[[Bounds], Inference | None]) -> None:
         self.inference = inference
-        self.again = again
-        self.left = MAX_TRIES
+        self.infer_with_bounds = infer_with_bounds
+        self.runs_left = MAX_RUNS
         names = {name for given in inference.inputs for name in names_in(inference[given])} - inference.causes.keys()
         self.symbols = {name for name in names if name == name.strip() and "=" not in name}  # that `--dim` accepts
-        self._demanded = dict(_demanded(inference))
+        self._fixed_sizes = dict(_fixed_sizes(inference))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
 
-    def remedy(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> str:
+    def suggestion(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> str:
         """The options that make an unknown known, `--dim batch=1.. --dim one=1`; empty if the search finds none.
 
         The search prefers few symbols, bounds over sizes, and low bounds. A symbol that the constraints of the model
@@ -50,17 +50,19 @@ class Tries:
         """
         found = self._bounds(near, is_known)
         texts = {
-            name: "SIZE" if b.is_point and name not in self._demanded else f"{b.lo}.." for name, b in found.items()
+            name: "SIZE" if b.is_point and name not in self._fixed_sizes else f"{b.lo}.." for name, b in found.items()
         }
-        texts |= {name: str(b.lo) for name, b in found.items() if name in self._demanded}
+        texts |= {name: str(b.lo) for name, b in found.items() if name in self._fixed_sizes}
         return " ".join(f"--dim {name}={text}" for name, text in texts.items())
 
     def _bounds(self, near: Iterable[str], is_known: Callable[[Inference], bool]) -> dict[str, Interval]:
         names = list(dict.fromkeys(name for name in near if name in self.symbols))
         # Start with all symbols at once: bounds of 2, then the sizes; a failure of all three ends the search.
-        all_at = [{name: self._demanded.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
+        all_at = (
+            [{name: self._fixed_sizes.get(name, b) for name in names} for b in (AT_LEAST_2, *SIZES)] if names else []
+        )
         kept = next((bounds for bounds in all_at if self.holds(bounds, is_known)), {})
-        lower = {name: self._demanded.get(name, AT_LEAST_1) for name in names}
+        lower = {name: self._fixed_sizes.get(name, AT_LEAST_1) for name in names}
         if AT_LEAST_2 in kept.values() and self.holds(lower, is_known):
             kept = lower
         # Shrink the set: first the nearest 1, 2, 4, ... symbols, then without one symbol at a time.
@@ -89,10 +91,10 @@ class Tries:
     def _run(self, bounds: Bounds) -> Inference | None:
         key = tuple(sorted(bounds.items(), key=lambda item: item[0]))
         if key not in self._runs:
-            if self.left == 0 or not self._is_legal(bounds):
+            if self.runs_left == 0 or not self._is_legal(bounds):
                 return None
-            self.left -= 1
-            run = self.again(bounds)
+            self.runs_left -= 1
+            run = self.infer_with_bounds(bounds)
             if run is not None and _errors(run) > _errors(self.inference):
                 run = None
             self._runs[key] = run
@@ -115,7 +117,7 @@ def _errors(run: Inference) -> int:
     return sum(finding.is_failure for finding in run.diagnostics)
 
 
-def _demanded(inference: Inference) -> Iterator[tuple[str, Interval]]:
+def _fixed_sizes(inference: Inference) -> Iterator[tuple[str, Interval]]:
     """The symbols that constraints fix to a constant, with that size."""
     for c in inference.constraints:
         for dim, size in ((c.left, c.right), (c.right, c.left)):
@@ -133,7 +135,7 @@ def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
     return ask
 
 
-def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
+def is_less_unknown(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
     """A predicate on runs: whether each dim and element that contains a generated symbol has fewer unknowns.
 
     Another run may name its symbols differently, so the predicate counts the symbols of the same node. A sum of two
@@ -141,26 +143,27 @@ def is_without(path: GraphPath, name: str, inference: Inference, symbol: str) ->
     """
     node = inference.causes[symbol].node
     before = [
-        (i, len(names), _of_node(names, node, inference))
-        for i, names in enumerate(_places(inference, path, name))
+        (i, len(names), _count_of_node(names, node, inference))
+        for i, names in enumerate(_unknowns(inference, path, name))
         if symbol in names
     ]
 
     def ask(run: Inference) -> bool:
-        now = _places(run, path, name)
+        now = _unknowns(run, path, name)
         return all(
-            i < len(now) and len(now[i]) < number and _of_node(now[i], node, run) < alike for i, number, alike in before
+            i < len(now) and len(now[i]) < number and _count_of_node(now[i], node, run) < alike
+            for i, number, alike in before
         )
 
     return ask
 
 
-def _of_node(names: Iterable[str], node: NodePath, run: Inference) -> int:
+def _count_of_node(names: Iterable[str], node: NodePath, run: Inference) -> int:
     """The number of these symbols that were generated at a node."""
     return sum(name in run.causes and run.causes[name].node == node for name in names)
 
 
-def _places(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:
+def _unknowns(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:
     """The generated symbols in each dim and each element of a tensor; `?` stands for an unknown one."""
     value = inference.scopes.get(path, {}).get(name)
     if not isinstance(value, SymbolicTensor) or value.shape is None:

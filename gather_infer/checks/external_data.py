@@ -17,13 +17,13 @@ from gather_infer.model.tensors import iter_tensors
 KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
 """The keys of the format: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md"""
 
-OF_ONNX, OF_ONNXRUNTIME = "basepath", "prepacked"
+ONNX_KEY, ONNXRUNTIME_PREFIX = "basepath", "prepacked"
 """A key that onnx's Python package writes and onnxruntime refuses, and the prefix of keys that onnxruntime writes."""
 
 SHOWN: Final = 5
 
 
-def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
+def external_data_findings(file: ModelFile) -> Iterator[Diagnostic]:
     """A finding for each data file and problem, at the first of its tensors; no data is read.
 
     A model in memory has no such findings, because the folder of its data is unknown.
@@ -33,14 +33,14 @@ def weight_findings(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _missing(file: ModelFile) -> Iterator[Diagnostic]:
-    faults: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    missing_files: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for tensor in iter_tensors(file.proto):
         missing = file.missing_reason(tensor)
         if missing is not None:
             alike = (_location(tensor), re.sub(r"\d+", "#", missing.replace(f"{tensor.name!r}", "")))
-            faults.setdefault(alike, []).append((tensor.name, missing))
-    readers = _readers(file.proto) if faults else {}
-    for (name, message), *others in faults.values():
+            missing_files.setdefault(alike, []).append((tensor.name, missing))
+    readers = _readers(file.proto) if missing_files else {}
+    for (name, message), *others in missing_files.values():
         reader = readers.get(name)
         read = () if reader is None else (f"read by {reader}",)
         yield diagnostic("GI112", message, Location(value=name), detail=(*read, *_and_others([n for n, _ in others])))
@@ -55,10 +55,10 @@ def _keys(file: ModelFile) -> Iterator[Diagnostic]:
     for tensor in iter_tensors(file.proto):
         if is_external(tensor) and file.payload(tensor) is None:
             for entry in tensor.external_data:
-                if entry.key not in KEYS and not entry.key.startswith(OF_ONNXRUNTIME):
+                if entry.key not in KEYS and not entry.key.startswith(ONNXRUNTIME_PREFIX):
                     found.setdefault(entry.key, []).append(tensor.name)
     for key, (name, *others) in found.items():
-        if key == OF_ONNX:
+        if key == ONNX_KEY:
             message, severity = (
                 f"external data has the key {key!r}, for which onnxruntime refuses the file",
                 Severity.WARNING,

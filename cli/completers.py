@@ -47,7 +47,7 @@ def operators(context: Context, parameter: Parameter, text: str) -> Items:
     """All supported operators."""
     from gather_infer.catalog.operators import known_names
 
-    return _beginning(text, (qualified(domain, op) for domain, op in known_names()))
+    return _with_prefix(text, (qualified(domain, op) for domain, op in known_names()))
 
 
 def operators_of_model(context: Context, parameter: Parameter, text: str) -> Items:
@@ -57,7 +57,7 @@ def operators_of_model(context: Context, parameter: Parameter, text: str) -> Ite
         return []
     from gather_infer.model.names import operator_names
 
-    return _beginning(text, operator_names(model.proto))
+    return _with_prefix(text, operator_names(model.proto))
 
 
 def tensors(context: Context, parameter: Parameter, text: str) -> Items:
@@ -67,12 +67,12 @@ def tensors(context: Context, parameter: Parameter, text: str) -> Items:
         return []
     from gather_infer.model.names import tensor_names
 
-    return _beginning(text, tensor_names(model.proto))
+    return _with_prefix(text, tensor_names(model.proto))
 
 
 def _model(context: Context) -> ModelFile | None:
     """The model on the command line; None if it cannot be read."""
-    path = context.params.get("model") or context.params.get("subject") or _file_before()
+    path = context.params.get("model") or context.params.get("subject") or _file_on_line()
     if not path or path == "-":
         return None
     from gather_infer.model.model_loading import to_model_file
@@ -83,7 +83,7 @@ def _model(context: Context) -> ModelFile | None:
         return None
 
 
-def _file_before() -> str | None:
+def _file_on_line() -> str | None:
     """The first word of the line that is a file: click parses no arguments while the value of an option is missing."""
     from click.shell_completion import split_arg_string
 
@@ -91,10 +91,10 @@ def _file_before() -> str | None:
     return next((word for word in words if os.path.isfile(os.path.expanduser(word))), None)
 
 
-def _beginning(text: str, names: Iterable[str]) -> list[str]:
+def _with_prefix(text: str, names: Iterable[str]) -> list[str]:
     return sorted({name for name in names if name.startswith(text)})
 
 
-def is_asked() -> bool:
+def is_completing() -> bool:
     """Whether a shell runs the program to get completions."""
     return VARIABLE in os.environ

@@ -9,22 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gather_infer.checks.checker import checker_findings
-from gather_infer.checks.declared import declared_findings
+from gather_infer.checks.declared_types import declared_type_findings
 from gather_infer.checks.dim_names import shared_name_findings
 from gather_infer.checks.divisors import divisor_findings
 from gather_infer.checks.element_types import element_type_findings
-from gather_infer.checks.names import name_findings
-from gather_infer.checks.numbers import number_findings
-from gather_infer.checks.operators import is_of_onnx, operator_findings
-from gather_infer.checks.order import order_findings
-from gather_infer.checks.pinned import pinned_findings
-from gather_infer.checks.places import Places
-from gather_infer.checks.result import UNFIT, UNREADABLE, CheckResult, ordered
-from gather_infer.checks.sizes import size_findings
+from gather_infer.checks.external_data import external_data_findings
+from gather_infer.checks.integer_overflow import overflow_findings
+from gather_infer.checks.large_tensors import large_tensor_findings
+from gather_infer.checks.locations import NodeLocations
+from gather_infer.checks.node_names import node_name_findings
+from gather_infer.checks.node_order import order_findings
+from gather_infer.checks.nonfinite import nonfinite_findings
+from gather_infer.checks.onnx_checker import checker_findings
+from gather_infer.checks.operators import is_unknown_onnx_operator, operator_findings
+from gather_infer.checks.overspecialized import overspecialized_findings
+from gather_infer.checks.result import CONTRADICTED, UNREADABLE, CheckResult, ordered
 from gather_infer.checks.versions import version_findings
-from gather_infer.checks.weights import weight_findings
-from gather_infer.checks.wrapping import wrapping_findings
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
@@ -68,44 +68,44 @@ def check(
     file = to_model_file(model)
     if initializers_as_constants:
         file = with_constants(file)
-    weights = [*weight_findings(file), *number_findings(file)]
+    weights = [*external_data_findings(file), *nonfinite_findings(file)]
     inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
-    judged = verdicts(inference, rules=rules)
-    agreed = contract(inference, found=judged, rules=rules)
-    places = Places(inference)
+    access_verdicts = verdicts(inference, rules=rules)
+    derived_contract = contract(inference, found=access_verdicts, rules=rules)
+    locations = NodeLocations(inference)
     found = [
         *weights,
-        *_inferred(inference),
-        *verdict_diagnostics(judged, inference),
-        *_breaches(agreed.diagnostics, inference, places),
-        *pinned_findings(inference, places),
+        *_inference_findings(inference),
+        *verdict_diagnostics(access_verdicts, inference),
+        *_contract_violations(derived_contract.diagnostics, inference, locations),
+        *overspecialized_findings(inference, locations),
         *version_findings(file.proto),
-        *operator_findings(file.proto, inference.diagnostics, places),
-        *declared_findings(inference, places),
-        *shared_name_findings(inference, places),
-        *wrapping_findings(inference, places),
-        *size_findings(inference, places),
+        *operator_findings(file.proto, inference.diagnostics, locations),
+        *declared_type_findings(inference, locations),
+        *shared_name_findings(inference, locations),
+        *overflow_findings(inference, locations),
+        *large_tensor_findings(inference, locations),
     ]
     if not file.foreign_format:
-        found += name_findings(file.proto, places)
-        found += element_type_findings(file.proto, places)
-        found += divisor_findings(inference, places)
+        found += node_name_findings(file.proto, locations)
+        found += element_type_findings(file.proto, locations)
+        found += divisor_findings(inference, locations)
         found += refused_unreachable(inference)
     if not any(d.code == "GI102" for d in found):
-        found += order_findings(file.proto, places)
+        found += order_findings(file.proto, locations)
     if not file.foreign_format and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
-        found += _new(checker_findings(file, places), found)
+        found += _not_reported(checker_findings(file, locations), found)
     return CheckResult(
         file.name,
         ordered(found),
-        Counter(str(verdict.kind) for verdict in judged),
-        tuple((line.text, ", ".join(line.nodes)) for line in agreed.contract.ordinary_lines),
+        Counter(str(verdict.kind) for verdict in access_verdicts),
+        tuple((line.text, ", ".join(line.nodes)) for line in derived_contract.contract.ordinary_lines),
         seconds=time.monotonic() - started,
     )
 
 
 def check_file(
-    path: str, said: SharedConstraints, usual: SharedConstraints = NO_CONSTRAINTS, *, is_alone: bool = False
+    path: str, constraints: SharedConstraints, defaults: SharedConstraints = NO_CONSTRAINTS, *, is_alone: bool = False
 ) -> CheckResult:
     """Check a file; one that cannot be read gets a finding instead of an exception.
 
@@ -119,23 +119,25 @@ def check_file(
     name = "<stdin>" if path == STDIN else path
     try:
         file = to_model_file(path)
-        if said.constants:
+        if constraints.constants:
             file = with_constants(file)
         if not is_alone:
-            said, unused = applicable(file, said)
-        said += applicable(file, usual)[0]
-        result = check(file, dims=said.dims, inputs=said.inputs, ranges=said.ranges, rules=said.rules)
+            constraints, unused = applicable(file, constraints)
+        constraints += applicable(file, defaults)[0]
+        result = check(
+            file, dims=constraints.dims, inputs=constraints.inputs, ranges=constraints.ranges, rules=constraints.rules
+        )
     except ModelReadError as error:
         text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # a Path drops a final slash
         return CheckResult(name, (diagnostic(UNREADABLE, text),), seconds=time.monotonic() - started)
     except UsageError as error:
         if is_alone:
             raise
-        return CheckResult(name, (diagnostic(UNFIT, str(error)),), seconds=time.monotonic() - started)
+        return CheckResult(name, (diagnostic(CONTRADICTED, str(error)),), seconds=time.monotonic() - started)
     return replace(result, model=name, unused=unused, seconds=time.monotonic() - started)
 
 
-def _inferred(inference: Inference) -> Iterator[Diagnostic]:
+def _inference_findings(inference: Inference) -> Iterator[Diagnostic]:
     """The findings of the inference, with severities for deployment.
 
     No runtime relies on the output shapes that a body declares, so GI202 in a body is a note. `operator_findings`
@@ -145,11 +147,13 @@ def _inferred(inference: Inference) -> Iterator[Diagnostic]:
         where = finding.location
         if finding.code == "GI202" and where.graph and finding.severity is Severity.WARNING:
             yield replace(finding, severity=Severity.NOTE)
-        elif finding.code != "GI112" and not is_of_onnx(finding):
+        elif finding.code != "GI112" and not is_unknown_onnx_operator(finding):
             yield finding
 
 
-def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: Places) -> Iterator[Diagnostic]:
+def _contract_violations(
+    diagnostics: Iterable[Diagnostic], inference: Inference, locations: NodeLocations
+) -> Iterator[Diagnostic]:
     """GI501 findings of the contract, each at the node that requires the line."""
     at = [access.node for access in inference.accesses]
     at += [constraint.node for constraint in inference.constraints]
@@ -158,13 +162,13 @@ def _breaches(diagnostics: Iterable[Diagnostic], inference: Inference, places: P
     for finding in diagnostics:
         if finding.code == "GI501":
             node = nodes.get(finding.location.graph)
-            where = None if node is None else places.node(node.graph, node.position)
+            where = None if node is None else locations.location(node.graph, node.position)
             yield finding if where is None else replace(finding, location=where)
 
 
-def _new(findings: Iterable[Diagnostic], told: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+def _not_reported(findings: Iterable[Diagnostic], reported: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """The checker's findings without duplicates: for onnx.checker, nodes out of order read undefined names (GI103)."""
-    codes = {d.code for d in told}
+    codes = {d.code for d in reported}
     for finding in findings:
         if not (finding.code == "GI103" and "GI114" in codes) and not (finding.code == "GI113" and "GI113" in codes):
             yield finding

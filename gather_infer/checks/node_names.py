@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.inference.declarations import is_constant
@@ -14,7 +14,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.node_ids import Root
 
 
-def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
+def node_name_findings(model: ModelProto, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each repeated node name in a graph that a runtime loads: main graph, subgraphs, called functions.
 
     onnxruntime refuses such a file: "two nodes with same node name". It converts each Constant to an initializer
@@ -31,7 +31,7 @@ def name_findings(model: ModelProto, places: Places) -> Iterator[Diagnostic]:
         for name, (_, *others) in positions.items():
             if others:
                 number = len(others) + 1
-                yield diagnostic("GI117", f"{number} nodes are called {name}", places.node(path, others[0]))
+                yield diagnostic("GI117", f"{number} nodes are called {name}", locations.location(path, others[0]))
 
 
 def _called(model: ModelProto) -> set[int]:

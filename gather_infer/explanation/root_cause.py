@@ -18,13 +18,13 @@ from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
 from gather_infer.trail import Assumption
 
-_Place: TypeAlias = "tuple[GraphPath, str]"
+_ScopedName: TypeAlias = "tuple[GraphPath, str]"
 """A value: the graph that defines it and its name."""
-_Seen: TypeAlias = "dict[_Place, None]"
+_Seen: TypeAlias = "dict[_ScopedName, None]"
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class RootCauses:
     """The unknown facts of a run that its errors and warnings cause.
 
     diagnostics      the root causes: the first finding about each node or value whose result is unknown because of it
@@ -34,38 +34,40 @@ class Aftermath:
     nodes            nodes that read a tensor which is unknown because of a root cause
     """
 
-    roots: tuple[Diagnostic, ...] = ()
-    tensors: int = 0
+    diagnostics: tuple[Diagnostic, ...] = ()
+    unknown_tensors: int = 0
     symbols: frozenset[str] = frozenset()
     assumptions: tuple[Assumption, ...] = ()
     nodes: frozenset[NodePath] = field(default=frozenset(), repr=False)
 
 
-def aftermath(inference: Inference) -> Aftermath:
+def root_causes(inference: Inference) -> RootCauses:
     """The consequences of a run's errors and warnings, by forward propagation over the def-use chains.
 
     A tensor downstream of two root causes is not attributed to one of them.
     """
-    search = _Search(inference)
-    blamed = dict[_Place, Diagnostic]()
+    search = _UnknownPropagation(inference)
+    blamed = dict[_ScopedName, Diagnostic]()
     for finding in inference.diagnostics if has_errors_or_warnings(inference.diagnostics) else ():
         for place in search.outputs_of(finding):
             blamed.setdefault(place, finding)
     if not blamed:
-        return Aftermath()
+        return RootCauses()
     # First pass: every symbol generated downstream of a finding. Second pass: spread only through unknown values, so
     # that a downstream node whose result is known ends the chain.
-    makers = {d.location.node for d in blamed.values()}
-    _, behind = search.spread(blamed, lambda _: True)
-    made = {name for name, cause in inference.causes.items() if cause.node in behind or cause.node in makers}
-    lost = {place: d for place, d in blamed.items() if _is_root(search.fact(place), d, made)}
-    values, nodes = search.spread(lost, lambda value: _is_lost(value, made) or _lacks_elements(value))
-    symbols = frozenset(name for name in made if inference.causes[name].node in nodes | makers)
-    number = sum(_is_lost(inference.scopes[path].get(name), symbols) for path, name in values)
+    producers = {d.location.node for d in blamed.values()}
+    _, downstream = search.propagate(blamed, lambda _: True)
+    new_symbols = {
+        name for name, cause in inference.causes.items() if cause.node in downstream or cause.node in producers
+    }
+    unknown = {place: d for place, d in blamed.items() if _is_root(search.fact(place), d, new_symbols)}
+    values, nodes = search.propagate(unknown, lambda value: _is_unknown(value, new_symbols) or _lacks_elements(value))
+    symbols = frozenset(name for name in new_symbols if inference.causes[name].node in nodes | producers)
+    number = sum(_is_unknown(inference.scopes[path].get(name), symbols) for path, name in values)
     if not number:
-        return Aftermath()
-    return Aftermath(
-        tuple(dict.fromkeys(lost.values())),
+        return RootCauses()
+    return RootCauses(
+        tuple(dict.fromkeys(unknown.values())),
         number,
         symbols,
         tuple(a for a in inference.assumptions if not symbols.isdisjoint(free_symbols(a.dim))),
@@ -73,12 +75,12 @@ def aftermath(inference: Inference) -> Aftermath:
     )
 
 
-class _Search:
+class _UnknownPropagation:
     def __init__(self, inference: Inference) -> None:
         self.bodies = InferredGraphs(inference)
         self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
-    def outputs_of(self, finding: Diagnostic) -> Iterator[_Place]:
+    def outputs_of(self, finding: Diagnostic) -> Iterator[_ScopedName]:
         """The values that a finding may have made unknown: the outputs of its node, or the value it is about."""
         where = finding.location
         if finding.severity is Severity.NOTE:
@@ -90,11 +92,13 @@ class _Search:
         elif where.value in self.bodies.main.values and not where.graph:
             yield MAIN, where.value
 
-    def fact(self, place: _Place) -> Value | None:
+    def fact(self, place: _ScopedName) -> Value | None:
         body = self.bodies.at(place[0])
         return None if body is None else body.fact(place[1])
 
-    def spread(self, places: Iterable[_Place], goes_on: Callable[[Value | None], bool]) -> tuple[_Seen, set[NodePath]]:
+    def propagate(
+        self, values: Iterable[_ScopedName], is_propagated: Callable[[Value | None], bool]
+    ) -> tuple[_Seen, set[NodePath]]:
         """The values reachable from some through those that satisfy `is_propagated`, and the nodes that read them."""
         seen: _Seen = {}
         nodes: set[NodePath] = set()
@@ -102,11 +106,11 @@ class _Search:
 
         def add(body: InferredGraph, names: Iterable[str]) -> None:
             for name in names:
-                if name and (body.path, name) not in seen and goes_on(body.fact(name)):
+                if name and (body.path, name) not in seen and is_propagated(body.fact(name)):
                     seen[body.path, name] = None
                     pending.append((body, name))
 
-        for path, name in places:
+        for path, name in values:
             body = self.bodies.at(path)
             assert body is not None, "the values are those of bodies"
             add(body, [name])
@@ -123,9 +127,9 @@ class _Search:
             if body.caller is not None and name in body.outputs:
                 nodes.add(body.caller.path)
                 add(body.caller.graph, body.caller.node.output)
-        return {key: None for key in seen if key[1] in self._own(key[0])}, nodes
+        return {key: None for key in seen if key[1] in self._names_of(key[0])}, nodes
 
-    def _own(self, path: GraphPath) -> Iterable[str]:
+    def _names_of(self, path: GraphPath) -> Iterable[str]:
         body = self.bodies.at(path)
         return () if body is None else body.values
 
@@ -148,22 +152,22 @@ class _Search:
         return found
 
 
-def _is_root(value: Value | None, finding: Diagnostic, made: Iterable[str]) -> bool:
+def _is_root(value: Value | None, finding: Diagnostic, new_symbols: Iterable[str]) -> bool:
     """Whether a finding left its value unknown; missing external data (GI112) leaves the elements unknown."""
-    return _is_lost(value, made) or (finding.code == "GI112" and _lacks_elements(value))
+    return _is_unknown(value, new_symbols) or (finding.code == "GI112" and _lacks_elements(value))
 
 
-def _is_lost(value: Value | None, made: Iterable[str]) -> bool:
+def _is_unknown(value: Value | None, new_symbols: Iterable[str]) -> bool:
     """Whether the element type or the rank is unknown, or a dim contains one of the symbols."""
     if isinstance(value, SequenceType):
-        return _is_lost(value.element, made)
+        return _is_unknown(value.element, new_symbols)
     if value is None:
         return True
     if not isinstance(value, SymbolicTensor):
         return False
     if value.dtype is None or value.shape is None:
         return True
-    return any(not free_symbols(dim).isdisjoint(made) for dim in value.shape)
+    return any(not free_symbols(dim).isdisjoint(new_symbols) for dim in value.shape)
 
 
 def _lacks_elements(value: Value | None) -> bool:

@@ -14,7 +14,7 @@ from gather_infer.model.paths import graph_at, joined_label, label_of, node_labe
 from gather_infer.node_ids import GraphPath, NodePath, Root
 
 
-class Places:
+class NodeLocations:
     """The nodes of each graph by position, with their labels, which are computed once per graph.
 
     A graph is one of the file, or the function body from which the inference derived the types of an operator.
@@ -28,12 +28,12 @@ class Places:
 
     def nodes(self, path: GraphPath) -> Sequence[NodeProto]:
         """The nodes of a graph."""
-        body = self._walked(path)
+        body = self._inferred_body(path)
         return graph_at(self._model, path).node if body is None else body.nodes
 
-    def node(self, path: GraphPath, position: int, value: str = "") -> Location:
+    def location(self, path: GraphPath, position: int, value: str = "") -> Location:
         """The location of a node; `value` is the tensor that the finding is about, `input x` or `output y`."""
-        node, body = self.nodes(path)[position], self._walked(path)
+        node, body = self.nodes(path)[position], self._inferred_body(path)
         if path not in self._labels:
             self._labels[path] = self._labels_of(path) if body is None else body.labels
         domain = plain_domain(node.domain)
@@ -41,7 +41,7 @@ class Places:
         version = _since(node.op_type, domain, imported.get(domain, 0))
         return Location(NodePath(path, position, self._labels[path][position]), node.op_type, domain, version, value)
 
-    def _walked(self, path: GraphPath) -> InferredGraph | None:
+    def _inferred_body(self, path: GraphPath) -> InferredGraph | None:
         return self._bodies.at(path) if path.root is Root.GRAPH else None
 
     def _labels_of(self, path: GraphPath) -> list[str]:

@@ -45,17 +45,17 @@ def check_many(
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be 1 or more, is {jobs}")
     task = partial(
-        _checked,
+        _check_one,
         dims=tuple(dims),
         inputs=tuple(inputs),
         ranges=tuple(ranges),
         rules=tuple(rules),
         constants=initializers_as_constants,
     )
-    return worked_through(task, [os.fspath(path) for path in paths], jobs=jobs, executor=executor)
+    return run_task(task, [os.fspath(path) for path in paths], jobs=jobs, executor=executor)
 
 
-def worked_through(
+def run_task(
     task: Task, paths: Sequence[str], *, jobs: int | None = None, executor: Executor | None = None
 ) -> Iterator[CheckResult]:
     """Yield the result of a task for each file, in order of completion. Other processes must be able to import it."""
@@ -96,7 +96,7 @@ def _by_executor(task: Task, paths: Sequence[str], executor: Executor, jobs: int
         yield from results(task, unfinished, jobs)
 
 
-def _checked(
+def _check_one(
     path: str,
     *,
     dims: tuple[str, ...],
@@ -105,7 +105,7 @@ def _checked(
     rules: tuple[RuleSet, ...],
     constants: bool,
 ) -> CheckResult:
-    from gather_infer.checks.run import check_file
+    from gather_infer.checks.check_model import check_file
     from gather_infer.inference.constraints.shared import SharedConstraints
 
     return check_file(path, SharedConstraints(dims, inputs, ranges, rules, constants))

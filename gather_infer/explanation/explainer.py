@@ -9,10 +9,10 @@ from typing import Final
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.explanation.chain import Explanation, SymbolExplanation, Unknown
-from gather_infer.explanation.provenance import Search, names_in
-from gather_infer.explanation.remedies import Remedies
+from gather_infer.explanation.search import Search, names_in
+from gather_infer.explanation.suggestions import Suggestions
 from gather_infer.explanation.symbols import explained_symbol, known_symbols
-from gather_infer.explanation.tries import Bounds, Tries
+from gather_infer.explanation.what_if import Bounds, WhatIf
 from gather_infer.inference.inference_driver import infer
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
 from gather_infer.inference.result import Inference
@@ -98,7 +98,7 @@ class Explainer:
         self._bodies = InferredGraphs(self.inference)
         self._is_strict = not assume or any(map(_FROM_ZERO.fullmatch, self._dims))
         self._runs: dict[tuple[tuple[str, Interval], ...], Inference | None] = {}
-        self._of_constants: Inference | None = None
+        self._constant_run: Inference | None = None
 
     def tensor(self, name: str, *, depth: int = DEPTH, every: bool = False) -> Explanation:
         """Explain why a tensor has its shape and values, as `explain` does."""
@@ -120,7 +120,7 @@ class Explainer:
 
     def symbol(self, name: str) -> SymbolExplanation:
         """Explain the origin, bounds and uses of a symbol. Raises UnknownName if there is none."""
-        return explained_symbol(self.inference, name, self._remedies_of)
+        return explained_symbol(self.inference, name, self._suggestions_for)
 
     def named(
         self, name: str, *, depth: int = DEPTH, every: bool = False
@@ -128,9 +128,9 @@ class Explainer:
         """Explain a tensor, a symbol, both if they share the name, or the outputs of a node. Raises UsageError."""
         symbols = known_symbols(self.inference)
         symbol = (self.symbol(name),) if name in symbols else ()
-        if symbol and next(_found(self.inference, self._bodies, name), None) is None:
+        if symbol and next(_candidates(self.inference, self._bodies, name), None) is None:
             return symbol
-        place = None if next(_found(self.inference, self._bodies, name), None) else self._bodies.find_node(name)
+        place = None if next(_candidates(self.inference, self._bodies, name), None) else self._bodies.find_node(name)
         if place is not None and not symbol:  # the name of a node: explain its outputs
             outputs = [output for output in place.node.output if output in place.graph.values]
             if outputs:
@@ -140,7 +140,9 @@ class Explainer:
 
     def is_glob(self, text: str) -> bool:
         """Whether a string is a glob: it has wildcards, and no tensor or symbol has this name."""
-        is_name = text in known_symbols(self.inference) or any(True for _ in _found(self.inference, self._bodies, text))
+        is_name = text in known_symbols(self.inference) or any(
+            True for _ in _candidates(self.inference, self._bodies, text)
+        )
         return is_glob(text) and not is_name
 
     def _explained(self, body: InferredGraph, name: str, depth: int, every: bool) -> Explanation:
@@ -149,61 +151,63 @@ class Explainer:
         search = Search(inference, self._bodies, depth=depth, every=every)
         step = search.chain(body, name)
         unknown = _generated(inference, names_in(value))
-        remedies = self._remedies(body, name, bool(unknown))
-        lost = remedies.lost(body, name)
+        suggestions = self._suggestions(body, name, bool(unknown))
+        unknown_at = suggestions.first_unknown(body, name)
         concerned = names_in(value) | {o for s in unknown for o in inference.causes[s].operands}
         visited = {place.path for place in search.visited}
-        is_open = bool(unknown) or lost is not None
-        ways: tuple[str, ...] = ()
-        faults = (d.location.node for d in inference.diagnostics if d.is_failure)
-        if lost is not None and lost.path in faults:
-            lost = None  # the finding gives the reason, and no other bounds would help
+        is_incomplete = bool(unknown) or unknown_at is not None
+        suggested: tuple[str, ...] = ()
+        failed = (d.location.node for d in inference.diagnostics if d.is_failure)
+        if unknown_at is not None and unknown_at.path in failed:
+            unknown_at = None  # the finding gives the reason, and no other bounds would help
         else:
-            ways = remedies.of_type(body, name, lost)
+            suggested = suggestions.of_type(body, name, unknown_at)
         return Explanation(
             scope=body.label,
             name=name,
             value=value,
             step=step,
-            unknowns=tuple(Unknown(s, inference.causes[s], remedies.of(s)) for s in unknown),
-            remedies=ways,
-            lost=None if lost is None else unknown_rank_cause(lost),
+            unknowns=tuple(Unknown(s, inference.causes[s], suggestions.of(s)) for s in unknown),
+            suggestions=suggested,
+            unknown_because=None if unknown_at is None else unknown_rank_cause(unknown_at),
             assumptions=tuple(a for a in inference.assumptions if free_symbols(a.dim) & concerned),
             constraints=tuple(c for c in inference.constraints if _concerns(c, concerned, inference)),
-            findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, is_open)),
-            believed=tuple(b for b in inference.trusted_annotations if b.node in visited),
+            findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, is_incomplete)),
+            trusted_annotations=tuple(b for b in inference.trusted_annotations if b.node in visited),
             model=self._file.name,
         )
 
-    def _remedies(self, body: InferredGraph, name: str, is_unknown: bool) -> Remedies:
+    def _suggestions(self, body: InferredGraph, name: str, is_unknown: bool) -> Suggestions:
         """Suggestions that would make a tensor, or a symbol in it, known."""
-        relaxed = self._relaxed() if self._is_strict and is_unknown else None
-        tries = Tries(self.inference, self._again)
+        relaxed = self._assuming_run() if self._is_strict and is_unknown else None
+        what_if = WhatIf(self.inference, self._infer_with_bounds)
         assume = self.inference.assume
-        return Remedies(self.inference, self._bodies, (body, name), tries, relaxed, self._fixed, assume)
+        return Suggestions(
+            self.inference, self._bodies, (body, name), what_if, relaxed, self._constant_initializer_run, assume
+        )
 
-    def _remedies_of(self, symbol: str) -> tuple[str, ...]:
+    def _suggestions_for(self, symbol: str) -> tuple[str, ...]:
         """Suggestions that would make a generated symbol known, in the first tensor that has it."""
         for path, values in self.inference.scopes.items():
             body = self._bodies.at(path)
             for name, value in values.items():
                 if body is not None and symbol in names_in(value):
-                    return self._remedies(body, name, True).of(symbol)
+                    return self._suggestions(body, name, True).of(symbol)
         return ()
 
-    def _fixed(self) -> Inference:
+    def _constant_initializer_run(self) -> Inference:
         """The run that treats initializers as constants, computed once."""
-        if self._of_constants is None:
+        if self._constant_run is None:
             file, assume = with_constants(self._file), self.inference.assume
-            self._of_constants = infer(file, dims=self._dims, inputs=self._inputs, rules=self._rules, assume=assume)
-        return self._of_constants
+            self._constant_run = infer(file, dims=self._dims, inputs=self._inputs, rules=self._rules, assume=assume)
+        return self._constant_run
 
-    def _relaxed(self) -> Inference:
+    def _assuming_run(self) -> Inference:
         """The run with assumptions allowed, and without the given bounds that allow a size of 0."""
         kept = [spec for spec in self._dims if not _FROM_ZERO.fullmatch(spec)]
         return infer(self._file, dims=kept, inputs=self._inputs, rules=self._rules)
 
-    def _again(self, bounds: Bounds) -> Inference | None:
+    def _infer_with_bounds(self, bounds: Bounds) -> Inference | None:
         """The run with additional bounds, memoized; None if they contradict the constraints of the caller."""
         key = tuple(sorted(bounds.items(), key=lambda entry: entry[0]))
         if key not in self._runs:
@@ -219,10 +223,10 @@ class Explainer:
         return self._runs[key]
 
 
-def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_open: bool) -> bool:
+def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_incomplete: bool) -> bool:
     """Whether a finding concerns the chain; missing external data (GI112) does if some fact is unknown."""
     if finding.code == "GI112":
-        return is_open or finding.location.node in visited
+        return is_incomplete or finding.location.node in visited
     return finding.location.node in visited and finding.code != "GI203"
 
 
@@ -233,9 +237,9 @@ def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
     for spec in specs:
         name, _, text = spec.partition("=")
         wanted = added.pop(name.strip(), None)
-        said = _BOUNDS.fullmatch(text)
-        if wanted is not None and said is not None:
-            both = wanted & Interval(int(said[1] or 0), int(said[2]) if said[2] else None)
+        bounds_given = _BOUNDS.fullmatch(text)
+        if wanted is not None and bounds_given is not None:
+            both = wanted & Interval(int(bounds_given[1] or 0), int(bounds_given[2]) if bounds_given[2] else None)
             spec = spec if both.is_empty else _spec(name, both)
         kept.append(spec)
     return kept + [_spec(name, interval) for name, interval in added.items()]
@@ -245,7 +249,7 @@ def _spec(name: str, bounds: Interval) -> str:
     return f"{name}={bounds.lo}..{'' if bounds.hi is None else bounds.hi}"
 
 
-def _found(inference: Inference, bodies: InferredGraphs, tensor: str) -> Iterator[tuple[InferredGraph, str]]:
+def _candidates(inference: Inference, bodies: InferredGraphs, tensor: str) -> Iterator[tuple[InferredGraph, str]]:
     """The graphs and names that `scope/name` may denote, the main graph first."""
     if tensor in inference.scopes[MAIN]:
         yield bodies.main, tensor
@@ -260,7 +264,7 @@ def _resolve(
     inference: Inference, bodies: InferredGraphs, tensor: str, symbols: Iterable[str] = ()
 ) -> tuple[InferredGraph, str]:
     """The graph and name that `scope/name` denotes. Raises UsageError, which may suggest one of the symbols."""
-    found = next(_found(inference, bodies, tensor), None)
+    found = next(_candidates(inference, bodies, tensor), None)
     if found is not None:
         return found
     place = bodies.find_node(tensor)

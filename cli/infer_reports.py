@@ -11,7 +11,7 @@ import click
 
 from gather_infer.diagnostic import Severity, has_errors_or_warnings
 from gather_infer.errors import ModelReadError, UsageError
-from gather_infer.report.forms import INFERENCE, INFERENCES, INFERRED, Form, InferenceReport
+from gather_infer.report.output_formats import INFERENCE, INFERENCES, INFERRED, InferenceReport, OutputFormat
 
 from .console import Console
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InferRequest:
     """Options of the report, which hold for each model."""
 
     assume: bool
@@ -44,11 +44,11 @@ class Wanted:
         return 1 if is_wrong and not self.exit_zero else 0
 
 
-def inferred(
+def inference_report(
     file: ModelFile,
-    said: Facts | SharedConstraints,
+    constraints: Facts | SharedConstraints,
     rules: Sequence[RuleSet],
-    wanted: Wanted,
+    request: InferRequest,
     progress: Progress,
     *,
     annotate: bool = False,
@@ -60,9 +60,13 @@ def inferred(
     from gather_infer.inference.annotate import annotated
     from gather_infer.report import summarize
 
-    inference = infer(file, dims=said.dims, inputs=said.inputs, rules=rules, assume=wanted.assume, progress=progress)
+    inference = infer(
+        file, dims=constraints.dims, inputs=constraints.inputs, rules=rules, assume=request.assume, progress=progress
+    )
     model, interface = annotated(file, inference, outputs=outputs) if annotate else (file.proto, None)
-    summary = summarize(file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, form=file.foreign_format)
+    summary = summarize(
+        file.proto, name=file.name, nbytes=file.size, is_gather=is_gather, file_format=file.foreign_format
+    )
     more: dict[str, Any] = {}
     if inference.accesses:
         from gather_infer.validate import verdict_diagnostics, verdicts
@@ -71,28 +75,28 @@ def inferred(
         more["verdicts"] = verdicts(inference, rules=rules)
         more["judged"] = tuple(verdict_diagnostics(more["verdicts"], inference))
     if has_errors_or_warnings(inference.diagnostics):
-        from gather_infer.explanation import aftermath
+        from gather_infer.explanation import root_causes
 
-        more["aftermath"] = aftermath(inference)
-    if wanted.console.form is not Form.TEXT:
-        from gather_infer.explanation import walked_nodes
+        more["aftermath"] = root_causes(inference)
+    if request.console.output_format is not OutputFormat.TEXT:
+        from gather_infer.explanation import inferred_nodes
 
-        more["nodes"] = tuple(walked_nodes(inference))
+        more["nodes"] = tuple(inferred_nodes(inference))
     report = InferenceReport(
-        inference, summary, wanted.everything, wanted.constraints, interface, floats=wanted.floats, **more
+        inference, summary, request.everything, request.constraints, interface, floats=request.floats, **more
     )
     return report, model
 
 
-def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
+def infer_all(models: Sequence[str], facts: Facts, request: InferRequest) -> int:
     """Infer several models and print each report at once; the highest exit code."""
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     from gather_infer.inference.constraints.shared import SharedConstraints
     from gather_infer.report.totals import InferencesReport
 
-    console = wanted.console
-    said = SharedConstraints(facts.dims, facts.inputs, (), tuple(facts.rules()), facts.constants)
+    console = request.console
+    constraints = SharedConstraints(facts.dims, facts.inputs, (), tuple(facts.rules()), facts.constants)
     code = errors = warnings = read = 0
     objects: list[dict[str, Any]] = []
     unused: list[set[str]] = []
@@ -100,27 +104,27 @@ def infer_all(models: Sequence[str], facts: Facts, wanted: Wanted) -> int:
         for position, model in enumerate(models):
             at = f"file {position + 1} of {len(models)}: "
             try:
-                report, names = _one_of_many(model, said, wanted, progress.of(at))
+                report, names = _report_one(model, constraints, request, progress.of(at))
             except ModelReadError as error:
                 with progress.aside():
                     console.error(error)
-                    _tell_unreadable(model, error, console, objects)
+                    _print_unreadable(model, error, console, objects)
                 code = max(code, error.exit_code)
                 continue
             read += 1
             unused.append(names)
-            code = max(code, wanted.exit_code(report))
+            code = max(code, request.exit_code(report))
             errors += sum(d.severity is Severity.ERROR for d in report.findings)
             warnings += sum(d.severity is Severity.WARNING for d in report.findings)
-            _tell(report, console, progress, objects)
+            _print_report(report, console, progress, objects)
     for name in sorted(set.intersection(*unused)) if unused else ():
         raise UsageError(f"no model has an input or an input dim with the name {name!r}")
     console.result(INFERENCES, InferencesReport(errors, warnings, read, len(models) - read, objects))
     return code
 
 
-def _one_of_many(
-    model: str, said: SharedConstraints, wanted: Wanted, progress: Progress
+def _report_one(
+    model: str, constraints: SharedConstraints, request: InferRequest, progress: Progress
 ) -> tuple[InferenceReport, set[str]]:
     """The report of one of several models, and the names in the constraints that it does not have."""
     from gather_infer.inference.constraints.shared import applicable
@@ -128,30 +132,30 @@ def _one_of_many(
 
     progress(lambda: "reading")
     file = to_model_file(model)
-    if said.constants:
+    if constraints.constants:
         file = with_constants(file)
-    told, unused = applicable(file, said)
-    report, _ = inferred(file, told, told.rules, wanted, progress)
+    applied, unused = applicable(file, constraints)
+    report, _ = inference_report(file, applied, applied.rules, request, progress)
     return report, set(unused)
 
 
-def _tell_unreadable(model: str, error: ModelReadError, console: Console, objects: list[dict[str, Any]]) -> None:
+def _print_unreadable(model: str, error: ModelReadError, console: Console, objects: list[dict[str, Any]]) -> None:
     """Print or collect the JSON object of a model that cannot be read."""
     from gather_infer.report.json import unreadable_json
     from gather_infer.report.summary import Unreadable
 
     found = unreadable_json(Unreadable("<stdin>" if model == "-" else model, str(error)))
-    if console.form is Form.JSONL:
+    if console.output_format is OutputFormat.JSONL:
         console.print([json.dumps(found)])
-    elif console.form is Form.JSON:
+    elif console.output_format is OutputFormat.JSON:
         objects.append(found)
 
 
-def _tell(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
+def _print_report(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
     """Print the report of one of several models, or collect its JSON object."""
-    if console.form in INFERRED.forms:
+    if console.output_format in INFERRED.formats:
         lines = console.lines_of(INFERRED, report)
         with progress.aside():
             console.print(lines)
     else:
-        objects += map(json.loads, INFERENCE.lines(console.form, report))
+        objects += map(json.loads, INFERENCE.lines(console.output_format, report))

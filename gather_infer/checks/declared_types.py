@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from onnx import GraphProto, ValueInfoProto
 
-from gather_infer.checks.places import Places
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.inference import Inference
 from gather_infer.inference.constraints.given import shaped_dims
@@ -18,28 +18,30 @@ from gather_infer.symbolic import Dim, Expr, known_eq, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 
-def declared_findings(inference: Inference, places: Places) -> Iterator[Diagnostic]:
+def declared_type_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each negative dim, and for each value_info that holds for some sizes only or for no value."""
     model = inference.model.proto
     for path, body in bodies(model):
         if not isinstance(body, GraphProto) or path.root is not Root.GRAPH:
             continue
-        yield from _negative(path, body, inference, places)
+        yield from _negative_dims(path, body, inference, locations)
         facts = inference.scopes.get(path)
         if facts is None:
             continue
-        makers = {name: position for position, node in enumerate(body.node) for name in node.output}
-        stated = set(_numbers(body.output, facts)) if path == MAIN else set()
+        producers = {name: position for position, node in enumerate(body.node) for name in node.output}
+        specialized = set(_static_declarations(body.output, facts)) if path == MAIN else set()
         for value in body.value_info:
-            maker = makers.get(value.name)
-            found = _stale(value, facts.get(value.name), maker is not None, stated, inference, path)
+            producer = producers.get(value.name)
+            found = _mismatch(value, facts.get(value.name), producer is not None, specialized, inference, path)
             if found is not None:
                 message, severity = found
-                where = _place(value.name, path, inference, maker, places)
+                where = _location(value.name, path, inference, producer, locations)
                 yield diagnostic("GI201", message, where, severity=severity)
 
 
-def _negative(path: GraphPath, body: GraphProto, inference: Inference, places: Places) -> Iterator[Diagnostic]:
+def _negative_dims(
+    path: GraphPath, body: GraphProto, inference: Inference, locations: NodeLocations
+) -> Iterator[Diagnostic]:
     for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
         for value in values:
             below = [a for a, d in enumerate(shaped_dims(value)) if d.HasField("dim_value") and d.dim_value < 0]
@@ -51,14 +53,14 @@ def _negative(path: GraphPath, body: GraphProto, inference: Inference, places: P
                     f"{kind} {value.name} declares {'a dim' if len(below) == 1 else 'dims'} below 0 (axis {axes}); "
                     "an unknown dim has a name or no value"
                 )
-                yield diagnostic("GI109", message, _place(value.name, path, inference, None, places))
+                yield diagnostic("GI109", message, _location(value.name, path, inference, None, locations))
 
 
-def _stale(
+def _mismatch(
     value: ValueInfoProto,
     fact: Value | None,
-    is_made: bool,
-    specialised: Set[tuple[Dim, int]],
+    is_produced: bool,
+    specialized: Set[tuple[Dim, int]],
     inference: Inference,
     path: GraphPath,
 ) -> tuple[str, Severity] | None:
@@ -69,25 +71,25 @@ def _stale(
     """
     if fact is None:
         return f"value_info declares {value.name}, which no node produces", Severity.NOTE
-    if not is_made:  # the inference reports contradictions at outputs of nodes
-        stated = from_type(value.type, DimReader(), lambda axis: symbol(f"?{axis}"))
-        if stated is not None and contradiction(stated, fact, inference.known):
-            return f"value_info of {value.name} declares {stated}, the inferred type is {fact}", Severity.WARNING
+    if not is_produced:  # the inference reports contradictions at outputs of nodes
+        declared = from_type(value.type, DimReader(), lambda axis: symbol(f"?{axis}"))
+        if declared is not None and contradiction(declared, fact, inference.known):
+            return f"value_info of {value.name} declares {declared}, the inferred type is {fact}", Severity.WARNING
     if path != MAIN:
         return None  # facts about sizes inside a branch hold in that branch only
     wrong = {
         pair
-        for pair in _numbers([value], {value.name: fact})
+        for pair in _static_declarations([value], {value.name: fact})
         if not inference.is_generated(pair[0]) and known_eq(*pair, inference.known) is None
     }
     if not wrong or not isinstance(fact, SymbolicTensor):
         return None
     implied = SymbolicTensor(fact.dtype, fact.shape)
     message = f"value_info of {value.name} declares {shown(value.type)}, the inputs imply {implied}"
-    return message, Severity.NOTE if wrong <= specialised else Severity.WARNING
+    return message, Severity.NOTE if wrong <= specialized else Severity.WARNING
 
 
-def _numbers(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> Iterator[tuple[Dim, int]]:
+def _static_declarations(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> Iterator[tuple[Dim, int]]:
     """Each symbolic dim that is declared static, with the declared size."""
     for value in values:
         fact = facts.get(value.name)
@@ -99,9 +101,11 @@ def _numbers(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> It
                 yield dim, proto.dim_value
 
 
-def _place(name: str, path: GraphPath, inference: Inference, maker: int | None, places: Places) -> Location:
+def _location(
+    name: str, path: GraphPath, inference: Inference, producer: int | None, locations: NodeLocations
+) -> Location:
     """The location of the node that produces a value, or of the value itself if no node does."""
     model = inference.model.proto
-    if maker is None:
+    if producer is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))
-    return places.node(path, maker, f"output {name}")
+    return locations.location(path, producer, f"output {name}")

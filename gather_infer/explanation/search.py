@@ -18,7 +18,7 @@ from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
-SHORTEST_PASS: Final = 2
+MIN_SKIPPED: Final = 2
 """Length from which on a path of nodes that forward the same dims is left out."""
 
 MAX_STEPS: Final = 400
@@ -32,7 +32,7 @@ class _Source:
     body: InferredGraph
     name: str
     facet: Facet
-    wanted: frozenset[Dim] | None
+    relevant: frozenset[Dim] | None
 
 
 class Search:
@@ -57,32 +57,32 @@ class Search:
 
     def _step(self, source: _Source, depth: int) -> Link:
         home = source.body.defining_graph(source.name) or source.body
-        made_by = home.producers.get(source.name)
+        producer = home.producers.get(source.name)
         value = home.values.get(source.name, UNKNOWN)
-        asked = tuple(sorted(source.wanted or (), key=str))
-        step = Link(source.facet, asked, home.label, source.name, value, Origin.UNDEFINED)
-        if made_by is None:
+        relevant = tuple(sorted(source.relevant or (), key=str))
+        step = Link(source.facet, relevant, home.label, source.name, value, Origin.UNDEFINED)
+        if producer is None:
             return self._leaf(step, source, home, depth)
-        place, slot = InferredNode(home, made_by[0]), made_by[1]
+        place, slot = InferredNode(home, producer[0]), producer[1]
         if is_constant(place):
             return replace(step, origin=Origin.CONSTANT, node=place.path)
         sources = list(self._sources(place, slot, source))
         shown = tuple(self._operands(place, sources))
-        made = tuple(
+        new_symbols = tuple(
             s for s, cause in self.inference.causes.items() if cause.node == place.path and s in names_in(value)
         )
         step = replace(
             step, origin=Origin.NODE, node=place.path, op_type=place.node.op_type, domain=place.op.domain,
-            operands=shown, made=made,
+            operands=shown, new_symbols=new_symbols,
         )  # fmt: skip
         self.visited.append(place)
         key = (home.path, source.name, source.facet)
         if key in self._seen:
             return replace(step, repeated=bool(sources))
         if depth == 0 or len(self._seen) >= MAX_STEPS:
-            return replace(step, cut=bool(sources))
+            return replace(step, truncated=bool(sources))
         self._seen.add(key)
-        return replace(step, sources=tuple(self._below(sources, depth)))
+        return replace(step, sources=tuple(self._source_steps(sources, depth)))
 
     def _leaf(self, step: Link, source: _Source, home: InferredGraph, depth: int) -> Link:
         """The step of a tensor that no node of its graph produces."""
@@ -97,40 +97,40 @@ class Search:
         if given is None:
             return step
         if depth == 0:
-            return replace(step, cut=True)
-        outside = _Source(home.caller.graph, given, source.facet, source.wanted if home.is_call else None)
-        return replace(step, sources=tuple(self._below([outside], depth)))
+            return replace(step, truncated=True)
+        outside = _Source(home.caller.graph, given, source.facet, source.relevant if home.is_call else None)
+        return replace(step, sources=tuple(self._source_steps([outside], depth)))
 
-    def _below(self, sources: Iterable[_Source], depth: int) -> Iterator[Link]:
+    def _source_steps(self, sources: Iterable[_Source], depth: int) -> Iterator[Link]:
         for source in sources:
-            passed = 0
+            skipped = 0
             if not self.every:
-                origin, passed = self._origin(source)
-                source, passed = (origin, passed) if passed >= SHORTEST_PASS else (source, 0)
+                origin, skipped = self._skip_forwarding(source)
+                source, skipped = (origin, skipped) if skipped >= MIN_SKIPPED else (source, 0)
             step = self._step(source, depth - 1)
             # The operands of the step above already show constants.
-            if step.origin is not Origin.CONSTANT or passed:
-                yield replace(step, passed=passed)
+            if step.origin is not Origin.CONSTANT or skipped:
+                yield replace(step, skipped_nodes=skipped)
 
-    def _origin(self, source: _Source) -> tuple[_Source, int]:
+    def _skip_forwarding(self, source: _Source) -> tuple[_Source, int]:
         """The tensor at the start of a path of nodes that only forward its dims, and the length of the path."""
-        passed = 0
-        while source.facet is Facet.SHAPE and source.wanted and passed < 100_000:
+        skipped = 0
+        while source.facet is Facet.SHAPE and source.relevant and skipped < 100_000:
             home = source.body.defining_graph(source.name)
-            made_by = None if home is None else home.producers.get(source.name)
-            if home is None or made_by is None or (home.path, source.name, source.facet) in self._seen:
+            producer = None if home is None else home.producers.get(source.name)
+            if home is None or producer is None or (home.path, source.name, source.facet) in self._seen:
                 break
-            place = InferredNode(home, made_by[0])
-            sources = list(self._sources(place, made_by[1], source))
+            place = InferredNode(home, producer[0])
+            sources = list(self._sources(place, producer[1], source))
             if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.bodies(place):
                 break
-            if sources[0].wanted is None or not source.wanted <= sources[0].wanted:
+            if sources[0].relevant is None or not source.relevant <= sources[0].relevant:
                 break
-            source, passed = sources[0], passed + 1
-        return source, passed
+            source, skipped = sources[0], skipped + 1
+        return source, skipped
 
     def _operands(self, place: InferredNode, sources: list[_Source]) -> Iterator[Operand]:
-        followed = {s.name for s in sources}
+        expanded = {s.name for s in sources}
         schema = place.op.schema
         formal = [] if schema is None or place.op.function is not None else [p.name for p in schema.raw.inputs]
         for position, name in enumerate(place.node.input):
@@ -138,11 +138,11 @@ class Search:
                 continue
             value = place.graph.fact(name) or UNKNOWN
             steers = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
-            if not (position == 0 or name in followed or steers):
+            if not (position == 0 or name in expanded or steers):
                 continue
             repeats = schema is not None and schema.variadic and position >= len(formal) - 1
             label = formal[position] if position < len(formal) and not repeats else ""
-            yield Operand(label, name, value, name in followed)
+            yield Operand(label, name, value, name in expanded)
 
     # relevant inputs
 
@@ -150,34 +150,34 @@ class Search:
         node, body = place.node, place.graph
         inner = self.bodies.bodies(place)
         if inner:
-            yield from _through(place, slot, inner, source)
+            yield from _through_bodies(place, slot, inner, source)
             return
         names = list(dict.fromkeys(n for n in node.input if n))
         facts = {n: body.fact(n) or UNKNOWN for n in names}
         value = body.values.get(node.output[slot], UNKNOWN)
         if place.op.traits.outputs_dims and slot == 0 and source.facet is Facet.VALUES:
-            yield from (_Source(body, n, Facet.SHAPE, source.wanted) for n in names[:1])
+            yield from (_Source(body, n, Facet.SHAPE, source.relevant) for n in names[:1])
             return
-        wanted = facet_dims(value, source.facet) if source.wanted is None else source.wanted
-        wanted = frozenset(wanted)
-        if wanted:
-            wanted = wanted | self._behind(wanted, place.path)
-        found = _cover(wanted, facts, source.facet)
-        if not found or self._is_open(value, source.facet, place):
+        relevant = facet_dims(value, source.facet) if source.relevant is None else source.relevant
+        relevant = frozenset(relevant)
+        if relevant:
+            relevant = relevant | self._operands_of(relevant, place.path)
+        found = _cover(relevant, facts, source.facet)
+        if not found or self._loses_information(value, source.facet, place):
             for name, fact in facts.items():
-                facet = _open_facet(fact, source.facet)
+                facet = _unknown_facet(fact, source.facet)
                 if facet is not None and (name, facet) not in found:
                     found[name, facet] = None
         for (name, facet), part in found.items():
             yield _Source(body, name, facet, None if part is None else frozenset(part))
 
-    def _behind(self, wanted: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
+    def _operands_of(self, relevant: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
         """The symbols on which the symbols generated at the node depend."""
         causes = self.inference.causes
-        made = {n for d in wanted for n in free_symbols(d) if n in causes and causes[n].node == node}
-        return frozenset(symbol(operand) for name in made for operand in causes[name].operands)
+        new_symbols = {n for d in relevant for n in free_symbols(d) if n in causes and causes[n].node == node}
+        return frozenset(symbol(operand) for name in new_symbols for operand in causes[name].operands)
 
-    def _is_open(self, value: Value, facet: Facet, place: InferredNode) -> bool:
+    def _loses_information(self, value: Value, facet: Facet, place: InferredNode) -> bool:
         """Whether the node lost information about the tensor, so that its known dims alone do not explain it."""
         if not isinstance(value, SymbolicTensor):
             return False
@@ -220,7 +220,7 @@ def _is_float(value: SymbolicTensor) -> bool:
     return value.dtype is not None and value.dtype.is_float
 
 
-def _open_facet(value: Value, asked: Facet) -> Facet | None:
+def _unknown_facet(value: Value, facet: Facet) -> Facet | None:
     """The unknown facet of an input from which the unknown `facet` of a result may derive; None if there is none.
 
     Sizes derive from tensors of static length; elements may derive from any vector.
@@ -229,16 +229,16 @@ def _open_facet(value: Value, asked: Facet) -> Facet | None:
         return None
     if value.shape is None or value.dtype is None:
         return Facet.SHAPE
-    may_steer = not _is_float(value) and len(value.shape) <= 1 and (value.is_static or asked is Facet.VALUES)
+    may_steer = not _is_float(value) and len(value.shape) <= 1 and (value.is_static or facet is Facet.VALUES)
     unknown = value.values is None or any(v is None for v in value.values.flat)
     return Facet.VALUES if may_steer and unknown else None
 
 
-def _cover(wanted: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dict[tuple[str, Facet], set[Dim] | None]:
+def _cover(relevant: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dict[tuple[str, Facet], set[Dim] | None]:
     """A greedy cover of the relevant dims by the facets of the inputs: for each chosen facet, the dims it covers."""
     found: dict[tuple[str, Facet], set[Dim] | None] = {}
-    sizes: set[Dim] = {d for d in wanted if isinstance(d, int) and (d > 1 or facet is Facet.VALUES)}
-    expressions: set[Dim] = {d for d in wanted if isinstance(d, Expr)}
+    sizes: set[Dim] = {d for d in relevant if isinstance(d, int) and (d > 1 or facet is Facet.VALUES)}
+    expressions: set[Dim] = {d for d in relevant if isinstance(d, Expr)}
     elements = {(n, Facet.VALUES): facet_dims(v, Facet.VALUES) for n, v in facts.items() if _carries_sizes(v)}
     dims = {(n, Facet.SHAPE): facet_dims(v, Facet.SHAPE) for n, v in facts.items()}
 
@@ -296,7 +296,7 @@ def _argument(body: InferredGraph, name: str) -> str | None:
     return given or None
 
 
-def _through(
+def _through_bodies(
     place: InferredNode, slot: int, inner: list[tuple[str, InferredGraph]], source: _Source
 ) -> Iterator[_Source]:
     """The sources of an output of a node with bodies: the outputs of the bodies, and the initial values of states."""
@@ -318,4 +318,4 @@ def _through(
             yield _Source(place.graph, node.input[position], facet, None)
     for attribute, body in inner:
         if at < len(body.outputs):
-            yield _Source(body, body.outputs[at], source.facet, None if attribute else source.wanted)
+            yield _Source(body, body.outputs[at], source.facet, None if attribute else source.relevant)
