@@ -54,8 +54,8 @@ from gather_infer.verification.element_sampling import (
     limits_of,
     why_not_drawable,
 )
-from gather_infer.verification.output_comparison import difference
-from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
+from gather_infer.verification.output_comparison import difference  # noqa: E402
+from gather_infer.verification.size_sampling import SizePattern, size_sampler_of  # noqa: E402
 from gather_infer.verification.tolerance import Tolerance  # noqa: E402
 from tests.oracle.soundness import Runtime, compare  # noqa: E402
 
@@ -71,9 +71,16 @@ REFUSALS: tuple[type[Exception], ...] = (*FAILURES, RuntimeError, ValueError, Ty
 """What onnxruntime raises for a model or for feeds; the last two come of the binding."""
 
 PATTERNS = (
-    (SizePattern.PRIMES, 1), (SizePattern.EQUAL, 1), (SizePattern.ONES, 1), (SizePattern.MIXED, 1), (SizePattern.GROWN, 16),
-    (SizePattern.GROWN, 32), (SizePattern.GROWN, 64), (SizePattern.GROWN, 128), (SizePattern.GROWN, 256),
-)  # fmt: skip
+    (SizePattern.PRIMES, 1),
+    (SizePattern.EQUAL, 1),
+    (SizePattern.ONES, 1),
+    (SizePattern.MIXED, 1),
+    (SizePattern.GROWN, 16),
+    (SizePattern.GROWN, 32),
+    (SizePattern.GROWN, 64),
+    (SizePattern.GROWN, 128),
+    (SizePattern.GROWN, 256),
+)
 ATTEMPTS = 3
 AGAIN = 5
 """Further runs of the original before a difference is believed: a random output may be equal by chance."""
@@ -232,7 +239,7 @@ class Score:
 
     def rewrite(self, name: str) -> dict[str, Any]:
         first, second = self.folder / f"{name}.onnx", self.folder / f"{name}-again.onnx"
-        done = command(name, str(self.path), "-o", str(first), "-v", *self.beside(first))
+        done = command(name, str(self.path), "-o", str(first), "-v", *self.external_data_options(first))
         result: dict[str, Any] = {"step": name, "code": done.code, "findings": []}
         findings = result["findings"]
         if done.code == OUR_FAULT:
@@ -244,7 +251,7 @@ class Score:
         findings += list(self.loadable(first))
         if self.ran and not findings:
             findings += self.differences(first, result)
-        again = command(name, str(first), "-o", str(second), "-v", *self.beside(second))
+        again = command(name, str(first), "-o", str(second), "-v", *self.external_data_options(second))
         if again.code == OUR_FAULT:
             findings.append(["exception", f"second run: {again.errors}"])
         elif second.exists() and contents(first) != contents(second):
@@ -258,7 +265,7 @@ class Score:
             return result
         target = self.folder / "freeze.onnx"
         dims = [word for name, size in sizes.items() for word in ("--dim", f"{name}={size}")]
-        done = command("freeze", str(self.path), "-o", str(target), "-v", *dims, *self.beside(target))
+        done = command("freeze", str(self.path), "-o", str(target), "-v", *dims, *self.external_data_options(target))
         result["code"] = done.code
         if done.code == OUR_FAULT:
             return {**result, "findings": [["exception", done.errors]]}
@@ -301,7 +308,7 @@ class Score:
                     findings.append([kind, f"{name}: {text} at {sizes}"])
         return findings
 
-    def beside(self, target: Path) -> tuple[str, ...]:
+    def external_data_options(self, target: Path) -> tuple[str, ...]:
         """Options that keep large tensors of a model with external data beside the result."""
         if not self.is_read:
             return ()

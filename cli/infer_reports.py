@@ -73,11 +73,11 @@ def inference_report(
 
         progress(lambda: "judging")
         more["verdicts"] = verdicts(inference, rules=rules)
-        more["judged"] = tuple(verdict_diagnostics(more["verdicts"], inference))
+        more["verdict_findings"] = tuple(verdict_diagnostics(more["verdicts"], inference))
     if has_errors_or_warnings(inference.diagnostics):
         from gather_infer.explanation import root_causes
 
-        more["aftermath"] = root_causes(inference)
+        more["root_causes"] = root_causes(inference)
     if request.console.output_format is not OutputFormat.TEXT:
         from gather_infer.explanation import inferred_nodes
 

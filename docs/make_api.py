@@ -35,7 +35,10 @@ GROUPS = {
         "ConversionResult",
     ),
     "Contracts at run time": ("Contract", "Violation"),
-    "Facts": ("SymbolicTensor", "SequenceType", "OptionalType", "ValueRange", "DType", "Dim", "Expr", "parse_dim", "symbol"),
+    "Facts": (
+        "SymbolicTensor", "SequenceType", "OptionalType", "ValueRange", "DType", "Dim", "Expr", "parse_dim",
+        "symbol",
+    ),
     "Operators and rewrites of your own": ("RuleSet", "OpCall", "RewriteSet", "Rewrite", "Match"),
     "Files": ("ModelFile",),
     "Errors": (

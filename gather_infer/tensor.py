@@ -190,7 +190,7 @@ class SymbolicTensor:
 
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with some fields replaced."""
-        given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "span": self.value_range}
+        given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "value_range": self.value_range}
         return SymbolicTensor(**{**given, **changes})  # dataclasses.replace takes several times as long
 
     def _key(self) -> tuple[object, ...]:

@@ -40,6 +40,9 @@ def record_accesses(
                     context.node, op.op_type, op.domain, op.version, index_input,
                     names[data_input] if data_input < len(names) else "", names[index_input], result, axis,
                     data or UNKNOWN, indices, environment.values.get(result, UNKNOWN),
-                    FactsBeforeAccess(before, indices, environment.provenance_of(names[index_input]), context.causes, environment.all_symbol_origins()),
+                    FactsBeforeAccess(
+                        before, indices, environment.provenance_of(names[index_input]), context.causes,
+                        environment.all_symbol_origins(),
+                    ),
                 )
             )  # fmt: skip

@@ -149,7 +149,8 @@ def _missing_ranks(proto: ModelProto, source: ModelProto, inference: Inference) 
         if not sized:
             yield f"{label}: its rank depends on elements, not on sizes, so no --input determines it"
         else:
-            yield f"{label}: its rank depends on sizes; give those that it reads, as in {_input_options(inference, *sized)}"
+            options = _input_options(inference, *sized)
+            yield f"{label}: its rank depends on sizes; give those that it reads, as in {options}"
 
 
 def _input_options(inference: Inference, *names: str) -> str:

@@ -91,8 +91,11 @@ def _short_labels(labels: Iterable[str], view: View) -> dict[str, str]:
     parts = {label: label.split("/") for label in labels}
     for label, parts_of_label in parts.items():
         # the shortest tail, of at least _PARTS parts, that no other label has
-        length = next(n for n in range(_PARTS, len(parts_of_label) + _PARTS + 1)
-                      if all(label == other or theirs[-n:] != parts_of_label[-n:] for other, theirs in parts.items()))  # fmt: skip
+        length = next(
+            n
+            for n in range(_PARTS, len(parts_of_label) + _PARTS + 1)
+            if all(label == other or theirs[-n:] != parts_of_label[-n:] for other, theirs in parts.items())
+        )
         found[label] = (
             label if view.verbose or length >= len(parts_of_label) else "/".join((ELLIPSIS, *parts_of_label[-length:]))
         )

@@ -113,13 +113,10 @@ def _indices(converted: Sequence[Converted], view: View) -> list[str]:
 def _random(converted: Sequence[Converted], view: View) -> list[str]:
     """The nodes whose random numbers differ from OpenVINO's."""
     found = [printable(str(one.node)) for one in converted if one.draws]
-    return (
-        [
-            f"  random numbers from ONNX's generators, which differ from OpenVINO's: {len(found)} ({_abbreviated(found, view)})"
-        ]
-        if found
-        else []
-    )
+    if not found:
+        return []
+    nodes = f"{len(found)} ({_abbreviated(found, view)})"
+    return [f"  random numbers from ONNX's generators, which differ from OpenVINO's: {nodes}"]
 
 
 def _abbreviated(names: Sequence[str], view: View) -> str:

@@ -519,7 +519,8 @@ def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
 
 
 def _shown(value_range: ValueRange) -> str:
-    return f"[{'...' if value_range.lo is None else value_range.lo}, {'...' if value_range.hi is None else value_range.hi}]"
+    lo, hi = ("..." if bound is None else bound for bound in (value_range.lo, value_range.hi))
+    return f"[{lo}, {hi}]"
 
 
 def _symbols(conditions: Iterable[Condition]) -> Iterator[str]:

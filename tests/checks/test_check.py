@@ -56,7 +56,7 @@ def test_the_model_is_not_changed() -> None:
     assert model.SerializeToString(deterministic=True) == before
 
 
-def test_an_index_out_of_bounds_is_told_once() -> None:
+def test_an_index_out_of_bounds_is_reported_once() -> None:
     model = parsed("g (float[4] x, int64[2] i) => (float[1] y) { j = Shape (x) k = Add (j, j) y = Gather (x, k) }")
     assert codes(check(model)) == ["GI301"]
 
@@ -183,7 +183,7 @@ def test_a_cast_of_what_nobody_knows_is_a_note_where_every_row_can_be_named() ->
     assert codes(large) == ["GI321"]
 
 
-def test_what_is_said_of_many_holds_where_it_fits(tmp_path: Path) -> None:
+def test_shared_constraints_apply_where_the_names_exist(tmp_path: Path) -> None:
     path = tmp_path / "lookup.onnx"
     path.write_bytes(lookup().SerializeToString())
     fits = check_file(str(path), SharedConstraints(dims=("N=1..4", "seq=1..9"), ranges=("ids=0..3",)))

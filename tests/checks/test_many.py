@@ -51,7 +51,7 @@ def test_own_processes_survive(mixed: list[str]) -> None:
     assert lost.message == "its process ended by SIGKILL"
 
 
-def test_a_mistake_in_a_rule_is_told(tmp_path: Path) -> None:
+def test_an_error_in_a_rule_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "fault.onnx"
     path.write_bytes(called("Fault").SerializeToString())
     (result,) = check_many([path], rules=DEADLY)

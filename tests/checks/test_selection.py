@@ -87,7 +87,7 @@ def test_ranges_of_codes() -> None:
     assert named == list(codes_table.CODES)
 
 
-def test_that_a_file_was_not_checked_is_always_told() -> None:
+def test_an_unchecked_file_is_always_reported() -> None:
     assert codes(Selection(("GI3",), ("GI0",)).of(result("GI001"))) == "GI001"
 
 

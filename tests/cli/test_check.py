@@ -205,7 +205,7 @@ def test_what_a_project_cannot_say(keys: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_a_project_in_utf_16_is_told_of(encoding: str, run: Run) -> None:
+def test_a_project_file_in_utf_16_is_an_error(encoding: str, run: Run) -> None:
     Path("pyproject.toml").write_bytes("[tool.gather-infer]\nignore = ['GI301']\n".encode(encoding))
     told = run("check", "bad.onnx")
     assert (told.exit_code, told.stderr.endswith("pyproject.toml: must be UTF-8, as all TOML, is UTF-16\n")) == (
@@ -284,7 +284,7 @@ def slow(run: Run) -> list[str]:
     return ["slow.onnx", "embedding.onnx", "missing.onnx", "--jobs", "2", "--rules", "slow.py"]
 
 
-def test_files_are_told_in_the_order_of_the_arguments(slow: list[str], run: Run) -> None:
+def test_files_are_reported_in_the_order_of_the_arguments(slow: list[str], run: Run) -> None:
     """Whichever is done first."""
     names = slow[:3]
     lines = run("check", *slow).stdout.splitlines()
@@ -308,7 +308,7 @@ def test_lines_of_json_are_those_of_json(slow: list[str], run: Run) -> None:
     ]
 
 
-def test_a_file_is_told_as_soon_as_those_before_it_are() -> None:
+def test_a_file_is_reported_as_soon_as_those_before_it_are() -> None:
     """Of c, a, d, b as they arrive: a with the second, b, c and d with the last."""
     seen: list[str] = []
 

@@ -45,7 +45,7 @@ def test_whoever_exits_with_1_has_written_nothing(run: Run) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["infer embedding.onnx", "infer missing.onnx", "infer --no-such-option"])
-def test_who_calls_the_program_keeps_the_search_for_cycles(run: Run, arguments: str) -> None:
+def test_the_garbage_collector_of_the_caller_stays_enabled(run: Run, arguments: str) -> None:
     frozen = gc.get_freeze_count()
     run(*arguments.split())
     assert (gc.isenabled(), gc.get_freeze_count()) == (True, frozen)
@@ -94,7 +94,7 @@ def test_verbose_prints_more(command: str, run: Run, demands: None) -> None:
     assert MORE[command] in run(*shlex.split(command), "-v").stdout
 
 
-def test_demands_on_the_inputs_are_told_without_being_asked(run: Run, demands: None) -> None:
+def test_input_constraints_are_printed_by_default(run: Run, demands: None) -> None:
     first, *rest = [f"    A{i} <= 8 (node add_{i})\n" for i in range(5)]
     heading = "\n  holds in every run that does not fail:\n"
     text = run("infer", "demands.onnx").stdout

@@ -149,7 +149,7 @@ def test_lines_keep_to_the_width(contract: Contract, width: int) -> None:
     assert sum("tight" in line for line in lines) >= len(contract.lines)
 
 
-def test_a_model_that_fails_is_not_said_to_be_safe(run: Run) -> None:
+def test_a_model_that_fails_is_not_reported_as_safe(run: Run) -> None:
     onnx.save(
         onnx.parser.parse_model(
             '<ir_version: 9, opset_import: ["": 18]>'
@@ -163,7 +163,7 @@ def test_a_model_that_fails_is_not_said_to_be_safe(run: Run) -> None:
     assert "no shapes clash" not in result.stdout and "error[GI212]" in result.stdout
 
 
-def test_an_index_out_of_bounds_is_told_once(run: Run) -> None:
+def test_an_index_out_of_bounds_is_reported_once(run: Run) -> None:
     result = run("contract", "bad.onnx")
     assert (result.exit_code, result.stdout.count("error[GI301]")) == (1, 1)
     assert result.stdout.endswith("\n1 error\n")

@@ -69,7 +69,7 @@ def test_what_is_left_out_is_named(run: Run) -> None:
     assert {gap["node"] for gap in found["unknown_contributions"] if gap["quantity"] == "macs"} == {"Blur#0", "Blur#1"}
 
 
-def test_an_error_in_the_model_is_told_on_the_side(run: Run) -> None:
+def test_an_error_in_the_model_is_printed_on_stderr(run: Run) -> None:
     result = run("cost", "bad.onnx")
     assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
     assert run("cost", "bad.onnx", "-q").stderr == ""
@@ -79,7 +79,7 @@ GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_sizes_with_which_an_index_is_out_of_bounds_are_told(columns: int, run: Run) -> None:
+def test_sizes_with_an_index_out_of_bounds_are_reported(columns: int, run: Run) -> None:
     """The table of positions has 48 rows; what a run would cost is told all the same."""
     code, text = on_a_terminal(columns, "cost", GPT2, "--at", "batch=1,seq=1,past=48")
     lines = plain(text)
@@ -115,7 +115,7 @@ def test_given_sizes_with_which_an_index_is_out_of_bounds_are_an_error(run: Run)
     assert shown.exit_code == 1 and "index 4096 is outside [-48, 47]" in shown.stdout
 
 
-def test_sizes_at_which_the_model_runs_are_told_without_a_word(run: Run) -> None:
+def test_sizes_at_which_the_model_runs_print_no_warning(run: Run) -> None:
     assert run("cost", GPT2, "--at", "batch=1,seq=1,past=47").stderr == ""
     assert run("cost", "fixtures/moe-nonzero-torchscript.onnx", "--at", "nonzero_0=2,batch=1").stderr == ""
 

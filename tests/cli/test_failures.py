@@ -117,29 +117,29 @@ def test_rules_that_are_no_python(name: str, run: Run) -> None:
 
 
 HEAD = """
-from gather_infer import Rewrite, RewriteSet, Site
+from gather_infer import Rewrite, RewriteSet, Match
 rules = RewriteSet()
 
 @rules.rewrites("Gather")
-def mine(site: Site):
+def mine(match: Match):
     """
 AT = "rewrite mine of /place/Gather"
 FAULTY_REWRITES = {
     # id: (what the rule does, the message)
     "raises": ('return {}["x"]', rf"mine.py:7: {AT}: KeyError: 'x'"),
-    "asks wrongly": ("return site.keeps('law', 1, 2, 3)", rf"mine.py:7: {AT}: 3 values for the 1 .*"),
+    "asks wrongly": ("return match.replace_with('law', 1, 2, 3)", rf"mine.py:7: {AT}: 3 values for the 1 .*"),
     "exit": ("raise SystemExit(0)", rf"mine.py:7: {AT}: exits the program, which rules must not do"),
     "a list": ("return []", rf"mine.py: {AT} must return a Rewrite or None, returns list"),
     "a number for a name": (
-        "return Rewrite(law='', values={site.output(): 3})", rf"mine.py: {AT} must map names to names in values, .*",
+        "return Rewrite(law='', values={match.output(): 3})", rf"mine.py: {AT} must map names to names in values, .*",
     ),
     "no node": (
-        "return Rewrite(law='', values={site.output(): 'n'}, nodes=('n',))",
+        "return Rewrite(law='', values={match.output(): 'n'}, nodes=('n',))",
         rf"mine.py: {AT} must have NodeProtos in nodes, has \('n',\)",
     ),
     "no values": ("return Rewrite(law='', values=3)", rf"mine.py: {AT} must map names to names in values, has 3"),
     "what is not there": (
-        "return Rewrite(law='', values={site.output(): 'n'})", rf"{AT} reads n, which is not defined",
+        "return Rewrite(law='', values={match.output(): 'n'})", rf"{AT} reads n, which is not defined",
     ),
 }  # fmt: skip
 

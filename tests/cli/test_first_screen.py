@@ -200,7 +200,7 @@ def test_the_verdict_stands_in_the_table(columns: int, run: Run) -> None:
     assert "  4 accesses: 1 proved, 2 conditional, 1 violated" in lines
 
 
-def test_why_a_verdict_is_what_it_is_is_told_with_v(run: Run) -> None:
+def test_verbose_prints_the_reason_of_a_verdict(run: Run) -> None:
     onnx.save(verdict_model(), "verdicts.onnx")
     shown, verbose = (wide(run, "infer", "verdicts.onnx", *more) for more in ([], ["-v"]))
     assert ("GI302" in shown, "GI310" in shown, shown.count("error[GI301]")) == (False, False, 1)
@@ -220,7 +220,7 @@ def test_undecided(run: Run) -> None:
     assert ("GI310" in shown, verbose.count("note[GI310]: it is not known whether every index is")) == (False, 1)
 
 
-def test_conditions_that_are_enough_are_told_apart(run: Run) -> None:
+def test_sufficient_conditions_are_marked(run: Run) -> None:
     """A part of a Concat may be empty: that ids are below 9 is enough, and not needed where N is 0."""
     nodes = [
         helper.make_node("CumSum", ["mask", "zero"], ["at"], "/CumSum"),
@@ -273,7 +273,7 @@ def faulty(name: str, weight: str, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_one_fault_is_told_once(columns: int, run: Run) -> None:
+def test_one_error_is_printed_once(columns: int, run: Run) -> None:
     """The fixture is known whole; so all that is not known follows from the fault."""
     assert gather_infer.infer(GPT2).coverage().exact == gather_infer.infer(GPT2).coverage().tensors
     faulty("gpt2-kv-torchscript", "gpt2.transformer.wpe.weight", (48, 33))
@@ -344,7 +344,7 @@ def test_what_is_fine_has_no_aftermath() -> None:
     assert (found.diagnostics, found.unknown_tensors, found.symbols) == ((), 0, frozenset())
 
 
-def test_the_same_words_at_many_places_are_told_once(run: Run) -> None:
+def test_equal_messages_at_many_nodes_are_printed_once(run: Run) -> None:
     nodes = [helper.make_node("Gather", ["x", "nine"], [f"y{i}"], f"pick_{i}") for i in range(6)]
     onnx.save(model(nodes, {"x": (F, [9])}, {f"y{i}": (F, None) for i in range(6)}, {"nine": i64(9)}), "six.onnx")
     text = wide(run, "infer", "six.onnx")

@@ -102,7 +102,7 @@ def test_nothing_is_wrong(run: Run) -> None:
     assert of(run, "bad.onnx")["root_causes"] == {"diagnostics": [], "unknown_tensors": 0, "symbols": []}
 
 
-def test_the_size_of_an_ir_is_not_told(run: Run) -> None:
+def test_the_size_of_an_ir_is_null(run: Run) -> None:
     told = json.loads(run("infer", "fixtures/openvino/cnn.xml", "--format", "json").stdout)
     assert told["model"]["bytes"] is None
     (inspected,) = json.loads(run("inspect", "fixtures/openvino/cnn.xml", "--format", "json").stdout)["models"]

@@ -15,7 +15,8 @@ from tests.cli.conftest import PROGRAM, Run
 
 MODULES = (
     "click", "gather_infer_cli.console", "numpy", "numpy.linalg", "onnx", "onnx.onnx_cpp2py_export", "ml_dtypes",
-    "google.protobuf.message", "gather_infer.symbolic", "gather_infer.inference.interpreter", "gather_infer.catalog.family",
+    "google.protobuf.message", "gather_infer.symbolic", "gather_infer.inference.interpreter",
+    "gather_infer.catalog.family",
 )  # fmt: skip
 """Modules that are imported by a statement, which Python tells its audit hooks."""
 

@@ -75,7 +75,7 @@ def test_verbose_prints_the_whole_report_of_each(run: Run) -> None:
     assert run("infer", *THREE, "-v").stdout.startswith("\n".join(whole) + "\n3 files: ")
 
 
-def test_what_is_said_holds_of_those_that_have_such_names(run: Run) -> None:
+def test_constraints_apply_to_models_with_such_names(run: Run) -> None:
     lines = run("infer", "embedding.onnx", "many.onnx", "--dim", "seq=1..16", "--dim", "n=1..").stdout.splitlines()
     assert lines[0] == "embedding.onnx: 19 tensors, all known; 4 accesses: 3 proved, 1 conditional"
     assert lines[1] == "many.onnx: 22 tensors, all known; 20 accesses: 20 proved"

@@ -40,7 +40,7 @@ def options_of(command: str) -> set[str]:
     return {name for parameter in found.params for name in parameter.opts}
 
 
-def test_every_command_that_is_told_of_the_inputs() -> None:
+def test_every_command_that_takes_input_constraints() -> None:
     """No command can print an advice that it does not take itself."""
     assert ADVICE.startswith(OPTION)
     assert {command for command in COMMANDS if "--dim" in options_of(command)} == TOLD.keys()
@@ -78,7 +78,7 @@ def test_many_files_and_the_project(run: Run) -> None:
     assert warned() == [False, False]
 
 
-def test_what_is_said_of_such_an_input_is_refused(run: Run) -> None:
+def test_constraints_of_such_an_input_are_refused(run: Run) -> None:
     onnx.save(parsed(ALL), "m.onnx")
     told = run("check", "m.onnx", "--range", "k=1..2", OPTION)
     assert (told.exit_code, "no input 'k'" in told.stderr) == (2, True), told.stderr

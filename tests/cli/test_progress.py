@@ -73,7 +73,7 @@ def run(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_terminal_is_told_what_is_being_done(command: str, tmp_path: Path) -> None:
+def test_a_terminal_shows_progress(command: str, tmp_path: Path) -> None:
     arguments, told = COMMANDS[command]
     printed, shown = run(tmp_path, [command, *arguments])
     texts = re.findall(r"\r\x1b\[K([^\r\x1b]*)", shown)

@@ -56,7 +56,7 @@ def test_a_network_fits_the_terminal(width: int) -> None:
     assert gone == result.before.nodes - result.after.nodes
 
 
-def test_what_changes_with_a_dim_is_told() -> None:
+def test_types_that_change_with_a_dim_are_reported() -> None:
     shown = lines(optimize(REPO / "fixtures" / "bert-torchscript.onnx", dims=["batch=1"]))
     assert "    in   input_ids           [batch, seq] -> [1, seq]" in shown
     assert not any("interface unchanged" in line for line in shown)

@@ -113,7 +113,7 @@ def text_of(lines: list[str]) -> str:
 
 @pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize("code", CODES)
-def test_what_a_code_means_keeps_to_the_width(code: str, columns: int) -> None:
+def test_the_meaning_of_a_code_is_wrapped_to_the_width(code: str, columns: int) -> None:
     lines = code_text(code, View(width=columns))
     assert max(map(len, lines)) <= columns
     assert " ".join(text_of(lines).split()) == " ".join(text_of(code_text(code)).split())

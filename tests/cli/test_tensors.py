@@ -98,7 +98,7 @@ def test_an_explanation_is_the_same_by_command_and_in_python(run: Run) -> None:
     assert run("explain", DETECTOR, "val_4*").stdout == f"{several}\n"
 
 
-def test_of_many_explanations_the_first_are_told(run: Run) -> None:
+def test_the_first_of_many_explanations_are_printed(run: Run) -> None:
     first = run("explain", DETECTOR, "--unknown", "--depth", "0").stdout
     every = run("explain", DETECTOR, "--unknown", "--depth", "0", "--all").stdout
     assert first.endswith("\n\n... 6 more tensors: --all\n")
@@ -121,7 +121,7 @@ def test_of_the_names_that_there_are_those_of_the_interface_come_first(run: Run)
         assert "'zzz'; there are logits, present.0.key, " in error, error
 
 
-def test_that_the_model_is_wrong_is_told_on_the_side(run: Run) -> None:
+def test_errors_of_the_model_are_printed_on_stderr(run: Run) -> None:
     result = run("tensors", "bad.onnx")
     assert (result.exit_code, result.stderr) == (0, "the model has an error; gather-infer infer bad.onnx\n")
 
@@ -144,7 +144,7 @@ def test_who_does_not_write_an_ir_points_to_convert(command: str, run: Run) -> N
     assert not Path("out.onnx").exists()
 
 
-def test_that_nothing_is_unknown_is_said(run: Run) -> None:
+def test_a_model_without_unknowns_is_reported_as_such(run: Run) -> None:
     said = "0 of 19 tensors: every such tensor is fully known\n"
     assert run("tensors", "embedding.onnx", "--unknown").stdout == said
     assert run("tensors", "embedding.onnx", "--unknown", "--op", "Gather").stdout == said

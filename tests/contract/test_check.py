@@ -77,7 +77,7 @@ def test_violations_are_named(case: str) -> None:
     assert caught.value.violations == texts
 
 
-def test_what_keeps_to_it_passes() -> None:
+def test_feeds_that_satisfy_the_contract_pass() -> None:
     assert BERT.check(bert(ids=at((0, 0), 30521), types=at((3, 19), 1))) == []
     BERT.require(bert())
 

@@ -439,7 +439,7 @@ UNTOLD_ELSEWHERE: dict[str, tuple[str, str, Shapes, Shapes, dict[str, Any], str]
 
 
 @pytest.mark.parametrize("name", UNTOLD_ELSEWHERE)
-def test_what_cannot_be_told_in_other_domains_says_why(name: str) -> None:
+def test_unknown_costs_in_other_domains_have_a_reason(name: str) -> None:
     domain, op_type, inputs, outputs, attributes, why = UNTOLD_ELSEWHERE[name]
     with pytest.raises(CostUnknown, match=why):
         macs(op_type, inputs, outputs, attributes, domain=domain)
@@ -457,7 +457,7 @@ UNTOLD_CALLS: dict[str, tuple[str, Shapes, Shapes, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", UNTOLD_CALLS)
-def test_what_cannot_be_told_says_why(name: str) -> None:
+def test_unknown_costs_have_a_reason(name: str) -> None:
     op_type, inputs, outputs, attributes = UNTOLD_CALLS[name]
     with pytest.raises(CostUnknown, match=r"."):
         macs(op_type, inputs, outputs, attributes)

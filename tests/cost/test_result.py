@@ -76,7 +76,7 @@ def test_what_is_live_at_each_node_is_no_more_than_the_peak() -> None:
     assert max(live for live in lives if isinstance(live, int)) == cost.peak
 
 
-def test_it_is_told_in_a_line() -> None:
+def test_the_summary_is_one_line() -> None:
     text = str(infer(model(CASES["a chain"][0])).cost())
     assert text == "<model>: macs 32*N, parameters 0, peak 16*(3*N + max(8, N))"
 

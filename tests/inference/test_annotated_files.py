@@ -54,7 +54,7 @@ def test_declared_outputs_of_a_branch(name: str) -> None:
     assert [len(v.type.tensor_type.shape.dim) for v in branch.output] == [2, 2]
 
 
-def test_a_body_that_is_walked_many_times_has_one_finding() -> None:
+def test_a_body_interpreted_many_times_has_one_finding() -> None:
     proto = model(
         """(float[n, 3] x, int64 trips) => (y) {
             [loop] y = Loop (trips, , x) <

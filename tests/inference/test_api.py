@@ -271,7 +271,7 @@ def test_annotated_models_are_valid(name: str) -> None:
         assert stated >= named
 
 
-def test_annotating_keeps_the_callers_form(tmp_path: Path) -> None:
+def test_annotating_returns_the_type_of_the_caller(tmp_path: Path) -> None:
     proto = with_weights()
     path = tmp_path / "m.onnx"
     onnx.save(proto, path)
@@ -283,7 +283,7 @@ def test_annotating_keeps_the_callers_form(tmp_path: Path) -> None:
     assert loaded == proto.graph.initializer[0]
 
 
-def test_annotating_keeps_what_else_is_stated() -> None:
+def test_annotating_preserves_other_declarations() -> None:
     proto = model("(float[N] x) => (float[N] y) { t = Abs(x) y = Neg(t) }")
     info = helper.make_tensor_value_info("t", onnx.TensorProto.FLOAT, None, doc_string="kept")
     proto.graph.value_info.append(info)

@@ -60,7 +60,7 @@ def model(count: int, functions: int = 0) -> ModelProto:
 
 
 @pytest.mark.parametrize(("count", "functions"), [(2, 0), (7, 0), (5, 4)])
-def test_bodies_that_may_be_walked(count: int, functions: int) -> None:
+def test_bodies_within_the_budget(count: int, functions: int) -> None:
     budget, nodes = WorkBudget(model(count, functions)), [NodeProto(input=["a"] * NAMES_PER_VISIT, output=["b"])] * 10
     each = VISITS_PER_BODY + 10 + 10 * (NAMES_PER_VISIT + 1) // NAMES_PER_VISIT
     allowed = BODY_NODES + BODY_NODES_PER_NODE * (count + functions)
@@ -181,7 +181,7 @@ def test_facts_at_the_end_of_a_run(name: str) -> None:
     assert ResultSimplifier(context).value(value) == expected
 
 
-def test_causes_that_are_told() -> None:
+def test_reported_causes() -> None:
     """Those of symbols that stand in a fact, a constraint or an assumption, and of what these are made of."""
     place = NodePath(MAIN, 0)
     causes = {

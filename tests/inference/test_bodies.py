@@ -267,7 +267,7 @@ def runs_of(inference: Inference, nodes: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_what_is_said_of_a_body(name: str) -> None:
+def test_declared_types_of_a_body(name: str) -> None:
     nodes, said = TABLE[name]
     proto = proto_of(nodes)
     inference, runtime = infer(proto), Runtime(proto)

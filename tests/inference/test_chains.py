@@ -136,7 +136,7 @@ def test_what_a_late_node_implies_simplifies_what_an_early_one_computed() -> Non
     assert inference.constraints == ()
 
 
-def test_a_short_range_keeps_its_ends_and_no_absurd_limit_is_assumed() -> None:
+def test_a_short_range_preserves_its_bounds_and_assumes_no_absurd_limit() -> None:
     """Cells of a grid times the stride, in int32, as detectors make their anchors."""
     proto = model(
         """(float[N, 3] x) => (int32[a] cells, int32[b] places) {

@@ -91,7 +91,7 @@ def test_counter_state_is_affine_in_the_iteration() -> None:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_if_keeps_what_both_branches_agree_on(same: bool) -> None:
+def test_if_joins_both_branches(same: bool) -> None:
     other = "Neg(x)" if same else "Concat<axis=0>(x, x)"
     proto = untyped(
         model(

@@ -38,7 +38,7 @@ STATED: dict[str, tuple[TypeProto, str, int | None, tuple[Any, ...] | None]] = {
 
 @pytest.mark.parametrize("name", STATED)
 @pytest.mark.parametrize("rests", [False, True])
-def test_what_is_said_of_an_input_is_declared(name: str, rests: bool) -> None:
+def test_input_constraints_are_declared(name: str, rests: bool) -> None:
     declared, said, dtype, dims = STATED[name]
     proto = model("(float[K] x) => (y) { y = Identity(x) }", opset=18)
     proto.graph.input[0].type.CopyFrom(declared)

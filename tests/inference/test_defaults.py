@@ -108,7 +108,7 @@ def test_rewritten_models_compute_the_same_without_those_inputs(by: str) -> None
         assert [d.dim_value for d in result.proto.graph.output[2].type.tensor_type.shape.dim] == [4, 24]
 
 
-def test_weights_beside_the_model_stay_there(tmp_path: Path) -> None:
+def test_external_weights_stay_in_their_file(tmp_path: Path) -> None:
     model = parsed(ALL)
     model.graph.initializer[1].CopyFrom(helper.make_tensor("w", 1, [12], np.ones(12, np.float32).tobytes(), raw=True))
     model.graph.input[2].type.tensor_type.shape.dim[0].dim_value = 12

@@ -52,7 +52,7 @@ def test_declared_outputs_with_the_names_of_generated_symbols(first: str, second
     assert infer(annotated).annotated() == annotated
 
 
-def test_names_that_are_said_of_other_values() -> None:
+def test_names_declared_for_other_values() -> None:
     for where in ("value_info of x", "a body", "a function", "an expression"):
         proto = onnx.ModelProto()
         proto.CopyFrom(COUNTS)

@@ -250,7 +250,7 @@ def test_a_shift_that_fails_where_there_are_no_rows_is_known() -> None:
     assert explain(model(SHIFT), "z").unknowns == ()
 
 
-def test_what_the_caller_has_said_is_not_promised_away() -> None:
+def test_suggestions_respect_the_constraints_of_the_caller() -> None:
     for dims in (["seq=0"], ["seq=0..0"]):
         assert all("seq" not in r for u in explain(OPEN_SHIFT, "z", dims=dims).unknowns for r in u.suggestions)
 
@@ -282,14 +282,14 @@ def test_bounds_under_which_no_run_is_legal_are_no_remedy() -> None:
     assert str(explain(proto, "y", dims=["n=2..", "one=1"]).value) == "float32[n]"
 
 
-def test_what_is_said_of_one_dim_leaves_the_others_to_be_tried() -> None:
+def test_a_constraint_of_one_dim_leaves_suggestions_for_the_others() -> None:
     assert explain(SQUEEZED, "z", dims=["nodes=0..1"]).suggestions == ("--dim one=2..",)
     assert explain(SQUEEZED, "y", dims=["nodes=0..1"]).suggestions == ("--dim heads=SIZE --dim nodes=SIZE",)
     assert str(explain(SQUEEZED, "y", dims=["nodes=0", "heads=7"]).value) == "float32[0, 7, 3]"
     assert explain(SQUEEZED, "y", dims=["nodes=1..1"]).suggestions == ("--dim heads=2..",)
 
 
-def test_names_that_no_option_can_say_are_not_tried() -> None:
+def test_names_that_no_option_can_express_are_not_suggested() -> None:
     proto = model("(float[n, m] x) => (y) { y = Squeeze (x) }")
     for axis, text in enumerate(("a=b", "n ")):
         proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = text
@@ -385,7 +385,7 @@ def test_every_output_of_the_fixtures(path: Path) -> None:
         assert len(list(steps(found.step))) < 60
 
 
-def test_what_an_error_hides_is_not_said_to_depend_on_a_run() -> None:
+def test_unknowns_behind_an_error_do_not_depend_on_a_run() -> None:
     """Every run fails at the MatMul, whatever x holds."""
     broken = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18]> g (float[N,4] x, float[3,5] w) => (z) { a = MatMul(x, w) z = Relu(a) }'

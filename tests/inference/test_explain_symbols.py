@@ -36,7 +36,7 @@ def test_a_symbol_of_the_inputs() -> None:
     assert "seq <= 64" in [line.text for line in found.contract_lines]
 
 
-def test_the_renaming_that_is_told_renames() -> None:
+def test_the_suggested_option_renames() -> None:
     model = FIXTURES / "bert-torchscript.onnx"
     option, text = shlex.split(Explainer(model).symbol("seq").rename)
     assert option == "--input"

@@ -28,7 +28,7 @@ def saved(proto: onnx.ModelProto, directory: Path) -> Path:
     return path
 
 
-def test_missing_external_data_is_told(tmp_path: Path) -> None:
+def test_missing_external_data_is_reported(tmp_path: Path) -> None:
     path = saved(weighted(), tmp_path)
     assert str(infer(path)["y"]) == "float32[N, 64]"
     assert infer(path).diagnostics == ()
@@ -42,7 +42,7 @@ def test_missing_external_data_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_external_data_that_is_too_short_is_told(tmp_path: Path) -> None:
+def test_external_data_that_is_too_short_is_reported(tmp_path: Path) -> None:
     path = saved(weighted(), tmp_path)
     (tmp_path / "m.bin").write_bytes(bytes(100))
     (found,) = infer(path).diagnostics

@@ -72,53 +72,56 @@ def test_dims_of_an_input_may_have_commas() -> None:
     assert read_inputs([f"x=[0, {MAX_SIZE}]"], ["x"])["x"].shape == (0, MAX_SIZE)
 
 
-def said(dim: Dim, value: Interval | Dim) -> DimConstraint:
+def constraints(dim: Dim, value: Interval | Dim) -> DimConstraint:
     assert isinstance(dim, Expr)
     return DimConstraint(dim, value)
 
 
 SAID: dict[str, tuple[list[DimConstraint], bool]] = {
     # id: (statements, whether all of them can hold)
-    "a size": ([said(A, 3)], True),
-    "two sizes": ([said(A, 3), said(A, 4)], False),
-    "the same size": ([said(A, 3), said(A, 3)], True),
-    "bounds": ([said(A, Interval(2, 4))], True),
-    "bounds that meet": ([said(A, Interval(2, 4)), said(A, Interval(4, 7))], True),
-    "bounds that do not": ([said(A, Interval(2, 4)), said(A, Interval(5, 7))], False),
-    "bounds of a size": ([said(A, 3), said(A, Interval(3, 4))], True),
-    "bounds of another size": ([said(A, 3), said(A, Interval(4, 5))], False),
-    "a size of bounds": ([said(A, Interval(3, 4)), said(A, 4)], True),
-    "another size of bounds": ([said(A, Interval(3, 4)), said(A, 5)], False),
-    "bounds of a relation": ([said(A, B + 1), said(A, Interval(3, 4))], True),
-    "bounds of a relation that cannot be": ([said(A, B + 4), said(A, Interval(0, 3))], False),
-    "bounds of a sum": ([said(A + B, Interval(2, 3))], True),
-    "bounds of a sum that is bound": ([said(A, 2), said(A + B, Interval(3, 3))], True),
-    "bounds of a sum that is a number": ([said(A, 2), said(B, 3), said(A + B, Interval(0, 4))], False),
+    "a size": ([constraints(A, 3)], True),
+    "two sizes": ([constraints(A, 3), constraints(A, 4)], False),
+    "the same size": ([constraints(A, 3), constraints(A, 3)], True),
+    "bounds": ([constraints(A, Interval(2, 4))], True),
+    "bounds that meet": ([constraints(A, Interval(2, 4)), constraints(A, Interval(4, 7))], True),
+    "bounds that do not": ([constraints(A, Interval(2, 4)), constraints(A, Interval(5, 7))], False),
+    "bounds of a size": ([constraints(A, 3), constraints(A, Interval(3, 4))], True),
+    "bounds of another size": ([constraints(A, 3), constraints(A, Interval(4, 5))], False),
+    "a size of bounds": ([constraints(A, Interval(3, 4)), constraints(A, 4)], True),
+    "another size of bounds": ([constraints(A, Interval(3, 4)), constraints(A, 5)], False),
+    "bounds of a relation": ([constraints(A, B + 1), constraints(A, Interval(3, 4))], True),
+    "bounds of a relation that cannot be": ([constraints(A, B + 4), constraints(A, Interval(0, 3))], False),
+    "bounds of a sum": ([constraints(A + B, Interval(2, 3))], True),
+    "bounds of a sum that is bound": ([constraints(A, 2), constraints(A + B, Interval(3, 3))], True),
+    "bounds of a sum that is a number": (
+        [constraints(A, 2), constraints(B, 3), constraints(A + B, Interval(0, 4))],
+        False,
+    ),
     "bounds of a sum that is a number in them": (
-        [said(A, 2), said(B, 3), said(A + B, Interval(0, 5))],
+        [constraints(A, 2), constraints(B, 3), constraints(A + B, Interval(0, 5))],
         True,
     ),
-    "twice": ([said(2 * A, 6)], True),
-    "half of an odd one": ([said(2 * A, 5)], False),
-    "less than nothing": ([said(A + 3, 2)], False),
-    "nothing left": ([said(A + 3, 3)], True),
-    "a sum": ([said(A + B, 5)], True),
-    "a sum and a part": ([said(A + B, 5), said(A, 2)], True),
-    "a sum and too large a part": ([said(A + B, 5), said(A, 6)], False),
-    "two numbers": ([said(A, 3), said(B, A), said(B, 3)], True),
-    "two other numbers": ([said(A, 3), said(B, A), said(B, 4)], False),
-    "one more than itself": ([said(A, A + 1)], False),
-    "a circle": ([said(A, B), said(B, A)], True),
-    "a square": ([said(A * A, 4)], True),
-    "a square and its root": ([said(A * A, 4), said(A, 2)], True),
-    "a quotient": ([said(floordiv(A, 2), 2)], True),
-    "a quotient with A below": ([said(floordiv(6, A), 2)], True),
-    "a remainder of nothing": ([said(A, B), said(A - B, Interval(0, 0))], True),
+    "twice": ([constraints(2 * A, 6)], True),
+    "half of an odd one": ([constraints(2 * A, 5)], False),
+    "less than nothing": ([constraints(A + 3, 2)], False),
+    "nothing left": ([constraints(A + 3, 3)], True),
+    "a sum": ([constraints(A + B, 5)], True),
+    "a sum and a part": ([constraints(A + B, 5), constraints(A, 2)], True),
+    "a sum and too large a part": ([constraints(A + B, 5), constraints(A, 6)], False),
+    "two numbers": ([constraints(A, 3), constraints(B, A), constraints(B, 3)], True),
+    "two other numbers": ([constraints(A, 3), constraints(B, A), constraints(B, 4)], False),
+    "one more than itself": ([constraints(A, A + 1)], False),
+    "a circle": ([constraints(A, B), constraints(B, A)], True),
+    "a square": ([constraints(A * A, 4)], True),
+    "a square and its root": ([constraints(A * A, 4), constraints(A, 2)], True),
+    "a quotient": ([constraints(floordiv(A, 2), 2)], True),
+    "a quotient with A below": ([constraints(floordiv(6, A), 2)], True),
+    "a remainder of nothing": ([constraints(A, B), constraints(A - B, Interval(0, 0))], True),
 }
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_is_said_holds_and_nothing_else(name: str) -> None:
+def test_given_constraints_hold_and_no_others(name: str) -> None:
     """The sizes that are left are those at which every statement holds; it is refused where there are none."""
     statements, possible = SAID[name]
     where = {}
@@ -158,7 +161,7 @@ def _holds(statement: DimConstraint, sizes: dict[str, int]) -> bool:
     return size in value if isinstance(value, Interval) else size == evaluate(value, sizes)
 
 
-def test_a_name_that_stands_for_another_dim_keeps_its_bounds() -> None:
+def test_a_name_that_replaces_another_dim_has_its_bounds() -> None:
     """The file bounds N, which the caller calls A + 1; where N is bound to an expression its bounds stay beside it."""
     found = DimSpecs()
     add_constraint(found, DimConstraint(C, Interval(2, 4)), {"C": A + 1})
@@ -332,7 +335,7 @@ def _innermost(value: Any) -> Any:
      SequenceType(SymbolicTensor()), MapType(I64, SymbolicTensor())],
     ids=str,
 )  # fmt: skip
-def test_a_type_without_its_element_type_cannot_be_said(value: Value) -> None:
+def test_a_given_type_needs_an_element_type(value: Value) -> None:
     assert to_type(value) is None and not has_type(value)
 
 

@@ -114,7 +114,7 @@ def openvino_gather(name: str, data: str, out: str) -> onnx.NodeProto:
     return helper.make_node("Gather", [data, "rows", "axis"], [out], name=name, domain="openvino.opset8")
 
 
-def twins(first: str, second: str) -> ModelProto:
+def duplicates(first: str, second: str) -> ModelProto:
     """Two OpenVINO Gathers with indices that are proved in bounds."""
     return helper.make_model(
         helper.make_graph(
@@ -131,7 +131,7 @@ def twins(first: str, second: str) -> ModelProto:
 
 @pytest.mark.parametrize("names", [("g", "g"), ("", ""), ("g#1", "g"), ("g", "g#0")], ids=str)
 def test_gathers_of_one_name_are_converted(names: tuple[str, str]) -> None:
-    result = gather_infer.convert(twins(*names))
+    result = gather_infer.convert(duplicates(*names))
     assert [(each.node.position, each.indices) for each in result.converted] == [(0, "proved"), (1, "proved")]
     x, y = np.arange(10, dtype=np.float32).reshape(5, 2), np.arange(18, dtype=np.float32).reshape(9, 2)
     a, b = ReferenceEvaluator(result.model).run(None, {"x": x, "y": y})  # onnxruntime wants names to differ
@@ -201,7 +201,7 @@ def test_what_holds_whichever_of_operator_and_function_runs(case: str) -> None:
     assert [d.code for d in inference.diagnostics] == ([] if domain == "com.mine" else ["GI109"])
 
 
-def test_where_indices_come_from_is_not_told_by_a_function_that_may_not_run() -> None:
+def test_provenance_ignores_a_function_that_may_not_run() -> None:
     made = overriding("com.microsoft", "Trilu", helper.make_node("Identity", ["a"], ["b"]))
     made.graph.input[0].CopyFrom(info("x", I64, 2, 2))
     made.graph.node.append(helper.make_node("Gather", ["t", "y"], ["z"]))

@@ -101,10 +101,10 @@ def test_a_choice_by_a_size_holds(name: str) -> None:
     for n in (0, 1, 3, 4, 5, 9):
         feeds = {"x": np.ones((n, 3), np.float32), "c": np.array(n % 2 == 0)}
         assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], n
-    assert told(inference, "y") == expected
+    assert reported(inference, "y") == expected
 
 
-def told(inference: Inference, name: str) -> str:
+def reported(inference: Inference, name: str) -> str:
     """The fact of a tensor at the model's sizes."""
     fact = inference[name]
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or any(map(inference.is_generated, fact.shape)):
@@ -140,4 +140,4 @@ def test_the_size_that_a_test_chooses_is_known_on_both_sides(name: str) -> None:
     inference, runtime = infer(proto), Runtime(proto)
     for n in range(8):
         assert compare(inference, runtime.run({"x": np.ones((n, 3), np.float32)}), {"N": n}).wrong == [], n
-    assert told(inference, "y") == "sizes"
+    assert reported(inference, "y") == "sizes"

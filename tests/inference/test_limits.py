@@ -70,7 +70,7 @@ def test_functions_that_call_the_next_one_twice_stay_exact() -> None:
     assert not found.diagnostics
 
 
-def test_a_call_that_is_not_walked_again_lists_its_graphs_and_accesses() -> None:
+def test_a_memoized_call_lists_its_graphs_and_accesses() -> None:
     index = node("Constant", [], ["i"], value=numbers("i", [0]))
     found = doubling(4, [index, node("Gather", ["x", "i"], ["y"], name="pick")])
     assert len(found.accesses) == 8

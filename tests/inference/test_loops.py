@@ -12,7 +12,7 @@ from gather_infer.symbolic import symbol
 from gather_infer.tensor import UNKNOWN, DType, SequenceType, SymbolicTensor, Value
 from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import model, untyped
-from tests.inference.test_joins import told
+from tests.inference.test_joins import reported
 from tests.oracle.soundness import Runtime, compare
 
 HEAD = """go = Constant<value = bool {1}>() stop = Constant<value = bool {0}>() none = Constant<value_int = 0>() one = Constant<value_int = 1>()
@@ -61,7 +61,7 @@ def test_what_is_known_after_a_loop(name: str) -> None:
         for k in (0, 1, 4):
             feeds = {"x": np.ones((n, 3), np.float32) - k, "k": np.array(k)}
             assert compare(inference, runtime.run(feeds), {"N": n}).wrong == [], (n, k)
-    assert [told(inference, "y"), told(inference, "z")] == [state, stack]
+    assert [reported(inference, "y"), reported(inference, "z")] == [state, stack]
 
 
 def test_a_scan_of_opset_8_has_a_batch() -> None:
@@ -81,7 +81,7 @@ def test_a_scan_of_opset_8_has_a_batch() -> None:
         assert compare(inference, runtime.run(feeds), {"B": b, "T": t}).wrong == [], (b, t)
 
 
-def test_a_scan_of_opset_8_keeps_what_is_known_of_integers() -> None:
+def test_a_scan_of_opset_8_preserves_integer_facts() -> None:
     proto = untyped(
         model(
             """(float[B, 4] a, float[B, T, 3] x) => (y, z) { g = ArgMax<axis = 2, keepdims = 0>(x) h = ArgMax<axis = 1, keepdims = 0>(a)
@@ -161,7 +161,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_states_that_hand_on_more_changes_than_are_tried(name: str) -> None:
+def test_states_that_need_more_iterations_than_the_limit(name: str) -> None:
     """Each becomes the next one; onnx's reference evaluator lets them have other types in the end."""
     last, known = CHAINS[name]
     given = ", ".join(f"float[p{k}, 3] s{k}" for k in range(8))

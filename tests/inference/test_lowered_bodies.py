@@ -27,7 +27,7 @@ class Own:
     def find(self, op_type: str, version: int) -> Builder | None:
         return self.body if op_type == "F" else None
 
-    def known(self) -> list[DialectOp]:
+    def operators(self) -> list[DialectOp]:
         return [DialectOp("F", 1, self.body)]
 
     def body(self, call: OpCall) -> LoweredBody:

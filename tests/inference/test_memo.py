@@ -85,7 +85,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_in_a_body_is_said_of_each_call(name: str) -> None:
+def test_an_error_in_a_body_is_reported_for_each_call(name: str) -> None:
     model = calling(
         "(float[S] x, float[S] y) => (a, b) { [first] a = f.wrong (x) [second] b = f.wrong (y) }",
         f'<domain: "f", opset_import: ["" : 17]> wrong (v) => (w) {{ {BROKEN[name]} }}',

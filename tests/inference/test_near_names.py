@@ -71,7 +71,7 @@ SAID: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", SAID)
-def test_what_is_said(case: str) -> None:
+def test_expected_results(case: str) -> None:
     said, answer = SAID[case]
     with pytest.raises(UsageError) as caught:
         gather_infer.infer(onnx.parser.parse_model(f"{HEAD} {{ y = Relu (pixels) }}"), **said)

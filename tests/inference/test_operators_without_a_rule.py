@@ -41,7 +41,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, op_type: str) -> None:
 
 
 @pytest.mark.parametrize("name", WALKED)
-def test_the_body_of_an_operator_is_walked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_function_body_of_an_operator_is_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes, opset = WALKED[name]
     proto = model(f"(float[N, 3] x, float[N, 3] w) => (y) {{ {nodes} }}", opset=opset)
     expected = infer(proto)["y"]
@@ -79,7 +79,7 @@ def made_by_onnx(op_type: str, version: int, node: onnx.NodeProto, kinds: list[o
 
 
 @pytest.mark.parametrize(("opset", "version"), [(17, 13), (18, 18), (20, 18)])
-def test_the_newest_body_that_the_opset_has_is_walked(
+def test_the_newest_function_body_of_the_opset_is_interpreted(
     opset: int, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proto = model("(float[N, 3] x) => (y) { y = MeanVarianceNormalization<axes = [0]>(x) }", opset=opset)

@@ -111,7 +111,7 @@ def test_a_function_that_is_called_like_an_operator_that_addresses() -> None:
     ("body", "rank"),
     [("r = NonZero(s2) f = Squeeze(r, v0) t = Cast<to = 1>(f)", 1), ("t = Concat<axis = 0>(s2, x)", 1)],
 )
-def test_a_state_of_one_rank_keeps_it(body: str, rank: int) -> None:
+def test_a_state_of_one_rank_preserves_it(body: str, rank: int) -> None:
     """Its size differs in each iteration, unknown or growing."""
     proto = model(
         f"""(float[N] x, int64 m) => (y) {{ v0 = Constant<value_ints = [0]>() go = Constant<value = bool {{1}}>()

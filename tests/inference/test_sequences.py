@@ -44,7 +44,7 @@ def test_sequences_are_what_onnxruntime_makes_them(name: str) -> None:
     attack(CASES[name], legal=4)
 
 
-def test_a_filled_sequence_keeps_the_shape_of_its_members() -> None:
+def test_a_filled_sequence_preserves_the_shape_of_its_members() -> None:
     inference = attack(CASES["filled and joined"], legal=4)
     assert str(inference["q"]) == "seq(float32[N])"
 

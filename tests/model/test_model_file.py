@@ -37,7 +37,7 @@ from tests.model.model_samples import (
 
 
 @pytest.fixture(autouse=True)
-def small_files_are_walked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_files_are_scanned_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "WHOLE_BYTES", 0)
 
 
@@ -336,7 +336,7 @@ def test_an_empty_name_is_no_directory() -> None:
         open_model("")
 
 
-def test_a_linked_model_finds_its_data_beside_the_real_file(tmp_path: Path) -> None:
+def test_a_linked_model_finds_its_data_next_to_the_real_file(tmp_path: Path) -> None:
     """The layout of download caches: both model and data are links into one directory of blobs."""
     (tmp_path / "blobs").mkdir()
     (tmp_path / "snapshot").mkdir()
@@ -372,7 +372,7 @@ def test_locations_on_windows() -> None:
 # Cost
 
 
-def test_attributes_with_a_million_numbers_are_not_walked(tmp_path: Path) -> None:
+def test_attributes_with_a_million_numbers_are_not_scanned(tmp_path: Path) -> None:
     """Tree ensembles: each number is a wire field of its own."""
     trees = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", ids=range(1_000_000), t=floats("t"))
     path = write(helper.make_model(helper.make_graph([trees], "g", [], [])), tmp_path / "m.onnx")

@@ -36,7 +36,7 @@ save_module = sys.modules["gather_infer.model.save"]
 
 
 @pytest.fixture(autouse=True)
-def small_files_are_walked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_files_are_scanned_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "WHOLE_BYTES", 0)
 
 
@@ -125,7 +125,7 @@ def test_a_device_is_written_to_not_replaced(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
 
 
-def test_a_tensor_that_was_copied_and_renamed_keeps_its_bytes(tmp_path: Path) -> None:
+def test_a_tensor_that_was_copied_and_renamed_preserves_its_bytes(tmp_path: Path) -> None:
     model = open_model(write(model_with(floats("w")), tmp_path / "in.onnx"))
     proto = edited(model)
     proto.graph.initializer.append(proto.graph.initializer[0])

@@ -137,5 +137,5 @@ def test_more_conversions(tmp_path: Path) -> None:
 
 
 @pytest.mark.oracle
-def test_conversions_of_what_the_reader_is_tried_with(tmp_path: Path) -> None:
+def test_conversions_of_the_mutated_irs(tmp_path: Path) -> None:
     judge(range(1000), mutated, tmp_path)

@@ -59,7 +59,7 @@ def fact(known: Inference) -> SymbolicTensor:
     return found
 
 
-def told(known: Inference, dim: Dim, sizes: dict[str, int]) -> int | None:
+def reported(known: Inference, dim: Dim, sizes: dict[str, int]) -> int | None:
     """The value of a dim at these sizes; None for one that is not known."""
     return evaluate(dim, sizes) if free_symbols(dim) <= sizes.keys() and not known.is_generated(dim) else None
 
@@ -76,7 +76,10 @@ def test_rules_say_what_the_nodes_say(operator: str) -> None:
         assert said.dtype == found.dtype
         if found.shape is not None:
             assert said.shape is not None, case
-            dims = [(told(rule, a, sizes), told(nodes, b, sizes)) for a, b in zip(said.shape, found.shape, strict=True)]
+            dims = [
+                (reported(rule, a, sizes), reported(nodes, b, sizes))
+                for a, b in zip(said.shape, found.shape, strict=True)
+            ]
             assert all(a == b for a, b in dims if b is not None), (case, said, found)
         compared += 1
 

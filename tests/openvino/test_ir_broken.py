@@ -330,7 +330,7 @@ def test_little_memory_for_constants_that_share_their_bytes(tmp_path: Path) -> N
     assert "strings of the file" in error(tmp_path, strings, data)
 
 
-def test_no_memory_for_sizes_that_are_only_said(tmp_path: Path) -> None:
+def test_no_memory_for_sizes_that_are_only_declared(tmp_path: Path) -> None:
     xml = net([const("0", "1000000000000", 0, 4000000000000), result("1")], "0.0>1.0")
     tracemalloc.start()
     try:

@@ -56,7 +56,7 @@ BROKEN: dict[str, tuple[LayerView, Callable[[LayerView], object], str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_does_not_fit_is_told(case: str) -> None:
+def test_a_layer_that_does_not_fit_is_an_error(case: str) -> None:
     op, ask, told = BROKEN[case]
     with pytest.raises(SpecViolation) as found:
         ask(op)

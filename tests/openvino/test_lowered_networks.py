@@ -34,7 +34,7 @@ def test_bytes_saturate_and_are_rounded() -> None:
     assert_equal_to_openvino("tests.openvino.cases_bytes")
 
 
-def test_what_runs_on_no_elements_is_not_said_to_need_some(tmp_path: Path) -> None:
+def test_networks_that_run_on_no_elements_do_not_require_some(tmp_path: Path) -> None:
     """That onnxruntime's Conv fails there must teach the run nothing of sizes."""
     cases = recorded("tests.openvino.cases_empty_axes", tmp_path)
     assert {one.name: one.arrays("o")[0].size for one in cases} == dict.fromkeys(CASES_EMPTY, 0)

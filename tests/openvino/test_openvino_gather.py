@@ -79,7 +79,7 @@ def test_the_axis_may_be_a_constant_node_that_others_read() -> None:
     assert ops(convert(read).proto.graph) == ["Constant", "Gather"]
 
 
-def test_what_only_said_the_axis_goes_with_what_it_was_asked_of() -> None:
+def test_an_axis_constant_is_removed_with_its_gather() -> None:
     made = gather_model()
     held = {t.name: t for t in made.graph.initializer}
     held["axis"].CopyFrom(tensor("one", np.zeros(1, np.float32)))
@@ -239,7 +239,7 @@ def test_what_an_old_opset_cannot_say(case: str) -> None:
         convert(gather_model(**arguments))
 
 
-def test_an_onnx_file_keeps_its_opset() -> None:
+def test_an_onnx_file_preserves_its_opset() -> None:
     with pytest.raises(UsageError, match="opset = 21: <model> is ONNX of opset 17, which convert does not change"):
         convert(gather_model(), opset=21)
 

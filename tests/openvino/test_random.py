@@ -167,7 +167,7 @@ def test_verify_of_nothing_but_draws_does_not_fail(tmp_path: Path) -> None:
     assert found.ok and found.compared_outputs == ()
 
 
-def test_verify_still_finds_what_is_wrong_beside_a_draw(tmp_path: Path) -> None:
+def test_verify_still_finds_differences_next_to_a_random_node(tmp_path: Path) -> None:
     """A fault is planted into the output that no draw reaches."""
     result_ = convert(noisy(tmp_path, plain=True), random="onnx")
     broken = ModelProto()

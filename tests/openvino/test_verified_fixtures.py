@@ -75,7 +75,7 @@ def test_for_what_layers_define_a_result() -> None:
     assert limits("y = Neg(x)", "(float[B] x)") == {}
 
 
-def test_what_is_defined_is_said_of_other_inputs_than_its_dim_is_of() -> None:
+def test_preconditions_concern_other_inputs_than_their_dim() -> None:
     found = {known.op_type: known.preconditions for known in DIALECT.operators() if known.preconditions}
     assert {"LSTMSequence", "GRUSequence", "RNNSequence", "ReverseSequence", "EmbeddingBagOffsets"} <= found.keys()
     for held in found.values():

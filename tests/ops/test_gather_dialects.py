@@ -112,7 +112,7 @@ def test_openvino_gather(case: str, version: int) -> None:
     assert out.findings == []
 
 
-def test_openvino_gather_with_an_unknown_axis_keeps_the_rank_and_the_batch() -> None:
+def test_openvino_gather_with_an_unknown_axis_preserves_rank_and_batch() -> None:
     out = run("Gather", f32(N, 5, 6), i64(N, 3), NO_AXIS, domain="openvino", version=8, batch_dims=1).fact
     assert out.shape is not None
     assert (len(out.shape), out.shape[0]) == (3, N)

@@ -161,7 +161,7 @@ def test_einsum(equation: str, inputs: list[object], result: object) -> None:
     assert call(einsum.rules, "Einsum", given, equation=equation)[0].shape == result
 
 
-def test_einsum_of_an_unranked_operand_keeps_the_rank() -> None:
+def test_einsum_of_an_unranked_operand_has_a_rank() -> None:
     (found,) = call(einsum.rules, "Einsum", [UNRANKED, (3, N)], equation="ij,jk->ik")
     assert found.rank == 2
     assert call(einsum.rules, "Einsum", [UNRANKED], equation="...i->...")[0].shape is None

@@ -139,7 +139,7 @@ def test_a_part_between_unknown_ends_is_not_longer_than_the_whole() -> None:
     assert dim.is_symbol and str(N - dim) in learnt(context) and context.scope.bounds(dim).hi == 5
 
 
-def test_slice_with_unknown_axes_keeps_the_rank() -> None:
+def test_slice_with_unknown_axes_preserves_the_rank() -> None:
     unknown = SymbolicTensor(DType.INT64, (1,))
     (found,) = call(slicing.rules, "Slice", [(B, S), ints(0), ints(1), unknown])
     assert found.rank == 2

@@ -113,7 +113,7 @@ def test_an_unknown_size_is_a_new_symbol() -> None:
     assert found.rank == 2 and found.shape[1] == 2 and found.shape[0].is_symbol
 
 
-def test_identity_keeps_any_kind_of_value() -> None:
+def test_identity_preserves_any_kind_of_value() -> None:
     value = SequenceType(SymbolicTensor(DType.INT64, (N,)), 2)
     assert call(shape.rules, "Identity", [value], version=14) == [value]
 
@@ -241,7 +241,7 @@ def test_reshape_violations(data: Any, target: SymbolicTensor, message: str) -> 
     assert raised.value.message.startswith(message)
 
 
-def test_allowzero_forbids_zero_beside_minus_one() -> None:
+def test_allowzero_forbids_zero_with_minus_one() -> None:
     with pytest.raises(SpecViolation, match="may not hold both 0 and -1"):
         call(reshape.rules, "Reshape", [(0, 3), ints(0, -1)], version=14, allowzero=1)
 
@@ -380,7 +380,7 @@ def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: 
     assert (found.dtype, found.shape, elements(found), found.span) == (DType.INT64, (dim,), values, span)
 
 
-def test_range_of_an_unknown_limit_keeps_its_span() -> None:
+def test_range_of_an_unknown_limit_has_a_value_range() -> None:
     limit = SymbolicTensor(DType.INT64, (), None, ValueRange(0, N))
     (found,) = call(expand.rules, "Range", [known(0), limit, known(1)])
     assert found.shape[0].is_symbol and found.span == ValueRange(0, N - 1)

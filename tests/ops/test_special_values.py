@@ -81,7 +81,7 @@ def rows(t: int) -> Iterator[Call]:
         yield "Unique", 11, [x], {}, 4
 
 
-def told(call: Call) -> list[SymbolicTensor]:
+def reported(call: Call) -> list[SymbolicTensor]:
     """The elements that the rule returns when all elements of the inputs are known."""
     op, version, inputs, attributes, outputs = call
     rule = standard_rules()[""].find(op, version)
@@ -130,7 +130,7 @@ def test_what_is_known_of_special_floats_is_what_the_runtimes_compute(calls: Any
     tally: Counter[str] = Counter()
     for call in calls(t):
         theirs = judged(call)
-        for at, fact in enumerate(told(call)):
+        for at, fact in enumerate(reported(call)):
             for results in theirs if fact.values is not None else ():
                 assert fact.values is not None
                 for known, number in zip(fact.values.ravel().tolist(), elements_of(results[at]), strict=True):
@@ -156,5 +156,5 @@ def test_a_row_with_nan_has_no_known_order(row: Sequence[float], largest: int) -
     attributes: Mapping[str, Any] = {"largest": largest}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = told(("TopK", 11, [of(T.FLOAT, row), of(T.INT64, [1])], dict(attributes), 2))
+        found = reported(("TopK", 11, [of(T.FLOAT, row), of(T.INT64, [1])], dict(attributes), 2))
     assert [fact.values for fact in found] == [None, None]

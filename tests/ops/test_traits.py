@@ -177,7 +177,7 @@ def test_what_moves_elements_says_so(domain: str, op_type: str) -> None:
             )
 
 
-def test_what_is_said_of_moves_is_shown() -> None:
+def test_data_movement_traits_agree_with_values() -> None:
     for op_type, _, _ in RULES[""].entries():
         known = traits(op_type)
         if known is not None and known.moves is not None and op_type not in UNTOLD:

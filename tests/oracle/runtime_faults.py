@@ -33,7 +33,7 @@ def _no_inner_dim(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     return inputs[0].ndim > 0 and inputs[0].shape[-1] == 0
 
 
-def _zero_beside_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
+def _zero_with_minus_one(node: NodeProto, inputs: Arrays, outputs: Arrays) -> bool:
     """With allowzero a target that holds both 0 and -1 is accepted."""
     return _attribute(node, "allowzero", 0) == 1 and 0 in inputs[1] and -1 in inputs[1]
 
@@ -148,7 +148,7 @@ FAULTS: dict[str, Fault] = {
     "PRelu": _wide_slope,
     "Slice": _backwards_to_the_largest,
     "MatMul": _no_inner_dim,
-    "Reshape": _zero_beside_minus_one,
+    "Reshape": _zero_with_minus_one,
     "Loop": _no_iteration,
     "GatherND": _empty_tuples,
     "Concat": _empty_operand,

@@ -149,7 +149,7 @@ def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Map
     bound so as long as there is more.
     """
     sizes = dict(bindings)
-    seen = [(told, number) for told, number in _told(inference, actual) if isinstance(told, Expr)]
+    seen = [(told, number) for told, number in _reported(inference, actual) if isinstance(told, Expr)]
     known = -1
     while known < len(sizes):
         known = len(sizes)
@@ -158,7 +158,7 @@ def bound_symbols(inference: Inference, actual: Mapping[str, Any], bindings: Map
     return sizes
 
 
-def _told(inference: Inference, actual: Mapping[str, Any]) -> Iterator[tuple[Any, int]]:
+def _reported(inference: Inference, actual: Mapping[str, Any]) -> Iterator[tuple[Any, int]]:
     """Each dim and each element of integers with what it is, in the order of the walk, whatever that of `actual` is."""
     for name, fact in inference.items():
         value = actual.get(name)
@@ -232,7 +232,8 @@ def _contradictions(
         low = None if fact.value_range.lo is None else value_of(fact.value_range.lo, sizes)
         high = None if fact.value_range.hi is None else value_of(fact.value_range.hi, sizes)
         if (low is not None and array.min() < low) or (high is not None and array.max() > high):
-            yield f"span inferred [{fact.value_range.lo}, {fact.value_range.hi}], elements are in [{array.min()}, {array.max()}]"
+            inferred = f"[{fact.value_range.lo}, {fact.value_range.hi}]"
+            yield f"value range inferred {inferred}, elements are in [{array.min()}, {array.max()}]"
 
 
 def dtype_of(array: np.ndarray[Any, Any]) -> DType | None:

@@ -121,7 +121,7 @@ def test_what_is_assumed_of_data_is_held_against_the_run(text: str) -> None:
     assert 1 <= counts[outside] < 40 and counts["runs"] >= 1, counts
 
 
-def test_a_wrong_dim_is_seen_beside_an_assumption_that_holds() -> None:
+def test_a_wrong_dim_is_seen_next_to_an_assumption_that_holds() -> None:
     with mock.patch.object(reshape, "reshaped", _in_the_wrong_order):
         found = check(_tiled(TILED), 40, Counter())
     assert found is not None and any("u: dim 0 inferred M" in text for text in found.texts), found

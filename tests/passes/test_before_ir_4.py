@@ -60,7 +60,7 @@ def test_what_a_constant_is_made_of_goes_with_its_inputs() -> None:
 
 
 @pytest.mark.parametrize("ir", [3, 4])
-def test_what_is_said_of_an_input_that_is_none(ir: int) -> None:
+def test_constraints_of_an_initializer_before_ir_4(ir: int) -> None:
     said = SharedConstraints(ranges=("s=0..3", "x=0..3"))
     assert applicable(ModelFile.from_proto(parsed(ir=ir)), said)[1] == (("s",) if ir == 3 else ())
 

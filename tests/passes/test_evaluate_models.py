@@ -173,7 +173,7 @@ def test_the_runtime_does_the_rest(
         assert [(c.data_type, c.bits.shape) for c in found] == [r[:2] for r in theirs]
 
 
-def test_a_node_that_fails_or_gives_no_tensor_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_fails_or_returns_no_tensor_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with RuntimeEvaluator() as runtime:
         for op, inputs, reason in (
             ("MatMul", [of(T.FLOAT, np.ones((2, 3)))] * 2, "MatMul dimension mismatch|[Ii]ncompatible dimensions"),

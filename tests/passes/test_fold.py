@@ -123,7 +123,7 @@ def test_nodes_may_come_in_any_order() -> None:
     assert names(fold(made).proto) == ["b"]
 
 
-def test_an_output_keeps_its_name() -> None:
+def test_an_output_preserves_its_name() -> None:
     made = model([gather("table", "index", "y")], {}, {"y": (F, [1, 3])}, {"table": TABLE, "index": i64(2)})
     result = fold(made)
     assert not result.proto.graph.node

@@ -26,12 +26,12 @@ FAILURES = (STATE.Fail, STATE.InvalidArgument, STATE.RuntimeException)
 F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
-def said(value: ValueInfoProto) -> list[Any]:
+def constraints(value: ValueInfoProto) -> list[Any]:
     return [d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in dims_of(value.type)]
 
 
 def declared(proto: ModelProto) -> dict[str, list[Any]]:
-    return {v.name: said(v) for v in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info)}
+    return {v.name: constraints(v) for v in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info)}
 
 
 def recorded(proto: ModelProto) -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ def test_exported_networks(name: str) -> None:
     for seed, sizes in enumerate(bindings(name)[:2]):
         result = freeze(model_path(name), dims=dict(sizes))
         assert not result.refused
-        assert all(type(dim) is int for value in result.proto.graph.input for dim in said(value))
+        assert all(type(dim) is int for value in result.proto.graph.input for dim in constraints(value))
         onnx.checker.check_model(result.proto, full_check=True)
         assert_same_outputs(before, result.proto, make_feeds(name, sizes, seed))
         assert without_types(result.proto) == without_types(before)
@@ -102,7 +102,7 @@ def test_other_commands_declare_what_they_were_given(name: str, tmp_path: Path) 
     folded = fold(model_path(name), dims=sizes).proto
     for proto in (annotated, folded):
         onnx.checker.check_model(proto, full_check=True)
-        assert all(type(dim) is int for value in proto.graph.input for dim in said(value))
+        assert all(type(dim) is int for value in proto.graph.input for dim in constraints(value))
         assert_same_outputs(before, proto, feeds)
 
 
@@ -189,7 +189,7 @@ def test_an_output_without_a_shape_gets_what_is_known(name: str) -> None:
     assert dtype is not None
     made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", dtype, None))
     result = freeze(made, dims=["N=2"])
-    assert said(result.proto.graph.output[0]) == expected
+    assert constraints(result.proto.graph.output[0]) == expected
     assert result.proto.graph.output[0].type.tensor_type.HasField("shape")
     onnx.checker.check_model(result.proto, full_check=True)
     assert without_types(result.proto) == without_types(made)
@@ -209,7 +209,7 @@ def test_an_output_without_a_shape_stays_where_nothing_is_given_or_known() -> No
     bounds = freeze(made, dims=["N=1..4"])
     assert not bounds.proto.graph.output[0].type.tensor_type.HasField("shape")
     result = freeze(made, dims=["N=2"])
-    assert said(result.proto.graph.output[0]) == [2, "M"]
+    assert constraints(result.proto.graph.output[0]) == [2, "M"]
     assert not result.proto.graph.output[1].type.tensor_type.HasField("shape")
     told = [(o.name, o.axis, o.reason) for o in result.interface.dynamic_dims if o.kind == "output"]
     assert told == [("y", 1, "M is not given"), ("z", None, "its rank is not declared")]
@@ -218,7 +218,7 @@ def test_an_output_without_a_shape_stays_where_nothing_is_given_or_known() -> No
 def test_an_output_does_not_name_what_the_inputs_do_not() -> None:
     made = text_model("(float[N, ?] x) => (float[N, ?] y) { y = Abs (x) }")
     made.graph.output[0].type.tensor_type.ClearField("shape")
-    assert said(freeze(made, dims=["N=2"]).proto.graph.output[0]) == [2, None]
+    assert constraints(freeze(made, dims=["N=2"]).proto.graph.output[0]) == [2, None]
 
 
 def test_an_output_of_another_type_gets_no_shape() -> None:
@@ -228,7 +228,7 @@ def test_an_output_of_another_type_gets_no_shape() -> None:
     assert not result.proto.graph.output[0].type.tensor_type.HasField("shape")
 
 
-def test_what_stays_symbolic_is_told_with_the_reason() -> None:
+def test_dims_that_stay_symbolic_have_a_reason() -> None:
     made = text_model(
         """(float[N, M] x, int64[K] i) => (float[N, M] y, float[N, P] g, int64[2, Z] z) {
             y = Abs (x) g = Gather <axis = 1> (x, i) z = NonZero (x) }"""
@@ -244,7 +244,7 @@ def test_what_stays_symbolic_is_told_with_the_reason() -> None:
     ]
 
 
-def test_what_is_given_as_an_expression_is_told_as_the_reason() -> None:
+def test_a_dim_given_as_an_expression_is_the_reason() -> None:
     related = freeze(three(), dims=["N=M+1"])
     reasons = {(o.name, o.axis): o.reason for o in related.interface.dynamic_dims if o.kind == "input"}
     assert reasons == {("x", 0): "it is M + 1", ("w", 0): "M is not given", ("m", 0): "T is not given"}
@@ -277,7 +277,7 @@ def test_a_size_that_contradicts_the_model(name: str, tmp_path: Path) -> None:
     made = text_model(text)
     for output in made.graph.output:
         output.type.tensor_type.elem_type = F if name != "a table" else I64
-    feeds = {v.name: np.zeros([int(dict(d.split("=") for d in dims).get(n, 5)) for n in said(v)], np.float32)
+    feeds = {v.name: np.zeros([int(dict(d.split("=") for d in dims).get(n, 5)) for n in constraints(v)], np.float32)
              for v in made.graph.input}  # fmt: skip
     with pytest.raises(FAILURES):
         run(made, feeds)
@@ -330,7 +330,7 @@ def test_what_fails_in_a_branch_alone_is_frozen_where_it_loads(name: str, tmp_pa
     feeds: dict[str, Any] = {
         v.name: np.zeros((), bool) if v.type.tensor_type.elem_type == BOOL
         else np.zeros((), np.int64) if v.type.tensor_type.elem_type == I64
-        else np.ones([sizes.get(n, n) for n in said(v)], np.float32) for v in made.graph.input}  # fmt: skip
+        else np.ones([sizes.get(n, n) for n in constraints(v)], np.float32) for v in made.graph.input}  # fmt: skip
     before = run(made, feeds)
     stated = ModelProto()
     stated.CopyFrom(made)
@@ -383,7 +383,7 @@ def test_what_would_have_to_be_assumed_is_no_number() -> None:
     assert declared(frozen)["y"][0] == "C"
 
 
-def test_an_error_that_is_there_anyway_is_told_and_refuses_nothing() -> None:
+def test_an_error_of_the_original_is_reported_and_refuses_nothing() -> None:
     made = simple()
     made.graph.node.append(helper.make_node("Gather", ["zero", "nine"], ["w"], "bad"))
     made.graph.initializer.append(helper.make_tensor("nine", I64, [1], [9]))
@@ -473,7 +473,7 @@ def three() -> ModelProto:
     return model(nodes, {"x": (F, ["N"]), "w": (F, ["M"]), "m": (F, ["T"])}, {"y": (F, ["Y"])})
 
 
-def test_bounds_stand_beside_relations() -> None:
+def test_bounds_are_recorded_with_relations() -> None:
     once = freeze(three(), dims={"N": "max(T,M)"}).proto
     both = freeze(once, dims=["M=4..7", "N=1..9"]).proto
     assert recorded(both) == [(KEY, "M=4..7; N=1..9; N=max(M,T)")]
@@ -530,7 +530,7 @@ def test_what_cannot_be_used_of_the_record_is_a_warning(value: str) -> None:
     assert freeze(made).proto == made
 
 
-def test_an_entry_that_can_be_used_beside_one_that_cannot() -> None:
+def test_a_usable_entry_next_to_an_unusable_one() -> None:
     made = simple()
     made.metadata_props.add(key=KEY, value="L=1..4;N=2..9")
     assert [str(s) for s in infer(made).persisted_constraints] == ["N=2..9"]
@@ -582,7 +582,7 @@ def test_names_of_a_body_are_its_own_unless_they_are_proved() -> None:
     )
     result = freeze(made, dims=["N=2"])
     then, other = (a.g for a in result.proto.graph.node[0].attribute)
-    assert (said(then.output[0]), said(other.output[0])) == ([4, 3], [2, 3])
+    assert (constraints(then.output[0]), constraints(other.output[0])) == ([4, 3], [2, 3])
     assert declared(result.proto)["y"] == ["R", 3]
     assert [(c.graph.partition("/")[2], c.name) for c in result.interface.changed] == [
         ("", "x"), ("then_branch", "t"), ("else_branch", "e"),
@@ -593,7 +593,7 @@ def test_names_of_a_body_are_its_own_unless_they_are_proved() -> None:
         assert_same_outputs(made, result.proto, feeds)
 
 
-def test_a_branch_of_an_unknown_size_keeps_its_name() -> None:
+def test_a_branch_of_an_unknown_size_preserves_its_name() -> None:
     made = text_model(
         """(float[N] x, bool c) => (int64[1, R] y) {
             y = If (c) <
@@ -602,7 +602,7 @@ def test_a_branch_of_an_unknown_size_keeps_its_name() -> None:
             > }"""
     )
     result = freeze(made, dims=["N=2"])
-    assert [said(a.g.output[0]) for a in result.proto.graph.node[0].attribute] == [[1, "N"], [1, "N"]]
+    assert [constraints(a.g.output[0]) for a in result.proto.graph.node[0].attribute] == [[1, "N"], [1, "N"]]
     assert_same_outputs(made, result.proto, {"x": np.array([0, 5], np.float32), "c": np.array(True)})
 
 
@@ -617,8 +617,10 @@ def test_a_loop_gives_the_same_also_when_it_never_runs(trips: int) -> None:
     )
     result = freeze(made, dims=["N=2"])
     inner = result.proto.graph.node[0].attribute[0].g
-    assert said(inner.input[2]) == ["N", "M"], "a number here gives [0, 2, 3] in onnxruntime, in place of [0, 0, 0]"
-    assert [said(v) for v in inner.output] == [[], ["N", "M"], ["N", "M"]]
+    assert constraints(inner.input[2]) == ["N", "M"], (
+        "a number here gives [0, 2, 3] in onnxruntime, in place of [0, 0, 0]"
+    )
+    assert [constraints(v) for v in inner.output] == [[], ["N", "M"], ["N", "M"]]
     onnx.checker.check_model(result.proto, full_check=True)
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "trips": np.array(trips)})
 
@@ -633,7 +635,7 @@ def test_a_loop_that_grows_its_state_has_no_number_there() -> None:
     )
     result = freeze(made, dims=["N=2"])
     inner = result.proto.graph.node[0].attribute[0].g
-    assert said(inner.input[2]) == ["N", 3]
+    assert constraints(inner.input[2]) == ["N", 3]
     assert declared(result.proto)["last"] == ["G", 3]
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "trips": np.array(2)})
 
@@ -665,14 +667,14 @@ def test_sequences_and_optionals() -> None:
     )
     made.graph.input.append(ValueInfoProto(name="xs", type=nested("sequence", ["N", "M"])))
     result = freeze(made, dims=["N=2"])
-    assert said(result.proto.graph.input[1]) == [2, "M"]
+    assert constraints(result.proto.graph.input[1]) == [2, "M"]
     assert declared(result.proto)["y"] == [2, "S"]
     onnx.checker.check_model(result.proto, full_check=True)
     feeds: Any = {"w": np.ones((2, 4), np.float32), "xs": [np.ones((2, 3), np.float32), np.ones((2, 1), np.float32)]}
     assert_same_outputs(made, result.proto, feeds)
     has = model([helper.make_node("OptionalHasElement", ["o"], ["y"])], {"w": (F, ["N"])}, {"y": (BOOL, [])}, opset=18)
     has.graph.input.append(ValueInfoProto(name="o", type=nested("optional", ["N", None])))
-    assert said(freeze(has, dims=["N=2"]).proto.graph.input[1]) == [2, None]
+    assert constraints(freeze(has, dims=["N=2"]).proto.graph.input[1]) == [2, None]
 
 
 def test_an_input_with_a_default() -> None:
@@ -732,5 +734,5 @@ def test_a_body_that_hides_a_frozen_value() -> None:
     made = model(nodes, {"x": (F, ["N", 3]), "c": (BOOL, [])}, {"y": (F, ["R", 3])})
     result = freeze(made, dims=["N=2"])
     then = next(a.g for a in result.proto.graph.node[0].attribute if a.name == "then_branch")
-    assert said(then.value_info[0]) == [4, 3]
+    assert constraints(then.value_info[0]) == [4, 3]
     assert_same_outputs(made, result.proto, {"x": np.ones((2, 3), np.float32), "c": np.array(True)})

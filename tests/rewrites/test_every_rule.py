@@ -33,23 +33,23 @@ RUNS_UP_TO = 23
 
 UNREACHED = {
     # (rule, condition): why no text comes there
-    ("common-constants", "site.rests_on_training"): "test_guarantees has models with training",
+    ("common-constants", "match.is_trained"): "test_guarantees has models with training",
     ("concat-without-empty-parts", "not -rank <= axis < rank"): "an axis out of range is an error; no rule is asked",
-    ("constant-to-initializer", "constant is None or constant.nbytes > site.max_growth"): "sparse, or a megabyte",
+    ("constant-to-initializer", "constant is None or constant.nbytes > match.max_growth"): "sparse, or a megabyte",
     (
         "constant-to-initializer",
-        "site.rests_on_training or not site.has_free_initializers or len(site.node.proto.attribute) != 1",
+        "match.is_trained or not match.has_free_initializers or len(match.node.proto.attribute) != 1",
     ): "test_constants has a model of IR version 3",
     ("fold-constants", "name and constant is None"): "tests/passes has data that do not fit their dims",
-    ("fold-known", "site.is_faulty or site.rests_on_training"): "test_guarantees has models with training",
+    ("fold-known", "match.is_faulty or match.is_trained"): "test_guarantees has models with training",
     ("fold-known", "not any((result is not _NOTHING for result in results))"): "what nobody needs is gone by then",
     ("gather-of-gather", "taken is None"): "indices of a megabyte",
     ("gather-of-transpose", "sorted(perm) != list(range(rank))"): "of a Transpose with an error no rank is known",
     ("gather-of-unsqueeze", "before is None"): "no rank is known behind one that is not",
-    ("if-decided", "body is None or len(body.outputs) != len(site.outputs)"): "an If with too few outputs is an error",
+    ("if-decided", "body is None or len(body.outputs) != len(match.outputs)"): "an If with too few outputs is an error",
     (
         "loop-once",
-        "body is None or len(body.inputs) != 2 + len(states) or len(body.outputs) != 1 + len(site.outputs)",
+        "body is None or len(body.inputs) != 2 + len(states) or len(body.outputs) != 1 + len(match.outputs)",
     ): "a Loop with too few outputs is an error",
     ("loop-once", "any((not state for state in states))"): "no runtime takes a Loop with a state left out",
     (

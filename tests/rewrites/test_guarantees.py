@@ -148,13 +148,13 @@ def test_an_operator_of_another_domain_is_another_operator() -> None:
 @pytest.mark.parametrize(
     "name", ("Transpose", "Not", "Squeeze", "Unsqueeze", "Reshape", "Cast", "Gather", "Slice", "Concat", "Shape")
 )
-def test_an_operator_of_another_domain_is_another_operator_beside_one_of_its_name(name: str) -> None:
+def test_equal_op_types_of_two_domains_are_different_operators(name: str) -> None:
     made = _message(f"""g (bool[2, 3] x, int64[2] s) => (y, z, w, v, u) <int64[1] o = {{0}}, int64[1] e = {{1}}> {{
         a = own.{name}(x) y = Transpose(a) c = Not(a) z = Xor(c, x) b = own.{name}(s) w = Gather(b, o) v = Squeeze(a, o) u = Slice(b, o, e) }}""")
     assert optimize(made).proto == made
 
 
-def test_a_function_that_is_told_by_its_overload() -> None:
+def test_functions_are_distinguished_by_overload() -> None:
     made = _message("""g (float[N, M] x) => (float[N, M] y) { a = Transpose(x) y = Transpose(a) }
         <domain: "", opset_import: ["": 21], overload: "own"> Transpose (p) => (q) { q = Neg(p) }""")
     made.graph.node[0].overload = "own"

@@ -135,7 +135,7 @@ def test_truncating_division_needs_the_sign_of_the_divisor() -> None:
     assert truncdiv(N, M - 2) is None
 
 
-def test_a_child_scope_keeps_its_facts() -> None:
+def test_a_child_scope_has_its_own_facts() -> None:
     scope = Scope()
     child = scope.child()
     child.add_fact(N - 2)

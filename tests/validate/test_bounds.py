@@ -8,7 +8,7 @@ import pytest
 
 import gather_infer
 from gather_infer.validate import VerdictKind, verdicts
-from tests.validate.judged import last
+from tests.validate.checked_bounds import last
 from tests.validate.test_bounds_conditional import CONDITIONAL
 from tests.validate.test_bounds_proved import PROVED
 

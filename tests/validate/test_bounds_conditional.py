@@ -9,7 +9,7 @@ import gather_infer
 from gather_infer.symbolic import Scope, symbol
 from gather_infer.validate import Condition, Elements, VerdictKind, verdicts
 from gather_infer.validate.condition import minimal
-from tests.validate.judged import MINUS, ONE, ZERO, judged, last
+from tests.validate.checked_bounds import MINUS, ONE, ZERO, judged, last
 
 CONDITIONAL = {
     # id: (inputs, body, constants, condition, witness)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gather_infer.validate import VerdictKind
-from tests.validate.judged import BUCKETS, ONE, SIXTEEN, ZERO, last
+from tests.validate.checked_bounds import BUCKETS, ONE, SIXTEEN, ZERO, last
 
 UNDECIDED = {
     "a logarithm of 0": (

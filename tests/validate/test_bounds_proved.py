@@ -7,7 +7,7 @@ import pytest
 
 import gather_infer
 from gather_infer.validate import VerdictKind, verdicts
-from tests.validate.judged import BUCKETS, ONE, SIXTEEN, ZERO, last
+from tests.validate.checked_bounds import BUCKETS, ONE, SIXTEEN, ZERO, last
 
 PROVED = {
     # id: (inputs, body, constants)

@@ -7,7 +7,7 @@ import pytest
 
 import gather_infer
 from gather_infer.validate import Outside, VerdictKind, verdict
-from tests.validate.judged import last
+from tests.validate.checked_bounds import last
 
 VIOLATED = {
     # id: (inputs, body, constants, reason, witness)

@@ -175,7 +175,7 @@ def test_a_counterexample_breaks_a_condition_only_just(name: str) -> None:
         )
 
 
-def test_a_counterexample_keeps_what_is_known_of_several_sizes() -> None:
+def test_a_counterexample_satisfies_known_relations_of_sizes() -> None:
     scope = Scope()
     scope.add_fact(B - A)
     assert dict(counterexample([Condition(A, "<=", 5)], scope)) == {"A": 6}

@@ -44,7 +44,7 @@ def parsed(
     return model
 
 
-def said(contract: Contract) -> list[str]:
+def constraints(contract: Contract) -> list[str]:
     """The lines as texts, those that are not tight marked."""
     return [line.text + ("" if line.tight else " (not tight)") for line in contract.lines]
 
@@ -200,7 +200,7 @@ def test_the_shape_of_targets_is_demanded(op: str) -> None:
     """
     model = parsed("float[N, 4, D] x, int64[M, E] i", f'y = {op} <reduction = "none"> (x, i)')
     contract = gather_infer.contract_of(model).contract
-    assert said(contract) == ["i >= 0 (not tight)", "i < 4", "N == M (not tight)", "D == E (not tight)"]
+    assert constraints(contract) == ["i >= 0 (not tight)", "i < 4", "N == M (not tight)", "D == E (not tight)"]
     runtime, evaluator = Runtime(model), ReferenceEvaluator(model)
     for n, d, m, e in itertools.product((1, 2, 3), repeat=4):
         feeds: Feeds = {"x": np.ones((n, 4, d), np.float32), "i": np.ones((m, e), np.int64)}
@@ -218,7 +218,7 @@ def test_an_empty_kernel_of_conv_is_demanded(tmp_path: Path) -> None:
     """Of one onnxruntime never ends, but where there is nothing to compute."""
     model = parsed("float[N, 1, H] x, float[M, 1, K] w", "y = Conv <pads = [1, 1]> (x, w)")
     contract = gather_infer.contract_of(model).contract
-    assert (said(contract), [line.text for line in contract.nonempty]) == (["K <= H + 2"], ["K >= 1"])
+    assert (constraints(contract), [line.text for line in contract.nonempty]) == (["K <= H + 2"], ["K >= 1"])
     onnx.save(model, tmp_path / "model.onnx")
     with RuntimeProcess(ONNXRUNTIME, tmp_path, 60) as child:
         assert child.load(tmp_path / "model.onnx") is None
@@ -237,7 +237,7 @@ def test_lines_are_what_onnxruntime_demands(case: str) -> None:
     inputs, body, given, lines, nonempty = CASES[case]
     model = parsed(inputs, body, given)
     contract = gather_infer.contract_of(model).contract
-    assert said(contract) == lines
+    assert constraints(contract) == lines
     assert [line.text for line in contract.nonempty] == nonempty
     runtime = Runtime(model)
     drawer = Drawer(contract)
@@ -287,7 +287,7 @@ def test_a_dim_that_the_file_states_as_an_expression(case: str) -> None:
     inputs, body, dims, lines = COMPOUND[case]
     model = parsed(inputs, body, ZERO, dims=dims)
     contract = gather_infer.contract_of(model).contract
-    assert said(contract) == lines
+    assert constraints(contract) == lines
     runtime = Runtime(model)
     for a, b, m in itertools.product((1, 2, 3), (1, 2, 5), range(1, 9)):
         feeds = {name: np.ones(size, np.float32) for name, size in {"a": a, "b": b, "m": m}.items()}

@@ -166,7 +166,7 @@ def test_negatives_that_get_a_number_added(wrap: int) -> None:
         assert (found is not None) is (0 <= wrap <= high + 1)
 
 
-def test_what_the_type_of_the_input_keeps_is_not_demanded() -> None:
+def test_limits_of_the_input_type_are_not_required() -> None:
     for source, first in ((DType.UINT8, None), (DType.INT8, 0)):
         found = element_preimage(Origin(ValueRange(), "x", source), 0, 4, Scope(), is_above=False, is_below=False)
         assert found is not None and (found.first, found.last) == (first, 4)

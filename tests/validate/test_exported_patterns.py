@@ -137,7 +137,7 @@ def judged(pattern: Pattern) -> tuple[onnx.ModelProto, Verdict]:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_what_is_said(name: str) -> None:
+def test_expected_results(name: str) -> None:
     _, found = judged(PATTERNS[name])
     wanted = VerdictKind.CONDITIONAL if PATTERNS[name].condition else VerdictKind.PROVED
     assert (found.kind, found.condition, found.tight) == (wanted, PATTERNS[name].condition, PATTERNS[name].tight)

@@ -100,7 +100,7 @@ OUTSIDE = {
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_what_is_out_of_bounds_is_told_with_every_verdict(name: str) -> None:
+def test_every_verdict_describes_the_out_of_bounds_result(name: str) -> None:
     inputs, kind = OUTSIDE[name]
     proto = model(
         f"({inputs}) => (y) {{ a = Constant<value_int = 0>() y = openvino.opset8.Gather (x, i, a) }}",

@@ -476,7 +476,7 @@ DECIDED = VerdictKind.PROVED, VerdictKind.CONDITIONAL
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_what_is_said(name: str) -> None:
+def test_expected_results(name: str) -> None:
     pattern = PATTERNS[name]
     found = judged(pattern)[-1]
     assert found.kind is pattern.kind, found.reason

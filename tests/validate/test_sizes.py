@@ -77,7 +77,7 @@ def test_rows_without_elements_are_not_judged() -> None:
     assert list(failing_accesses(gather_infer.infer(positions(0)), {"B": 1, "N": 5})) == []
 
 
-def test_the_node_and_the_condition_are_told() -> None:
+def test_the_node_and_the_condition_are_reported() -> None:
     model = positions(2)
     model.graph.node[-1].name = "lookup"
     ((verdict, condition),) = failing_accesses(gather_infer.infer(model), {"B": 1, "N": 5})
@@ -115,7 +115,7 @@ def test_what_only_a_verdict_tells_is_an_error() -> None:
     assert "error[GI301]" in inference._repr_html_()
 
 
-def test_an_error_is_told_once() -> None:
+def test_an_error_is_reported_once() -> None:
     """The walk finds the index itself when N is known."""
     inference = gather_infer.infer(beyond(), dims=["N=1"])
     ((error,), found) = inference.errors, [d for d in inference.diagnostics if d.code == "GI301"]

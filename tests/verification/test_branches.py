@@ -105,7 +105,7 @@ def test_sizes_are_not_the_same_in_most_runs() -> None:
 RARE = "(float[N] x) => (float[N] y) <float a = {12345.678}> { s = ReduceSum<keepdims = 0>(x) c = Equal(s, a) y = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"
 
 
-def test_a_branch_that_no_run_takes_is_told() -> None:
+def test_a_branch_that_no_run_takes_is_reported() -> None:
     proto = model(RARE)
     found = verified(proto, model(RARE.replace("p = Neg(x)", "p = Abs(x)")), 8)
     assert found.ok and found.uncovered == ("If#2/then_branch",)
@@ -114,13 +114,13 @@ def test_a_branch_that_no_run_takes_is_told() -> None:
     assert verified(proto, proto, 2).uncovered == ("If#2/then_branch",)
 
 
-def test_a_branch_that_cannot_be_taken_is_not_told() -> None:
+def test_a_branch_that_cannot_be_taken_is_not_reported() -> None:
     text = "(float[N] x) => (float[N] y) <bool c = {0}> { y = If (c) <then_branch = t () => (float[N] p) { p = Neg(x) }, else_branch = e () => (float[N] q) { q = Abs(x) }> }"
     found = verified(model(text), model(text), 2)
     assert found.ok and found.uncovered == ()
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknowns_are_reported() -> None:
     text = "(seq(float[N]) s) => (seq(float[N]) y) { y = SequenceMap (s) <body = b (float[N] e) => (float[N] o) { o = Neg(e) }> }"
     proto = model(text)
     found = verified(proto, proto, 2)
@@ -157,13 +157,13 @@ def forgetful(self: body_coverage._Instrumentation, body: object, seen: list[str
 
 
 CONSTANT = body_coverage._Instrumentation.constant
-FAULTS = {"constant": wrong_constant, "either": forgetful}
+FAULTS = {"constant": wrong_constant, "any_of": forgetful}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_the_bookkeeping_is_noticed(fault: str) -> None:
     """The report then differs from the path of onnx's evaluator."""
-    from tests.verification.test_watching import CASES, test_what_a_run_enters
+    from tests.verification.test_body_coverage import CASES, test_what_a_run_enters
 
     missed = []
     with mock.patch.object(body_coverage._Instrumentation, fault, FAULTS[fault]):

@@ -51,8 +51,8 @@ class LoopCarriedProvenance:
 
     @staticmethod
     def of(
-        names: Sequence[str], results: Sequence[str], arguments: Sequence[str], states: Sequence[Value], iteration: Expr,
-        context: Context, environment: Environment,
+        names: Sequence[str], results: Sequence[str], arguments: Sequence[str], states: Sequence[Value],
+        iteration: Expr, context: Context, environment: Environment,
     ) -> LoopCarriedProvenance:  # fmt: skip
         """The provenance of states that a node passes under these names."""
         first = [

@@ -170,8 +170,13 @@ def swish(op: LayerView, g: FunctionBuilder) -> str:
     if not op.has(1):
         return legalized(g, op.dtype(0), lambda x: g.Mul(x, g.Sigmoid(x)), op.x(0), by=WITHOUT_BFLOAT16)
     return legalized(
-        g, op.dtype(0), lambda x, beta: g.Mul(x, g.Sigmoid(g.Mul(x, beta))), op.x(0), single(op, g, 1), by=WITHOUT_BFLOAT16
-    )  # fmt: skip
+        g,
+        op.dtype(0),
+        lambda x, beta: g.Mul(x, g.Sigmoid(g.Mul(x, beta))),
+        op.x(0),
+        single(op, g, 1),
+        by=WITHOUT_BFLOAT16,
+    )
 
 
 @lowers("SoftMax", preserves_failures=True)

@@ -24,12 +24,24 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _FUNCTIONS: Final[Mapping[str, tuple[str, TypeLegalization]]] = {
-    "Cos": ("Cos", WITHOUT_BFLOAT16), "Exp": ("Exp", WITHOUT_BFLOAT16), "Log": ("Log", WITHOUT_BFLOAT16), "Sigmoid": ("Sigmoid", WITHOUT_BFLOAT16),
-    "Sin": ("Sin", WITHOUT_BFLOAT16), "Sqrt": ("Sqrt", WITHOUT_BFLOAT16), "Tanh": ("Tanh", WITHOUT_BFLOAT16), "Acos": ("Acos", FLOAT32_AT_MOST),
-    "Acosh": ("Acosh", FLOAT32_AT_MOST), "Asin": ("Asin", FLOAT32_AT_MOST), "Asinh": ("Asinh", FLOAT32_AT_MOST), "Atan": ("Atan", FLOAT32_AT_MOST),
-    "Atanh": ("Atanh", FLOAT32_AT_MOST), "Cosh": ("Cosh", FLOAT32_AT_MOST), "Erf": ("Erf", FLOAT32_AT_MOST), "Sinh": ("Sinh", FLOAT32_AT_MOST),
+    "Cos": ("Cos", WITHOUT_BFLOAT16),
+    "Exp": ("Exp", WITHOUT_BFLOAT16),
+    "Log": ("Log", WITHOUT_BFLOAT16),
+    "Sigmoid": ("Sigmoid", WITHOUT_BFLOAT16),
+    "Sin": ("Sin", WITHOUT_BFLOAT16),
+    "Sqrt": ("Sqrt", WITHOUT_BFLOAT16),
+    "Tanh": ("Tanh", WITHOUT_BFLOAT16),
+    "Acos": ("Acos", FLOAT32_AT_MOST),
+    "Acosh": ("Acosh", FLOAT32_AT_MOST),
+    "Asin": ("Asin", FLOAT32_AT_MOST),
+    "Asinh": ("Asinh", FLOAT32_AT_MOST),
+    "Atan": ("Atan", FLOAT32_AT_MOST),
+    "Atanh": ("Atanh", FLOAT32_AT_MOST),
+    "Cosh": ("Cosh", FLOAT32_AT_MOST),
+    "Erf": ("Erf", FLOAT32_AT_MOST),
+    "Sinh": ("Sinh", FLOAT32_AT_MOST),
     "Tan": ("Tan", FLOAT32_AT_MOST),
-}  # fmt: skip
+}
 _WIDE: Final = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 _NARROW: Final = (DType.INT8, DType.UINT8)
 _LOW: Final = (

@@ -194,7 +194,8 @@ def decoder_masked_self_attention(op: OpCall) -> Inferred:
     rules, "MultiHeadAttention",
     "query:T key?:T value?:T bias?:T key_padding_mask?:int32 attention_bias?:T past_key?:T past_value?:T "
     "past_sequence_length?:int32 cache_indirection?:int32 -> output:T present_key?:T present_value?:T qk?:*",
-    COMMON + " unidirectional:int", T=MODEL_FLOATS, unchecked_sizes=(4, 5, 9), operands={8: "a length that the past holds"}
+    COMMON + " unidirectional:int", T=MODEL_FLOATS, unchecked_sizes=(4, 5, 9),
+    operands={8: "a length that the past holds"},
 )  # fmt: skip
 def multi_head_attention(op: OpCall) -> Inferred:
     """Attention after the projections.

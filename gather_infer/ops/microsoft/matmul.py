@@ -184,7 +184,8 @@ def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -
 
 @contrib(
     rules, "MatMulBnb4", "A:T1 B:uint8 absmax:T1 -> Y:T1",
-    "K:int! N:int! block_size:int! quant_type:int! training_mode:int transB:int", T1=MODEL_FLOATS, unchecked_sizes=(1, 2)
+    "K:int! N:int! block_size:int! quant_type:int! training_mode:int transB:int", T1=MODEL_FLOATS,
+    unchecked_sizes=(1, 2),
 )  # fmt: skip
 def matmul_bnb4(op: OpCall) -> Inferred:
     """A [..., K] times the transpose of a quantized [N, K] -> [..., N]; with transB = 0, A [..., N] -> [..., K]"""

@@ -318,7 +318,7 @@ class _NodeWriter:
             if name in self.context.protected:
                 return None
             readers = [*self.graph.readers.get(name, ()), *(node for node, _, read in self.inputs if read == name)]
-            if any(reader.graph.home(output) is not self.graph for reader in readers):
+            if any(reader.graph.defining_graph(output) is not self.graph for reader in readers):
                 return None  # another value shadows the name of the output there
         first = next(need for need in needs)
         return GraphRewrite(

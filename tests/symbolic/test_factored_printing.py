@@ -36,7 +36,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("written", TEXTS)
-def test_told_as_a_product(written: str) -> None:
+def test_printed_as_a_product(written: str) -> None:
     dim = parse_dim(written)
     assert factored(dim) == TEXTS[written]
     assert parse_dim(factored(dim)) == dim

@@ -115,7 +115,7 @@ def test_how_many_numbers_an_input_has(name: str) -> None:
         (5, VerdictKind.UNDECIDED),
     ],
 )
-def test_so_many_digits_are_told_apart(count: int, kind: VerdictKind) -> None:
+def test_so_many_digits_are_distinguished(count: int, kind: VerdictKind) -> None:
     inputs = ", ".join(f"int64[N] i{k}" for k in range(count))
     nodes = "s0 = Identity(i0) " + " ".join(
         f"m{k} = Mul(s{k - 1}, two) s{k} = Add(m{k}, i{k})" for k in range(1, count)

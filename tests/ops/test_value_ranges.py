@@ -37,26 +37,27 @@ def test_span_of(name: str) -> None:
     assert value_ranges.range_of(tensor, Scope()) == span
 
 
+Range = ValueRange
 ARITHMETIC: dict[str, Any] = {
-    # id:                           (span,                                                  result)
-    "sum":                          (value_ranges.add(ValueRange(0, N - 1), ValueRange(1, 1)),                 ValueRange(1, N)),
-    "sum past the end may wrap":    (value_ranges.add(ValueRange(0, None), ValueRange(1, 1)),                  ValueRange()),
-    "sum away from the end":        (value_ranges.add(ValueRange(0, None), ValueRange(-5, -5)),                ValueRange(-5, None)),
-    "no limit and a size may wrap": (value_ranges.add(ValueRange(0, 2**63 - 1), ValueRange(N, N)),             ValueRange()),
-    "difference":                   (value_ranges.sub(ValueRange(0, N - 1), ValueRange(0, 1)),                 ValueRange(-1, N - 1)),
-    "minus the least integer":      (value_ranges.neg(ValueRange(None, 5)),                              ValueRange()),
-    "product of sizes":             (value_ranges.mul(ValueRange(0, A), ValueRange(0, B)),                     ValueRange(0, A * B)),
-    "product, any sign":            (value_ranges.mul(ValueRange(-1, 1), ValueRange(0, N)),                    ValueRange(-N, N)),
-    "times one":                    (value_ranges.mul(ValueRange(None, N), ValueRange(1, 1)),                  ValueRange(None, N)),
-    "halved":                       (value_ranges.trunc_div(ValueRange(0, N), ValueRange(2, 2)),               ValueRange(0, N // 2)),
-    "divided by a size":            (value_ranges.trunc_div(ValueRange(0, N), ValueRange(1, B + 1)),           ValueRange(0, N)),
-    "divided by what may be 0":     (value_ranges.trunc_div(ValueRange(0, N), ValueRange(0, B)),               ValueRange()),
-    "remainder":                    (value_ranges.mod(ValueRange(), ValueRange(N + 1, N + 1)),                 ValueRange(0, N)),
-    "remainder of a small number":  (value_ranges.mod(ValueRange(0, 3), ValueRange(5, N + 5)),                 ValueRange(0, 3)),
-    "C remainder":                  (value_ranges.fmod(ValueRange(), ValueRange(7, 7)),                        ValueRange(-6, 6)),
-    "clipped":                      (value_ranges.clip(ValueRange(), ValueRange(0, 0), ValueRange(N, N)),            ValueRange(0, N)),
-    "clipped to numbers":           (value_ranges.clip(ValueRange(), ValueRange(0, 0), ValueRange(9, 9)),            ValueRange(0, 9)),
-    "a running count":              (value_ranges.repeated_sum(ValueRange(0, 1), N, may_be_empty=False), ValueRange(0, N)),
+    # id:                           (value range                                                   result)
+    "sum":                          (value_ranges.add(Range(0, N - 1), Range(1, 1)),                Range(1, N)),
+    "sum past the end may wrap":    (value_ranges.add(Range(0, None), Range(1, 1)),                 Range()),
+    "sum away from the end":        (value_ranges.add(Range(0, None), Range(-5, -5)),               Range(-5, None)),
+    "no limit and a size may wrap": (value_ranges.add(Range(0, 2**63 - 1), Range(N, N)),            Range()),
+    "difference":                   (value_ranges.sub(Range(0, N - 1), Range(0, 1)),                Range(-1, N - 1)),
+    "minus the least integer":      (value_ranges.neg(Range(None, 5)),                              Range()),
+    "product of sizes":             (value_ranges.mul(Range(0, A), Range(0, B)),                    Range(0, A * B)),
+    "product, any sign":            (value_ranges.mul(Range(-1, 1), Range(0, N)),                   Range(-N, N)),
+    "times one":                    (value_ranges.mul(Range(None, N), Range(1, 1)),                 Range(None, N)),
+    "halved":                       (value_ranges.trunc_div(Range(0, N), Range(2, 2)),              Range(0, N // 2)),
+    "divided by a size":            (value_ranges.trunc_div(Range(0, N), Range(1, B + 1)),          Range(0, N)),
+    "divided by what may be 0":     (value_ranges.trunc_div(Range(0, N), Range(0, B)),              Range()),
+    "remainder":                    (value_ranges.mod(Range(), Range(N + 1, N + 1)),                Range(0, N)),
+    "remainder of a small number":  (value_ranges.mod(Range(0, 3), Range(5, N + 5)),                Range(0, 3)),
+    "C remainder":                  (value_ranges.fmod(Range(), Range(7, 7)),                       Range(-6, 6)),
+    "clipped":                      (value_ranges.clip(Range(), Range(0, 0), Range(N, N)),          Range(0, N)),
+    "clipped to numbers":           (value_ranges.clip(Range(), Range(0, 0), Range(9, 9)),          Range(0, 9)),
+    "a running count":              (value_ranges.repeated_sum(Range(0, 1), N, may_be_empty=False), Range(0, N)),
 }  # fmt: skip
 
 

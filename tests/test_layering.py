@@ -33,35 +33,35 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "domains": (set(), set()),
     "processes": (set(), set()),
     "progress": (set(), set()),
-    "places": (set(), set()),
-    "diagnostic": ({"places"}, set()),
+    "node_ids": (set(), set()),
+    "diagnostic": ({"node_ids"}, set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"ml_dtypes", "numpy"}),
     "access": ({"symbolic"}, set()),
-    "record": ({"places", "symbolic"}, set()),
-    "context": ({"access", "diagnostic", "errors", "places", "record", "symbolic"}, set()),
-    "rules": ({"access", "context", "diagnostic", "errors", "record", "symbolic", "tensor"}, set()),
+    "trail": ({"node_ids", "symbolic"}, set()),
+    "context": ({"access", "diagnostic", "errors", "node_ids", "trail", "symbolic"}, set()),
+    "rules": ({"access", "context", "diagnostic", "errors", "trail", "symbolic", "tensor"}, set()),
     "dialect": (set(), set()),
-    "spans": ({"rules", "symbolic", "tensor"}, set()),
-    "ops": ({"access", "diagnostic", "errors", "rules", "spans", "symbolic", "tensor"}, {"numpy"}),
+    "value_ranges": ({"rules", "symbolic", "tensor"}, set()),
+    "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
     "model": (
-        {"dialect", "diagnostic", "domains", "errors", "lazy", "places"},
+        {"dialect", "diagnostic", "domains", "errors", "lazy", "node_ids"},
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
     "cost": (
-        {"domains", "errors", "lazy", "model", "ops", "places", "record", "rules", "symbolic", "tensor"},
+        {"domains", "errors", "lazy", "model", "ops", "node_ids", "trail", "rules", "symbolic", "tensor"},
         {"numpy", "onnx"},
     ),
     "inference": (
         {
-            "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "ops", "places",
-            "progress", "record", "rules", "spans", "symbolic", "tensor",
+            "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "node_ids",
+            "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
     "explanation": (
         {
-            "contract", "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "record", "rules",
+            "contract", "diagnostic", "domains", "errors", "inference", "lazy", "model", "node_ids", "trail", "rules",
             "symbolic", "tensor", "validate",
         },
         set(),
@@ -72,7 +72,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "passes": (
         {
-            "diagnostic", "domains", "errors", "inference", "model", "ops", "places", "progress", "rules", "runtimes",
+            "diagnostic", "domains", "errors", "inference", "model", "ops", "node_ids", "progress", "rules", "runtimes",
             "symbolic", "tensor",
         },
         {"numpy", "onnx"},
@@ -81,37 +81,37 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
-            "access", "contract", "diagnostic", "inference", "model", "places", "progress", "record", "rules", "spans",
-            "symbolic", "tensor",
+            "access", "contract", "diagnostic", "inference", "model", "node_ids", "progress", "rules",
+            "trail", "value_ranges", "symbolic", "tensor",
         },
         {"onnx"},
     ),
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
         {
-            "dialect", "domains", "errors", "inference", "lazy", "model", "ops", "places", "progress", "record",
+            "dialect", "domains", "errors", "inference", "lazy", "model", "ops", "node_ids", "progress", "trail",
             "runtimes", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "places", "processes", "rules", "spans",
-            "symbolic", "tensor", "validate",
+            "diagnostic", "domains", "errors", "inference", "lazy", "model", "node_ids", "processes", "rules",
+            "value_ranges", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "places", "rules",
+            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "node_ids", "rules",
             "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
     "report": (
         {
-            "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "record", "symbolic",
+            "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "trail", "symbolic",
             "tensor",
         },
         {"numpy"},
@@ -119,7 +119,7 @@ ROOMS: dict[str, tuple[set[str], set[str]]] = {
 }  # fmt: skip
 CIRCLES = {
     # a module of the circle: why it stays
-    "gather_infer.symbolic.normal_form": "`n // d` and `str(n)` are methods of Expr, computed by modules that are about Expr",
+    "gather_infer.symbolic.normal_form": "`n // d` and `str(n)` are methods of Expr, computed by modules about Expr",
 }
 """Modules of one room that import each other when the program runs."""
 

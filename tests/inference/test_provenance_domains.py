@@ -7,8 +7,8 @@ import pytest
 from gather_infer import OpCall, RuleSet, infer
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate import Elements, VerdictKind, verdicts
-from tests.inference.lineage_runs import HEAD, ROWS
 from tests.inference.models import model
+from tests.inference.provenance_runs import HEAD, ROWS
 
 
 def test_an_operator_of_another_domain_is_not_followed() -> None:

@@ -10,8 +10,8 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from gather_infer import infer
 from gather_infer.validate import Elements, VerdictKind, bounds, verdicts
-from tests.inference.lineage_runs import holds
 from tests.inference.models import model
+from tests.inference.provenance_runs import holds
 from tests.oracle.soundness import Runtime
 
 
@@ -47,7 +47,7 @@ def test_a_column_that_an_input_does_not_have_is_not_spoken_of() -> None:
 
 
 @pytest.mark.parametrize("pick", ["Gather<axis = 1>(v, j)", "GatherElements<axis = 1>(v, j2)"])
-def test_columns_that_are_picked_are_not_told_apart(pick: str) -> None:
+def test_gathered_columns_are_not_distinguished(pick: str) -> None:
     """The index (8, 8) is made of the one column 0, whose 8 is in bounds of the rows alone."""
     proto = model(
         f"(float[9, 7] table, int64[N, 2] v, int64[2] j) => (y) {{ v0 = Constant<value_ints = [0]>() j2 = Unsqueeze(j, v0) i = {pick} y = GatherND(table, i) }}"

@@ -145,7 +145,7 @@ def test_at_some_sizes_the_others_stay() -> None:
     assert str(inference["hidden"]) == "float32[batch, seq, 8]"
 
 
-def test_at_knows_what_the_run_was_told() -> None:
+def test_at_uses_the_constraints_of_the_run() -> None:
     rules = gather_infer.RuleSet("mine")
 
     @rules.rule("Op")

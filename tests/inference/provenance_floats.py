@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.inference.lineage_runs import Row
+from tests.inference.provenance_runs import Row
 
 TABLE: dict[str, Row] = {
     "grows, to a base of int32": ("o = Cast<to = 6>(zero) b = Cast<to = 6>(big) m = Max(w, o) t = LessOrEqual(m, b) f = Cast<to = 1>(m) q = Div(f, five) j = Cast<to = 6>(q) y = Where(t, j, o)", "0, 8", "proved"),

@@ -121,7 +121,7 @@ def test_the_edits_of_a_fold() -> None:
     assert rewriting_text(report) == [*done, "", *(f"  {edit}" for edit in edits)]
 
 
-def test_nodes_that_nothing_reads_are_told_where_no_rule_did_anything() -> None:
+def test_dead_nodes_are_reported_where_no_rule_applied() -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { a = Neg (x) y = Relu (x) }'
     )
@@ -182,7 +182,7 @@ def test_a_conversion_with_a_guard() -> None:
     assert [c["indices"] for c in _objects(conversion_json(report)["converted"])] == ["proved", "guarded"]
 
 
-def test_a_conversion_that_keeps_what_it_cannot() -> None:
+def test_a_conversion_that_leaves_unsupported_nodes() -> None:
     model = openvino()
     model.graph.node.append(helper.make_node("Unheard", ["index"], ["z"], "strange", domain="openvino.opset8"))
     report = ConversionReport(convert(model, keep_unsupported=True))

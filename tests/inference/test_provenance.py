@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.inference import (
-    lineage_arithmetic,
-    lineage_choice,
-    lineage_floats,
-    lineage_movement,
-    lineage_positions,
+    provenance_arithmetic,
+    provenance_floats,
+    provenance_iota,
+    provenance_movement,
+    provenance_select,
 )
-from tests.inference.lineage_runs import Row, check, said
+from tests.inference.provenance_runs import Row, check, constraints
 
-TABLES = (lineage_arithmetic, lineage_choice, lineage_floats, lineage_movement, lineage_positions)
+TABLES = (provenance_arithmetic, provenance_select, provenance_floats, provenance_movement, provenance_iota)
 ROWS: dict[str, Row] = {name: row for part in TABLES for name, row in part.TABLE.items()}
 
 
@@ -22,10 +22,10 @@ def test_each_name_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_is_said(name: str) -> None:
-    said(ROWS[name])
+def test_expected_results(name: str) -> None:
+    constraints(ROWS[name])
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_is_said_holds(name: str) -> None:
+def test_results_hold_in_runs(name: str) -> None:
     check(name, ROWS[name])

@@ -150,7 +150,7 @@ def test_nodes_that_stand_in_any_order(what: str) -> None:
     assert not refused_now(before, ordered(optimize(backwards).proto))
 
 
-def test_types_are_told_by_the_places_in_the_file() -> None:
+def test_types_are_found_by_position_in_the_file() -> None:
     """A graph below a node is that node's wherever onnx's shape inference is given the node."""
     model = parsed(
         """g (float[N, 12] x, bool c) => (float[A, B] y) {

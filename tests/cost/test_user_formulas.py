@@ -34,7 +34,7 @@ def mix(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.macs("Mix", text="elements * width", source="https://mine.example/mix")
 def mix_macs(work: Work):
-    return work.written() * work.integer("width")
+    return work.output_elements() * work.integer("width")
 """
 
 
@@ -81,7 +81,7 @@ def test_without_a_formula_the_operator_is_named() -> None:
 def test_a_formula_of_the_caller_counts_before_ours() -> None:
     model = text_model("g (float[B, 4] x, float[4, 2] w) => (float[B, 2] y) { y = MatMul (x, w) }")
     assert infer(model).cost().macs == 8 * B
-    mine = rules_with(lambda work: work.written(), domain="", op_type="MatMul")
+    mine = rules_with(lambda work: work.output_elements(), domain="", op_type="MatMul")
     assert infer(model, rules=[mine]).cost().macs == 2 * B
     other = rules_with(lambda work: 0, domain="", op_type="MatMul")
     assert infer(model, rules=[RuleSet(""), mine, other]).cost().macs == 2 * B, "the first one that has it"

@@ -388,7 +388,9 @@ def test_what_a_callers_rule_raises_is_the_cause_of_a_usage_error() -> None:
         raise KeyError(site.op_type)
 
     made = parsed("g (float[2,3] x) => (float[2,3] y) { [turn] y = Neg(x) }")
-    with pytest.raises(UsageError, match=r"test_engine.py:\d+: rewrite broken of turn: KeyError: 'Neg'") as raised:
+    with pytest.raises(
+        UsageError, match=r"test_greedy_driver.py:\d+: rewrite broken of turn: KeyError: 'Neg'"
+    ) as raised:
         optimize(made, rewrites=[mine])
     assert isinstance(raised.value.__cause__, KeyError)
 

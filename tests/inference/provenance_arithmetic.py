@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.inference.lineage_runs import Row
+from tests.inference.provenance_runs import Row
 
 TABLE: dict[str, Row] = {
     "positions doubled": ("e = Shape(x) s = Squeeze(e) r = Range(zero, s, one) y = Mul(r, two)", "0, 2*N - 2", "N <= 5"),

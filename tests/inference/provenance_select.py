@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.inference.lineage_runs import Row
+from tests.inference.provenance_runs import Row
 
 TABLE: dict[str, Row] = {
     "wrapped, limited above before": ("c = Min(x, eight) t = Less(c, zero) q = Add(c, nine) y = Where(t, q, c)", "..., 8", "x >= -18"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.inference.lineage_runs import Row
+from tests.inference.provenance_runs import Row
 
 TABLE: dict[str, Row] = {
     "other positions in rows": ("c = Constant<value = int64[2, 12] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}>() e = Shape(x) y = Slice(c, v0, e, all)", "0, 12", "undecided"),

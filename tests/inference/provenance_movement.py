@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.inference.lineage_runs import Row
+from tests.inference.provenance_runs import Row
 
 TABLE: dict[str, Row] = {
     "one of those past the end": ("q = Add(a, far) y = Slice(q, v0, v1)", "18, 26", "violated"),

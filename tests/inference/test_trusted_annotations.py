@@ -85,7 +85,7 @@ WHERE: dict[str, Any] = {"If": ["at/then_branch"], "Loop": ["at/body"], "Scan": 
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_bodies_that_are_tried_more_than_once_list_it_once(kind: str) -> None:
+def test_bodies_interpreted_more_than_once_list_it_once(kind: str) -> None:
     inference = infer(model(BODIES[kind], domains=DOMAINS))
     assert [b.graph for b in inference.trusted_annotations] == WHERE[kind]
 
@@ -111,7 +111,7 @@ def test_reports() -> None:
     assert explain(UNKNOWN, "y").trusted_annotations == ()
 
 
-def test_what_is_believed_is_said_with_what_later_nodes_imply() -> None:
+def test_trusted_annotations_include_facts_that_later_nodes_imply() -> None:
     text = """(float[N] x) => (y, w) { z = local.Mystery (x) y = Relu (z) i = Constant<value_ints = [8]>() w = Gather(x, i) }"""
     proto = model(text, domains=DOMAINS)
     assert believed(stating(proto, helper.make_tensor_value_info("z", TensorProto.FLOAT, ["min(N, 9)", 3]))) == [

@@ -154,7 +154,7 @@ def ends(span: ValueRange | None) -> str:
     return "" if span is None else f"{'...' if span.lo is None else span.lo}, {'...' if span.hi is None else span.hi}"
 
 
-def said(row: Row) -> Verdict:
+def constraints(row: Row) -> Verdict:
     """The verdict on a row, which is the one that the row has; it takes no run. Whether it is right `check` asks."""
     nodes, span, verdict = row
     inference = inferred(nodes)
@@ -177,7 +177,7 @@ def check(name: str, row: Row) -> None:
     for sizes, _, values in runs(nodes):
         assert compare(inference, values, sizes).wrong == [], sizes
     y = inference["y"]
-    found = said(row)
+    found = constraints(row)
     assert isinstance(y, SymbolicTensor)
     if y.value_range is not None and name not in LOOSE:
         for end, pick in ((y.value_range.lo, np.min), (y.value_range.hi, np.max)):
