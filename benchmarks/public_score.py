@@ -47,7 +47,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 import gather_infer  # noqa: E402 - the folder of the tests is no package of ours
-from gather_infer.verification.element_sampling import (
+from gather_infer.verification.element_sampling import (  # noqa: E402
     ElementDrawer,
     FloatPattern,
     NotDrawable,

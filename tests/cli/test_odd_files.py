@@ -27,7 +27,7 @@ def place(path: str) -> None:
 def test_a_folder_without_models(run: Run) -> None:
     Path("empty/below").mkdir(parents=True)
     result = run("check", "empty/")
-    error = "error: empty/: no models below this folder: no .onnx, no .xml with a .bin beside it"
+    error = "error: empty/: no models below this folder: no .onnx, no .xml with its .bin"
     assert (result.exit_code, result.stderr.splitlines()[0]) == (2, error)
 
 
