@@ -260,6 +260,9 @@ class _Run:
         A fact that a node implied after an assumption was made may itself depend on it. So an assumption that the run
         seems to have proved counts as proved only if an iteration without assumptions proves it too. That iteration may
         use the names of generated symbols for other dims, so facts about those are dropped.
+
+        Example: `Slice(x, [-N], [1])` has 1 element if N >= 1. Under this assumption, a Gather from the slice seems to
+        prove N >= 1, but at N = 0 the slice has one element too.
         """
         known = declared.restricted_to(self.known)
         learnt = [assumption for assumption in assumed if assumption.is_known(final)]
