@@ -11,12 +11,12 @@ from gather_infer.symbolic import Dim
 class Indexing:
     """Semantics of an index i on an axis of length s.
 
-    strict         an out-of-bounds index is an error; otherwise the element there is `fill`
+    strict         an out-of-bounds index is an error; if False, the result element for that index is `fill`
     from_end       -s <= i < 0 means s + i
-    negative_note  why a negative index deserves a warning; empty where the operator defines or forbids it
-    fill           the element for an out-of-bounds index when not strict; None when it is undefined
-    ignored        an index that addresses nothing and is never out of bounds
-    inserts        the index is a position between elements, or a count of them: s is the number of elements plus one
+    negative_note  why a negative index deserves a warning; empty where the operator defines or forbids negative indices
+    fill           result element for an out-of-bounds index when not strict; None when it is undefined
+    ignored        value of an index that addresses nothing and is never out of bounds; None when there is none
+    inserts        the index is a position between elements, or a number of elements: s is their number plus one
     """
 
     strict: bool = True
@@ -41,12 +41,12 @@ class Addressing:
 
     input        position of the input that holds the indices
     axis         position of the axis in the data, counted from the front; None where no data axis is addressed
-    size         length of the axis, or the count of whatever is addressed instead
+    size         length of the axis, or the number of addressable items where `axis` is None
     column       component of an index tuple that addresses the axis; None when indices are single numbers
     columns      number of components of an index tuple; 1 when indices are single numbers
     elements     the known elements of the index: the smallest and largest number, and every symbolic element
     is_complete  whether `elements` covers the whole index
-    may_skip     the operator may leave some indices unread, and it is unknown which
+    may_skip     the operator may ignore some indices, and which ones is unknown
     """
 
     input: int

@@ -40,10 +40,10 @@ class Finding(NamedTuple):
 class ResumePoint(NamedTuple):
     """A point of the main graph from which a run without assumptions can resume.
 
-    scope    the scope that the interpreter uses there
-    known    a snapshot of the facts that the scope holds at this point
-    causes   number of generated symbols made before it
-    derived  number of derived symbols made before it
+    scope    the interpreter's scope at the point; later facts are added to the same object
+    known    snapshot of the facts in `scope` at the point
+    causes   number of symbols generated before the point
+    derived  number of derived symbols generated before the point
     """
 
     graph: GraphPath
@@ -57,12 +57,12 @@ class ResumePoint(NamedTuple):
 class Context:
     """State shared by the rules of one run: the scope, generated symbols, and implied or assumed facts.
 
-    reserved       names that a generated symbol must not take: those of other symbols and other dim names of the file
-    may_assume     False gives the exact answer or an unknown instead of an assumption
-    zero_dims      symbols whose declared lower bound is 0: no assumption is made about them
-    implied_facts  dims that every run proves >= 0, each with the nodes that imply it, also if it was known before; None
-                   stands for the types of the inputs
-    equated        pairs of dims that nodes of the outermost graph require to be equal, each with these nodes
+    reserved       names that generated symbols must avoid: the symbols and dim names that the file uses
+    may_assume     whether rules may add assumptions; if False, a result that needs one is unknown
+    zero_dims      symbols whose declared lower bound is 0; rules make no assumptions about them
+    implied_facts  dims that are >= 0 in every valid run, each with all nodes that imply this, even if it was known
+                   before; None in place of a node means the types of the inputs
+    equated        pairs of dims that nodes of the outermost graph require to be equal, each with those nodes
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Context:
 
     @contextmanager
     def preserved(self) -> Iterator[None]:
-        """Restore scope, node and `may_assume` on exit, whatever is interpreted in between."""
+        """Context manager that restores the scope, the current node and `may_assume` on exit."""
         kept = self.scope, self.may_assume, self.op_type, self.graph, self.labels, self.position
         try:
             yield
@@ -116,9 +116,9 @@ class Context:
 
     @contextmanager
     def unenforced(self) -> Iterator[None]:
-        """Mark clauses of a specification that onnxruntime does not check: a model may run where they fail.
+        """Context manager for clauses of a specification that onnxruntime does not check: a model may run if they fail.
 
-        They are recorded and learned like others, but contract lines that follow from them are not tight.
+        Such clauses still add constraints and facts, but contract lines derived from them are not marked tight.
         """
         before, self.is_enforced = self.is_enforced, False
         try:
@@ -178,7 +178,7 @@ class Context:
         return symbol(name)
 
     def declared_symbol(self, name: str) -> Expr:
-        """The symbol of a dim name that the model declares inside a graph; see `is_ambiguous`."""
+        """The symbol for a dim name that a graph declares; sets `is_ambiguous` if a generated symbol has the name."""
         self.is_ambiguous |= name in self.causes
         self._reserved.add(name)
         return symbol(name)
@@ -203,7 +203,7 @@ class Context:
         return self._derivations.get(name)
 
     def add_implied_fact(self, dim: Dim) -> None:
-        """Add the fact `dim >= 0`: the node fails in every run in which it does not hold."""
+        """Add the fact `dim >= 0`; the current node fails in every run in which `dim` is negative."""
         if not isinstance(dim, Expr):
             return
         if self.scope is self._outermost:
@@ -213,9 +213,9 @@ class Context:
             self.scope.add_fact(dim)
 
     def add_constraint(self, left: Dim, relation: str, right: Dim) -> None:
-        """Record a constraint in canonical form, with the first node that implies it.
+        """Record `left relation right` in canonical form, with the first node that implies it.
 
-        Symbols are not substituted.
+        An equality does not substitute one symbol for another in later dims.
         """
         if isinstance(left, int) and isinstance(right, int):
             return
@@ -225,14 +225,14 @@ class Context:
         self.trail.add_constraint(Constraint(left, relation, right, self.node, self.is_enforced))
 
     def require(self, *any_of: Relation, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
-        """Enforce one clause of a specification: one relation of `any_of` holds, or the node fails.
+        """Enforce one clause of a specification: at least one relation of `any_of` holds, or the node fails.
 
-        The clause is checked where sizes are known, and otherwise recorded as an implied constraint. A single
-        inequality is also added to the scope.
+        A clause that the known facts do not decide is recorded as an implied constraint. A single inequality is also
+        added to the scope as a fact.
 
-        otherwise   the message where none can hold
+        otherwise   error message when every relation is known to be false
 
-        Raises SpecViolation when none holds in any run.
+        Raises SpecViolation when every relation is known to be false.
         """
         # None: the clause holds, but this node still counts as one that implies it; []: it fails; else undecided
         undecided = self._undecided(any_of)
@@ -250,16 +250,16 @@ class Context:
                 self.add_constraint(left, "==", right)
 
     def add_runtime_constraint(self, *any_of: Relation, runtime: str = "onnxruntime") -> None:
-        """Record that a runtime fails where no relation of `any_of` holds, though the specification allows it.
+        """Record that `runtime` fails unless a relation of `any_of` holds, although the specification allows the node.
 
-        No fact follows from it.
+        Adds no fact to the scope.
         """
         undecided = self._undecided(any_of)
         if undecided:
             self.add_implied_constraint(*undecided, runtime=runtime)
 
     def _undecided(self, any_of: Iterable[Relation]) -> list[Relation] | None:
-        """The relations that may hold; None when one holds in every run."""
+        """The relations of `any_of` that are not known to be false; None when one of them is known to be true."""
         found: list[Relation] = []
         for left, relation, right in any_of:
             answer = (known_eq if relation == "==" else known_le)(left, right, self.scope)
@@ -274,9 +274,9 @@ class Context:
         self.trail.add_unchecked(Unchecked(reason, self.node))
 
     def add_implied_constraint(self, *any_of: Relation, runtime: str = "") -> None:
-        """Record that one of (left, relation, right) holds in every valid run, with the first node that implies it.
+        """Record that a relation of `any_of` holds in every valid run, with the first node that implies this.
 
-        relation   `==` or `<=`
+        any_of     triples (left, relation, right), where relation is `==` or `<=`
         runtime    see ImpliedConstraint
         """
         relations: list[Relation] = []
@@ -287,10 +287,12 @@ class Context:
         self.trail.add_implied_constraint(ImpliedConstraint(tuple(relations), self.node, runtime, self.is_enforced))
 
     def require_equal(self, left: Dim, right: Dim, what: str, *, code: str = "GI212") -> Dim:
-        """Unify two dims that have to agree and return one of them; `what` names both in the message.
+        """Record that two dims must be equal and return one of them, preferably a number.
 
-        When equality depends on the run, a constraint is recorded, and a number is preferred over an expression. Raises
-        SpecViolation when the dims can never be equal.
+        what   describes both dims in the error message
+
+        If their equality depends on the run, a constraint is recorded. Raises SpecViolation when the dims can never be
+        equal.
         """
         if left is right or left == right:
             return left
@@ -300,7 +302,7 @@ class Context:
         return right if isinstance(right, int) else left
 
     def assume(self, dim: Dim, lower: int, reason: str) -> bool:
-        """Return True when `dim >= lower` is known here, or has been added to the listed assumptions."""
+        """Return True when `dim >= lower` is known, or after adding it to the assumptions that the user sees."""
         known = known_le(lower, dim, self.scope)
         if known is not None:
             return known
@@ -313,7 +315,7 @@ class Context:
         return True
 
     def assume_at_most(self, dim: Dim, upper: int, reason: str) -> bool:
-        """As `assume`, for `dim <= upper`: a size that an element type has to represent."""
+        """As `assume`, for `dim <= upper`, where an element type has to represent `dim`."""
         known = known_le(dim, upper, self.scope)
         if known is not None:
             return known

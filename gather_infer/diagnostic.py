@@ -56,8 +56,8 @@ class Location:
 class Diagnostic:
     """One finding. `detail` lists the facts behind it, a line each.
 
-    conditional_bodies  the bodies around a failure, outermost first, that some runs skip: the runs that reach it fail,
-                        but for the model it is a warning
+    conditional_bodies  the bodies around a failing node that some runs skip, outermost first. Runs that reach the node
+                        fail, but the severity is only a warning, since others may succeed
     """
 
     severity: Severity
@@ -80,7 +80,7 @@ class Diagnostic:
         return "\n".join(self.parts(file))
 
     def parts(self, file: str = "") -> list[str]:
-        """The lines of `text`; a name with line breaks spans several."""
+        """The lines of `text`; an entry itself contains line breaks if a name in it does."""
         where = f"{file}: {self.location}" if file else str(self.location)
         head = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
         return [*head, *(f"   |  {line}" for line in self.detail)]
@@ -227,9 +227,7 @@ def diagnostic(code: str, message: str, location: Location = Location(), *, deta
 
 
 def is_structural(finding: Diagnostic) -> bool:
-    """True for a finding that is wrong whether or not the node ever runs; wrong sizes and indices matter only if it
-    does.
-    """
+    """Whether a finding is a fault of the model even if its node never runs, unlike a wrong size or index."""
     is_of_types = finding.code in ("GI204", "GI205", "GI211", "GI308", "GI309")
     is_of_declared_types = finding.code in ("GI201", "GI202") and finding.severity is Severity.ERROR
     return finding.code < "GI200" or is_of_types or is_of_declared_types
@@ -251,14 +249,17 @@ def group_of(code: str) -> str:
 
 
 def nearest_code(text: str) -> str | None:
-    """The code meant by a text without its letters, or with letters for digits: `301`, `gi-301`, `GI3O1`; else None."""
+    """The code that a misspelled `text` means: `301`, `gi-301` and `GI3O1` all mean `GI301`; else None."""
     found = _NEARLY.fullmatch(text.strip().upper())
     code = "" if found is None else "GI" + found[1].translate(_DIGITS)
     return code if code in CODES else None
 
 
 def codes_near(text: str) -> str:
-    """`; did you mean 'GI301'?` for a near miss; else the codes with that prefix, of the same group, or all."""
+    """`; did you mean 'GI301'?` when `text` is close to a code; else the codes that begin with it or share its group.
+
+    When no code does, all are listed.
+    """
     near = nearest_code(text)
     if near is not None:
         return f"; did you mean {near!r}?"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LoweringRefused(Exception):
-    """Raised for a node that has no body; the message gives the reason and the facts that are missing."""
+    """Raised when a node cannot be lowered to a body; the message gives the reason and the missing facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class LoweredBody:
     """The function body of a node, in ONNX operators.
 
     function            takes the inputs of the node in order and returns its outputs
-    preserves_failures  the body fails exactly where the operator fails, so constraints of its nodes are constraints of
-                        the operator. Otherwise only its output facts hold, and implied constraints and diagnostics are
-                        dropped
+    preserves_failures  the body fails exactly where the operator fails, so constraints of the body's nodes are
+                        constraints of the operator. If False, only the output facts are used; constraints and
+                        diagnostics of the body are dropped
     """
 
     function: FunctionProto
@@ -39,12 +39,11 @@ Builder: TypeAlias = "Callable[[OpCall], LoweredBody]"
 
 @dataclass(frozen=True, slots=True)
 class InputPrecondition:
-    """Precondition on the elements of an input: for others the operator's result is undefined, and a runtime need not
-    fail.
+    """Precondition on the elements of an input: if they break it, the result is undefined and a runtime may not fail.
 
-    lower         smallest defined element; None for no bound
-    size          elements are at most the dim of an input at an axis, less `margin`: the position of the input, and the
-                  axis or the attribute that holds it; None for no bound
+    lower         smallest allowed element; None for no bound
+    size          (input, axis): the largest allowed element is the dim of that input at that axis, less `margin`. The
+                  axis is a number or the name of the attribute that holds it; None for no bound
     is_ascending  no element is smaller than the previous one
     """
 
@@ -58,10 +57,10 @@ class InputPrecondition:
 class DialectOp:
     """An operator of a dialect, from a version on.
 
-    since           first version of the domain for which it holds
+    since           first version of the domain that the entry describes
     implementation  builds the bodies; its docstring documents the operator
-    spec            page of the operator's specification
-    refusal         why there is never a body; "" where there is one
+    spec            URL of the operator's specification
+    refusal         why the operator is never lowered; "" if it can be
     preconditions   preconditions on input elements, by input position
     """
 

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 EXTENSION_SETS: Final = ("experimental", "extension", "ie_internal_opset")
-"""Extension sets that a layer of an IR may belong to besides the opsets; their operators are defined by the author of
-the file.
+"""Sets besides the numbered opsets that a layer of an OpenVINO IR may belong to; the author of the file defines their
+operators.
 """
 
 _EXTENSION_DOMAINS: Final = frozenset(f"openvino.{name}" for name in EXTENSION_SETS)
@@ -29,7 +29,7 @@ def canonical_domain(domain: str) -> str:
 
 
 def is_extension(domain: str) -> bool:
-    """Whether a domain is one of OpenVINO's extension sets, whose operators are unknown whatever their names are."""
+    """Whether a domain is one of OpenVINO's extension sets, whose operators have no rules, whatever their names are."""
     return domain in _EXTENSION_DOMAINS
 
 

@@ -120,11 +120,13 @@ def as_option(option: str, text: str) -> str:
 
 @contextmanager
 def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
-    """Run user code and turn its exceptions into a UsageError `FILE:LINE: what: KeyError: 'x'`, with its cause.
+    """Context manager that turns an exception of user code into a UsageError `FILE:LINE: what: KeyError: 'x'`.
+
+    The original exception is chained as the cause.
 
     file      file of the code; its frames are searched for the line, since the innermost frame may be in this package
     what      description of the code; may be empty
-    passing   exceptions that pass through, besides the package's errors about the model
+    passing   exception types that pass through unchanged, like every GatherInferError that is not a UsageError
     """
     try:
         yield
@@ -147,6 +149,6 @@ def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]
 
 
 def file_of(function: object) -> str:
-    """The source file of a user's function; empty for any other callable."""
+    """The source file of a Python function; empty for a callable without a code object."""
     code = getattr(function, "__code__", None)
     return "" if code is None else str(code.co_filename)

@@ -32,7 +32,7 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[s
 def resolve(target: str) -> Any:
     """Import `module:name` below this package.
 
-    Results use it to reach code above them without an upward import: their texts in `report`, or another run.
+    Result classes use it to call code of higher layers without importing it, such as `report` or another inference.
     """
     module, _, name = target.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)

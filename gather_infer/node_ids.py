@@ -1,7 +1,7 @@
 """Identities of graphs and nodes in a model: by position, never by name.
 
-Names repeat, and a node may be named like another's path, so a name identifies nothing. A label is derived from names
-for printing and is not part of the identity.
+Names repeat, and the name of a node may equal the path of another, so names cannot identify nodes. A label is derived
+from names for printing and is not part of the identity.
 """
 
 from __future__ import annotations

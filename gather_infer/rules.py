@@ -31,9 +31,10 @@ Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | o
 class OpCall:
     """One node as a rule sees it.
 
-    inputs   a fact per input; None for an omitted input, `SymbolicTensor()` for one of which nothing is known
+    inputs   a fact per input; None for an omitted input, `SymbolicTensor()` for an input about which nothing is known
     outputs  whether each output is used; a rule returns one fact per output, in order
     version  the opset version in force for the domain
+    load     reads the elements of a constant input by its position; see `constant`
     """
 
     op_type: str
@@ -50,7 +51,7 @@ class OpCall:
     @overload
     def attr(self, name: str, default: Any) -> Any: ...
     def attr(self, name: str, default: Any = None) -> Any:
-        """The attribute's value: int, float, str, SymbolicTensor, or a tuple of those; `default` when it is absent."""
+        """The value of an attribute: int, float, str, SymbolicTensor, or a tuple of them; `default` if it is absent."""
         return self.attributes.get(name, default)
 
     def has(self, index: int) -> bool:
@@ -100,7 +101,7 @@ class OpCall:
         self.context.add_implied_fact(dim)
 
     def add_fact(self, dim: Dim) -> None:
-        """Add the fact `dim >= 0` that holds in every run and fails no node: NonZero finds at most all elements."""
+        """Add the fact `dim >= 0` that the operator guarantees in every run: NonZero finds at most all elements."""
         self.context.add_implied_fact(dim)
 
     def require(self, *any_of: Relation, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
@@ -148,9 +149,7 @@ class OpCall:
         return self.context.causes.get(name)
 
     def check_operands(self, traits: Traits) -> None:
-        """Record as unchecked the requirements on operands with unknown elements, and on sizes that the rule does not
-        check.
-        """
+        """Record requirements of `traits` that the rule cannot check: on unknown elements, and on unchecked sizes."""
         for index, clause in traits.operands.items():
             value = self.input(index)
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
@@ -165,19 +164,19 @@ class OpCall:
                 )
 
     def address(self, *axes: Addressing) -> None:
-        """Declare the axes that the node addresses by index; each gets a verdict from the facts before this node.
+        """Declare the axes that the node addresses by index; bounds checks use the facts known before this node.
 
-        The rule declares the index input: `rule(..., addresses={1: 0})`.
+        The rule must be registered with its index inputs: `rule(..., addresses={1: 0})`.
         """
         self.context.addressed += axes
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
-        """Add a finding about this node and continue, where its outputs remain valid."""
+        """Add a finding about this node without failing it, for a problem that leaves its outputs valid."""
         self.context.report(code, message, detail, severity)
 
 
 def _is_known(operand: SymbolicTensor, may_be_dims: bool) -> bool:
-    """Whether every element is a number, or a dim where dims are allowed."""
+    """Whether every element is known: a number, or, if `may_be_dims`, a dim."""
     if operand.values is None:
         return operand.shape is not None and any(isinstance(dim, int) and dim == 0 for dim in operand.shape)
     return all(
@@ -196,21 +195,22 @@ class Traits:
 
     addresses        the index inputs, each with the input whose axes they address: {1: 0} of Gather
     checks_types     the rule checks element types itself, under its own codes; otherwise the schema does
-    moves            each element of output 0 is an element of this input, unchanged. Elements may be dropped or
-                     repeated; other inputs and attributes only select and place them
-    permutes         with `moves`: each element of that input is in output 0 exactly once
+    moves            position of an input: each element of output 0 is an unchanged element of that input. Elements may
+                     be dropped or repeated; other inputs and attributes only select and place them
+    permutes         with `moves`: each element of the moved input is in output 0 exactly once
     gathers          output 0 holds the addressed elements, possibly dequantized or masked: the operator is of the
                      Gather family
     outputs_dims     the elements of output 0 are dims of input 0 or their product, and the node cannot fail
-    deterministic    equal inputs give equal outputs, at another node and in another run too
+    deterministic    equal inputs give equal outputs, across nodes and across runs
     operands         inputs whose elements have to meet a requirement, with its text: {1: "each is an axis"}. Where an
                      element is neither a number nor a dim that the rule checks, the contract lists the clause as
                      unchecked
-    dims             the operands in which the rule checks elements that are dims
-    unchecked_sizes  inputs on whose sizes the node has requirements beyond its rule; the contract lists them as
-                     unchecked unless the sizes are numbers
+    dims             the positions in `operands` for which the rule also checks elements that are symbolic dims
+    unchecked_sizes  inputs whose sizes have to meet requirements that the rule does not check; the contract lists them
+                     as unchecked unless the sizes are numbers
 
-    Raises ValueError for `permutes` without `moves`, and `gathers` without `addresses`.
+    Raises ValueError for `permutes` without `moves`, `gathers` without `addresses`, or a position in `dims` that is not
+    in `operands`.
     """
 
     addresses: Mapping[int, int] = field(default_factory=dict)
@@ -238,7 +238,7 @@ NO_TRAITS: Final = Traits()
 
 @dataclass(frozen=True, slots=True)
 class RegisteredRule:
-    """A rule with its since_version, and the traits of the operator from then on."""
+    """A rule with its since_version, and the traits of the operator from that version on."""
 
     since: int
     rule: Rule
@@ -260,7 +260,10 @@ class MacsFormula:
 
 
 class RuleSet:
-    """The rules of one domain, one per change of behaviour; a lookup finds the newest with `since <= version`."""
+    """The rules of one domain, one per operator and change of behaviour.
+
+    A lookup finds the newest rule with `since <= version`.
+    """
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
@@ -283,7 +286,7 @@ class RuleSet:
         dims: Iterable[int] = (),
         unchecked_sizes: Iterable[int] = (),
     ) -> Callable[[Rule], Rule]:
-        """Decorator: the function is the rule of `op_type` from version `since` on; for the rest see `Traits`."""
+        """Decorator that registers the rule of `op_type` from version `since` on; see Traits for other arguments."""
         traits = Traits(
             addresses or {}, checks_types, moves, permutes, gathers, outputs_dims, deterministic, operands or {},
             frozenset(dims), frozenset(unchecked_sizes),
@@ -296,9 +299,9 @@ class RuleSet:
         return add
 
     def macs(self, op_type: str, *, text: str, source: str = "") -> Callable[[_Macs], _Macs]:
-        """Decorator: the function counts the multiply-adds of `op_type`; `text` is the same formula for printing.
+        """Decorator that registers a function that counts the multiply-adds of `op_type`; see MacsFormula.
 
-        It receives a `gather_infer.cost.Work` and returns a number or an expression.
+        The function receives a `gather_infer.cost.Work` and returns a number or an expression.
         """
 
         def add(function: _Macs) -> _Macs:
@@ -344,7 +347,7 @@ class RuleSet:
         )
 
     def update(self, other: RuleSet) -> None:
-        """Add the rules of another set of the same domain; raises ValueError when one is defined twice."""
+        """Add the rules and formulas of another set of the same domain; raises ValueError if both sets define one."""
         for op_type, versions in other._rules.items():
             for entry in versions:
                 self._add(op_type, entry)

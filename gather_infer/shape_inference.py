@@ -72,7 +72,8 @@ def infer_shapes(
     strict_mode   raise for any error; otherwise the outputs of a failing node stay unknown
     data_prop     ignored, known elements are always propagated
 
-    Raises InferenceError, ValueError for bytes that are no model, TypeError for another kind of object.
+    Raises InferenceError for the errors that the options select, onnx.checker.ValidationError for a function that calls
+    itself, ValueError for bytes that do not hold a model, TypeError for another kind of object.
     """
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(
@@ -96,10 +97,10 @@ def infer_shapes_path(
     strict_mode: bool = False,
     data_prop: bool = False,
 ) -> None:
-    """As `infer_shapes`, from a file into a file, by default the same one; weights are copied without being loaded.
+    """As `infer_shapes`, for files: reads `model_path` and writes `output_path`, by default the same file.
 
-    Raises InferenceError, onnx.checker.ValidationError for files that cannot be read or written, TypeError for another
-    kind of path.
+    Weights are copied without being loaded. Raises InferenceError for the errors that the options select,
+    onnx.checker.ValidationError for files that cannot be read or written, TypeError for another kind of path.
     """
     if isinstance(model_path, ModelProto):
         raise TypeError(
@@ -126,11 +127,13 @@ def infer_node_outputs(
     """The output types of one node, by name; outputs of unknown type are left out.
 
     schema        an operator of onnx; a schema registered by the caller is delegated to onnx
-    input_types   of the inputs, and of outer values that subgraphs of the node read
-    input_data    the known inputs
+    input_types        types of the inputs, and of outer values that subgraphs of the node read, by name
+    input_data         elements of constant inputs, by name
+    input_sparse_data  elements of constant sparse inputs, by name
+    opset_imports      by default the domain of `schema` at its since_version
 
-    Raises InferenceError, onnx.checker.ValidationError for a wrong number or type of inputs, KeyError for an input
-    without a type.
+    Raises InferenceError for any error of the node, onnx.checker.ValidationError for a wrong number or type of inputs,
+    KeyError for an input without a type.
     """
     imports = list(opset_imports or [onnx.helper.make_opsetid(schema.domain, schema.since_version)])
     version = max((e.version for e in imports if _same_domain(e.domain, schema.domain)), default=0)
@@ -166,9 +169,10 @@ def infer_function_output_types(
 ) -> list[TypeProto]:
     """The output types of a call of `function`; an empty TypeProto for an unknown type.
 
-    input_types   an empty TypeProto for an omitted input
+    input_types   a type for each input, an empty TypeProto for an omitted one
 
-    Raises InferenceError.
+    Raises InferenceError for any error in the call or the function body, onnx.checker.ValidationError for a function
+    that calls itself.
     """
     inputs = [f"input_{i}" if proto.WhichOneof("value") else "" for i, proto in enumerate(input_types)]
     node = NodeProto(
@@ -192,7 +196,10 @@ def infer_function_output_types(
 
 
 def _annotated(inference: Inference, check_type: bool, strict_mode: bool) -> ModelProto:
-    """The model with inferred types. Raises InferenceError, and ValidationError for a function that calls itself."""
+    """The model with inferred types added.
+
+    Raises InferenceError for the errors that the options select, ValidationError for a function that calls itself.
+    """
     _raise_errors(inference, check_type, strict_mode)
     model, misfits = completed(inference.model, inference.scopes, inference.causes)
     if strict_mode and misfits:
@@ -218,7 +225,10 @@ def _is_raised(finding: Diagnostic, check_type: bool, strict_mode: bool) -> bool
 
 
 def _known_types(inference: Inference, names: Iterable[str]) -> dict[str, TypeProto | None]:
-    """The types by name; a dim is left open unless it is a number or an expression of declared symbols."""
+    """The types of the values `names`, None for an unknown type.
+
+    A dim is left open unless it is a number or an expression of symbols that the inputs declare.
+    """
     declared = {d.dim_param for i in inference.model.proto.graph.input for d in i.type.tensor_type.shape.dim}
 
     def spell(dim: Expr) -> str:

@@ -22,7 +22,7 @@ MAX_VALUES = 1024
 """Maximal number of elements in `SymbolicTensor.values`; a larger tensor has a value range only."""
 
 MAX_VALUES_RANK = 16
-"""Maximal rank of a tensor with known elements: numpy 1 allows 32 axes, and operators need twice as many in between."""
+"""Maximal rank of a tensor with known elements: numpy 1 allows 32 axes, and rules use temporaries of twice the rank."""
 
 
 class DType(enum.IntEnum):
@@ -130,8 +130,8 @@ class Ratio:
     """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and exactly representable.
 
     Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient equal those of the
-    exact one (proof in ops/elements.py). Nothing else holds: the product of a size and the rounded 1/3, and the
-    quotient of the size and 3, are the same Ratio and need not be the same float.
+    exact one (proof in ops/elements.py). Equal Ratios need not be equal floats: `size * (1/3)`, with 1/3 rounded, and
+    `size / 3` are the same Ratio.
     """
 
     num: Expr
@@ -149,7 +149,7 @@ class Ratio:
 class ValueRange:
     """Value range: inclusive bounds `lo <= element <= hi` of every element of an integer tensor; they may be symbolic.
 
-    A bound of `None` is unbounded. The range of a tensor without elements holds trivially.
+    `None` means that there is no bound on that side. Any range holds for a tensor without elements.
     """
 
     lo: Dim | None = None
@@ -215,7 +215,7 @@ class SymbolicTensor:
 
 
 UNKNOWN: Final = SymbolicTensor()
-"""The top of the lattice: a value of which nothing is known. Most are tensors."""
+"""The top of the lattice: a value about which nothing is known, so that it need not be a tensor."""
 
 
 def _typed(element: object) -> tuple[str, object]:
@@ -226,7 +226,7 @@ def _typed(element: object) -> tuple[str, object]:
 class SequenceType:
     """A sequence; `element` covers every member (with a fresh dim where members differ), `length` may be symbolic.
 
-    members  each member where all are known individually, `length` of them; else None
+    members  a fact for each of the `length` members; None unless every member is known individually
     """
 
     element: Value | None = None
@@ -308,7 +308,7 @@ def format_values(values: npt.NDArray[np.object_]) -> str:
 def holds_values(shape: Sequence[int]) -> bool:
     """True for a tensor small enough to hold its elements, in every version of numpy.
 
-    The other axes of an empty tensor count too: numpy rejects a shape whose nonzero dims have a huge product.
+    The nonzero dims of an empty tensor count too: numpy rejects a shape in which their product is huge.
     """
     if len(shape) > MAX_VALUES_RANK or prod(shape) > MAX_VALUES:
         return False
@@ -329,7 +329,7 @@ def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDAr
 
 
 def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor:
-    """A tensor whose elements are (partly) known; elements beyond the limits are dropped."""
+    """A tensor with elements `values`, None where unknown; all are dropped if `holds_values` rejects the shape."""
     if not holds_values(values.shape) or (values.size and all(v is None for v in values.flat)):
         return SymbolicTensor(dtype, values.shape)
     return SymbolicTensor(dtype, values.shape, values)

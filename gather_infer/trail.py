@@ -37,10 +37,10 @@ class Constraint:
 class ImpliedConstraint:
     """A disjunction that every valid run satisfies: one of `any_of`, each (left, relation, right), or `node` fails.
 
-    It may also be known as a fact, or be more than one Constraint can express: `a == b or a == 1 or b == 1`.
+    Unlike a Constraint, it may have several alternatives, `a == b or a == 1 or b == 1`, or repeat a known fact.
 
-    runtime       the runtime that fails otherwise, though the specification allows it; else empty. No fact follows from
-                  it
+    runtime       name of a runtime that fails otherwise, although the specification allows the node; no fact is derived
+                  from it. Empty for a requirement of the specification
     is_enforced   see Constraint
     """
 
@@ -51,7 +51,7 @@ class ImpliedConstraint:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols of all its dims."""
+        """The symbols of all dims in `any_of`."""
         return frozenset().union(*(free_symbols(left) | free_symbols(right) for left, _, right in self.any_of))
 
     def __str__(self) -> str:
@@ -62,8 +62,8 @@ class ImpliedConstraint:
 class Unchecked:
     """A clause of `node` that the facts do not decide: the node may fail, and no implied constraint covers it.
 
-    any_of   relations of which one suffices, for a clause about sizes in a body that some runs skip
-    tight    the node fails in every run that reaches the body and in which no relation of `any_of` holds
+    any_of   for a clause about sizes in a body that some runs skip: alternatives, any of which fulfils the clause
+    tight    the node fails in every run that reaches the body and in which every relation of `any_of` is false
     """
 
     reason: str
@@ -74,7 +74,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """An assumed fact `dim >= lower` (or `dim <= upper`): the facts of `node` hold wherever the assumption does.
+    """An assumed fact `dim >= lower` or `dim <= upper`: the facts of `node` are valid in every run that satisfies it.
 
     lower   None when the assumption is an upper bound
     upper   None when the assumption is a lower bound
@@ -96,7 +96,7 @@ class Assumption:
         return self.dim, self.lower, self.upper
 
     def is_known(self, scope: Scope) -> bool:
-        """True when the scope proves it, so that no fact depends on it any more."""
+        """True when `scope` proves the assumed fact, so that it is no longer an assumption."""
         if self.lower is not None and known_le(self.lower, self.dim, scope) is not True:
             return False
         return self.upper is None or known_le(self.dim, self.upper, scope) is True
@@ -104,10 +104,10 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a generated symbol exists: the node that made it and what was unknown there.
+    """Why a generated symbol exists: the node that generated it, and the reason why its size is unknown.
 
-    operands   for a function of dims: the symbols that it depends on
-    equals     a dim of the same size in every valid run that is too large to reason with; None when there is none
+    operands   the symbols on which the size depends, if it is a function of dims; else empty
+    equals     expression that equals the symbol in every valid run but is too large for proofs; None when there is none
     """
 
     node: NodePath
@@ -120,10 +120,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """Trip count of a loop body: it runs `trip_count` times, with `counter` in [0, trip_count).
+    """Trip count of a loop body: the body runs `trip_count` times, with `counter` in [0, trip_count).
 
-    counter     symbol of the iteration number in the facts of the body
-    trip_count  a generated symbol where the number is unknown
+    counter     name of the symbol for the iteration number in the facts of the body
+    trip_count  number of iterations; a generated symbol where it is unknown
     """
 
     body: GraphPath
@@ -160,13 +160,13 @@ class InputPredicate:
 class PathCondition:
     """The condition under which an optional body runs: a branch of an If, or a loop body that may run 0 times.
 
-    body             its path
-    node             the node that holds it
-    name             of the attribute, `then_branch`
-    sign_predicate   a dim that is negative exactly where the body runs, among runs that reach the node; None where
-                     there is no such dim
-    input_predicate  the predicate on an input element that decides instead
-    other_branch     the other branch of an If
+    body             path of the body
+    node             the node that holds the body
+    name             name of the attribute that holds the body: `then_branch`
+    sign_predicate   a dim that, in runs that reach `node`, is negative exactly if they enter the body; None where no
+                     such dim is known
+    input_predicate  predicate on an input element that is true exactly where the body runs; None where none is known
+    other_branch     path of the other branch of an If; None for a loop body
     """
 
     body: GraphPath
@@ -178,7 +178,7 @@ class PathCondition:
 
     @property
     def condition(self) -> str:
-        """`seq >= 3`, `c is true`; empty where it is unknown."""
+        """The condition as text, `seq >= 3` or `c is true`; empty where it is unknown."""
         if self.input_predicate is not None:
             return str(self.input_predicate)
         runs = None if self.sign_predicate is None else -self.sign_predicate
@@ -196,12 +196,12 @@ class PathCondition:
 
 
 class Trail:
-    """Entries of any kind in the order in which they are made; constraints and assumptions are entered once.
+    """Entries of any kind in the order in which they are added; equal constraints or assumptions are added only once.
 
-    It only grows, except for entries since a checkpoint: a trial is rolled back, entries of optional bodies are
+    Only entries since a checkpoint can be changed: a trial iteration is rolled back, entries of optional bodies are
     dropped, and accesses in loops are completed when the loop ends.
 
-    total_added   number of entries ever made: a rule call that leaves it unchanged had no side effect
+    total_added   number of entries and other effects ever added: a call that leaves it unchanged had no side effect
     """
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ class Trail:
         self.total_added += 1
 
     def note_effect(self) -> None:
-        """Count a side effect that leaves no entry: a new symbol, a fact of a scope, the elements of a constant."""
+        """Count a side effect that adds no entry: generating a symbol, adding a fact to a scope, reading a constant."""
         self.total_added += 1
 
     def add_constraint(self, constraint: Constraint) -> None:
@@ -239,11 +239,11 @@ class Trail:
         return len(self._entries)
 
     def since(self, checkpoint: Checkpoint, kind: type[_T]) -> Iterator[_T]:
-        """The entries of a kind since a checkpoint that are still present."""
+        """The entries of type `kind` that were added since `checkpoint` and not dropped."""
         return (entry for entry in self._entries[checkpoint:] if isinstance(entry, kind))
 
     def all(self, kind: type[_T]) -> Iterator[_T]:
-        """The entries of a kind."""
+        """All entries of type `kind`, in order."""
         return self.since(0, kind)
 
     def rollback(self, checkpoint: Checkpoint) -> None:
@@ -251,7 +251,7 @@ class Trail:
         self.filter_since(checkpoint, lambda _: False)
 
     def revise_since(self, checkpoint: Checkpoint, kind: type[_T], change: Callable[[_T], _T]) -> None:
-        """Replace each entry of a kind since `checkpoint` by `change(entry)`."""
+        """Replace each entry of type `kind` since `checkpoint` by `change(entry)`."""
         for position in range(checkpoint, len(self._entries)):
             entry = self._entries[position]
             if isinstance(entry, kind):

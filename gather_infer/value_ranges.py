@@ -1,9 +1,9 @@
 """Value ranges (MLIR: IntegerValueRange): interval arithmetic on the elements of integer tensors, with symbolic bounds.
 
-A bound of None is the end of the element type. Integer arithmetic wraps, so a sum that may overflow has no bounds: `[0,
-None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`. A bool counts as 0 or 1.
+A bound of None is the limit of the element type. Integer arithmetic wraps, so a sum that may overflow has no bounds:
+`[0, None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`. A bool counts as 0 or 1.
 
-No function here raises; a bound that would exceed the size cap is dropped.
+The functions of this module raise no exceptions; a bound whose expression is too large is dropped.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ ANY = ValueRange()
 """The top of the lattice: no bounds."""
 
 MAX_BOUND_SIZE = 64
-"""Nodes of a symbolic bound; longer ones are dropped, since no reader could follow a proof from them."""
+"""Maximal number of nodes in a symbolic bound; larger bounds are dropped, since users could not follow their proofs."""
 
 SAMPLE_SIZE = 16
-"""A typical size; a bound that fails for it is not assumed."""
+"""A typical size for every symbol; a bound that is false at this size is never assumed."""
 
 HUGE = 1 << 53
-"""Larger numbers stand for "no limit": added to a size they may well wrap."""
+"""Numbers of larger magnitude are treated as "no limit": their sum with a size may overflow int64."""
 
 MAX_FACTOR = 1 << 36
-"""Sum of the factors of sizes up to which an expression stays within int64 for the sizes of one tensor."""
+"""Maximal sum of the coefficients of an expression that is trusted not to overflow int64."""
 
 MAX_SIZES = 8
-"""Number of sizes whose product still counts elements; a longer product may overflow int64."""
+"""Maximal number of sizes in a product that is trusted to be an element count; a longer product may overflow int64."""
 
 
 def cannot_wrap(dim: Dim) -> bool:
-    """False for a bound that may overflow int64: a huge number, or a size with a huge factor."""
+    """Whether `dim` is trusted to fit in int64: no number beyond HUGE, no huge coefficient, no long product."""
     if isinstance(dim, int):
         return -HUGE <= dim <= HUGE
     terms = [(monomial, abs(factor)) for monomial, factor in dim.terms if monomial]
@@ -75,10 +75,7 @@ def _atom_cannot_wrap(atom: Expr) -> bool:
 
 
 def range_of(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange:
-    """Bounds of all elements: from the values when all are known, else the value range, else those of the element type.
-
-    int64 has none, and uint64 starts at 0: no proof uses their far ends.
-    """
+    """Bounds of all elements: from the elements when all are known, else the value range, else `type_range`."""
     if tensor.values is not None:
         found = range_of_elements(tensor.values.flat, scope)
         if found is not None:
@@ -89,7 +86,7 @@ def range_of(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange:
 
 
 def explicit_range(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange | None:
-    """The value range of an integer tensor after its known elements are dropped; None for no range."""
+    """The value range to keep when the known elements of an integer tensor are dropped; None when it has no bounds."""
     if tensor.value_range is not None:
         return tensor.value_range
     if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
@@ -99,7 +96,7 @@ def explicit_range(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueR
 
 
 def needs_range(values: npt.NDArray[np.object_] | None) -> bool:
-    """True when a value range adds to the elements: some are unknown, or there are none.
+    """True when a value range adds information to `values`: some elements are unknown, or the tensor is empty.
 
     The range of an empty tensor bounds the elements it would have: a loop may start from it.
     """
@@ -107,7 +104,10 @@ def needs_range(values: npt.NDArray[np.object_] | None) -> bool:
 
 
 def type_range(dtype: DType | None) -> ValueRange:
-    """The value range of an element type."""
+    """The value range of an element type; the limits of int64 and the upper limit of uint64 are left out.
+
+    No proof uses them.
+    """
     if dtype is DType.BOOL:
         return ValueRange(0, 1)
     if dtype is None or dtype is DType.INT64 or dtype not in INTEGER_RANGE:
@@ -116,7 +116,7 @@ def type_range(dtype: DType | None) -> ValueRange:
 
 
 def range_of_elements(elements: Iterable[object], scope: Scope | None = None) -> ValueRange | None:
-    """The hull of single elements; None when one is unknown or there are none."""
+    """The smallest range that holds all elements; None when an element is unknown or there are no elements."""
     numbers: list[int] = []
     symbolic: dict[Expr, None] = {}
     for element in elements:
@@ -154,7 +154,8 @@ def meet(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange
 def fit(op: OpCall, value_range: ValueRange, dtype: DType | None) -> ValueRange | None:
     """`value_range` as the range of a result of type `dtype`; None when an element may overflow the type and wrap.
 
-    Symbolic bounds are sizes and do not reach 2^63; that they fit in 32 bits is known or a listed assumption.
+    Symbolic bounds are sizes and do not reach 2^63. For types of at most 32 bits, that they fit has to be known, or is
+    added as an assumption.
     """
     if dtype is None or (dtype not in INTEGER_RANGE and dtype is not DType.BOOL):
         return None
@@ -174,7 +175,7 @@ def fit(op: OpCall, value_range: ValueRange, dtype: DType | None) -> ValueRange 
 
 
 def is_within(op: OpCall, dim: Expr, lower: int, upper: int, *, may_assume: bool) -> bool:
-    """True when lower <= dim <= upper is known or, with `may_assume`, listed as an assumption.
+    """True when lower <= dim <= upper is known or, with `may_assume`, after adding it to the assumptions.
 
     A lower bound is assumed for signed types only: a difference of sizes may be negative whatever the sizes' magnitude.
     A bound that fails at SAMPLE_SIZE is not assumed either.
@@ -202,7 +203,7 @@ P = ParamSpec("P")
 
 
 def _any_if_too_large(function: Callable[P, ValueRange]) -> Callable[P, ValueRange]:
-    """Return ANY where a bound exceeds the hard cap on expressions."""
+    """Decorator: return ANY when `function` raises DimTooLarge, since a bound exceeds the cap on expressions."""
 
     @wraps(function)
     def result(*args: P.args, **kwargs: P.kwargs) -> ValueRange:
@@ -237,7 +238,7 @@ def add(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def neg(a: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """-a; the smallest integer is its own negative"""
+    """-a; ANY if the lower bound of a is unknown, since the smallest integer is its own negative"""
     if a.lo is None:
         return ANY
     return _bounded(None if a.hi is None else -a.hi, -a.lo)
@@ -273,7 +274,7 @@ def sub(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def mul(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a * b: the extremes of a bilinear function are at the corners"""
+    """a * b: the extremes of a bilinear function are at the bounds of its operands"""
     if _may_wrap(a, b):
         return ANY
     for x, y in ((a, b), (b, a)):
@@ -316,7 +317,7 @@ def trunc_div(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> Value
 
 @_any_if_too_large
 def mod(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a mod b with the sign of b; b = 0 needs no result, since runtimes fail"""
+    """a mod b with the sign of b, for b != 0, since runtimes fail for b = 0"""
     if _at_least(b.lo, 0, scope):
         if _at_least(a.lo, 0, scope):
             if a.hi is not None and b.lo is not None and known_lt(a.hi, b.lo, scope) is True:
@@ -347,13 +348,13 @@ def fmod(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange
 
 
 def _exact_in_float64(end: Dim | None) -> Dim | None:
-    """The bound; None for a number that float64 may round."""
+    """`end`, or None if it is a number that float64 may round."""
     return None if isinstance(end, int) and not -HUGE <= end <= HUGE else end
 
 
 @_any_if_too_large
 def absolute(a: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """|a|; the smallest integer is its own absolute value"""
+    """|a|; ANY if the lower bound of a is unknown, since the smallest integer is its own absolute value"""
     if _at_least(a.lo, 0, scope):
         return a
     if a.lo is None:
@@ -384,9 +385,9 @@ def clip(a: ValueRange, low: ValueRange, high: ValueRange, scope: Scope | None =
 def repeated_sum(
     a: ValueRange, count: Dim | None, scope: Scope | None = None, *, may_be_empty: bool = True
 ) -> ValueRange:
-    """The sum of at most `count` elements of a; of at least one unless `may_be_empty`
+    """The range of a sum of at most `count` elements that are each in a; of at least one element unless `may_be_empty`
 
-    Wherever such a sum exists, count is >= 1, or >= 0 if it may be empty.
+    The caller guarantees count >= 1, or count >= 0 with `may_be_empty`.
     """
     if a.lo == 0 and a.hi == 0:
         return a
@@ -405,7 +406,7 @@ def repeated_sum(
 
 
 def _may_wrap(a: ValueRange, b: ValueRange) -> bool:
-    """True when the operation combines a huge number with a size."""
+    """True when one bound is a number beyond HUGE and another is symbolic, so that their sum may overflow."""
     ends = (a.lo, a.hi, b.lo, b.hi)
     if not any(isinstance(end, Expr) for end in ends):
         return False
@@ -430,7 +431,7 @@ def _at_most(end: Dim | None, number: int, scope: Scope | None) -> bool:
 
 
 def _bounded(lo: Dim | None, hi: Dim | None) -> ValueRange:
-    """The range of two bounds, None for one that is too long; ANY when one may exceed 64 bits."""
+    """The range [lo, hi] without bounds larger than MAX_BOUND_SIZE; ANY when a bound may exceed 64 bits."""
     for end in (lo, hi):
         if end is not None and not (-(2**63) <= end < 2**64 if isinstance(end, int) else cannot_wrap(end)):
             return ANY
@@ -459,7 +460,7 @@ def _max_of_all(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
 
 
 def _min_of_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The minimum of the known bounds: in a meet each of them is valid."""
+    """The minimum of the known bounds, None if all are unknown: in a meet each known bound is valid."""
     known = [end for end in ends if end is not None]
     return _readable(_extreme(minimum, known, scope)) if known else None
 

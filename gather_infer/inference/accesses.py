@@ -22,10 +22,10 @@ def record_accesses(
     environment: Environment,
     before: Scope,
 ) -> None:
-    """Record an access for each axis that the node addresses; one without an axis where the rule could not determine
-    it.
+    """Record an access for each axis that the node addresses; without an axis if the rule could not determine any.
 
-    before   facts known when the run reached the node
+    result   name of the node's first output
+    before   facts known before the node was interpreted
     """
     context = state.context
     for index_input, data_input in op.traits.addresses.items():

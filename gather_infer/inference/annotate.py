@@ -25,8 +25,8 @@ class _Style:
 
     render          renders a symbolic dim as text
     omitted         values whose declarations stay unchanged
-    complete        complete declarations instead of replacing them, also the types of the graph's outputs
-    contradictions  messages about declarations that contradict the inferred types
+    complete        add the missing parts of declarations instead of replacing them, also in the types of graph outputs
+    contradictions  receives a message for each declaration that contradicts the inferred type
     """
 
     render: Callable[[Expr], str]
@@ -48,7 +48,7 @@ class _Style:
 def annotated(
     source: ModelFile, inference: InferenceView, *, weights: bool = False, outputs: bool = False
 ) -> tuple[ModelProto, Interface]:
-    """The annotated model, see Inference.annotated; and how its types differ from the original ones."""
+    """The annotated model, see Inference.annotated, and the differences between its types and those of `source`."""
     given, interface = declare(
         source.with_weights() if weights else source.proto, inference, is_relied_on=True, outputs=outputs
     )
@@ -156,7 +156,7 @@ def _annotate_graph(
 
 
 def fits(declared: TypeProto, inferred: TypeProto) -> bool:
-    """True when no kind, element type, rank or size of one type contradicts the other."""
+    """True when the two types agree in kind, element type, rank and sizes, wherever both give them."""
     kind = declared.WhichOneof("value")
     if kind is None or inferred.WhichOneof("value") is None:
         return True

@@ -1,4 +1,7 @@
-"""Backward slices: the nodes on whose dims and elements a node depends, as far as a runtime may learn more."""
+"""Backward slices: the nodes on whose dims and elements a node depends.
+
+A slice stops at values about which every runtime infers as much as this package.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from gather_infer.tensor import SymbolicTensor, Value
 class BackwardSlice:
     """Backward slices over the nodes of a model.
 
-    source  holds the weights to which `proto` refers
-    facts   the inferred facts of its values
+    source  file that holds the weights of `proto`
+    facts   returns the inferred fact of a value by its graph and name
     """
 
     def __init__(self, source: ModelFile, proto: ModelProto, facts: Facts) -> None:
@@ -43,9 +46,9 @@ class BackwardSlice:
         return ((path, at) for path, body in self.bodies.items() for at in range(len(body.node)))
 
     def of(self, nodes: Iterable[NodeId], *, whole: bool = False) -> frozenset[NodeId]:
-        """These nodes and their backward slice.
+        """`nodes` and their backward slice.
 
-        whole   follow also values about which every runtime knows everything that is inferred
+        whole   also follow values about which runtimes infer as much as this package
         """
         found: set[NodeId] = set()
         read: set[tuple[GraphPath, str]] = set()
@@ -77,11 +80,11 @@ class BackwardSlice:
         return frozenset(found) | (self.of(conditions, whole=True) if conditions else frozenset())
 
     def outputs(self, nodes: Iterable[NodeId]) -> Iterator[tuple[GraphPath, str]]:
-        """The outputs of nodes, each with its graph."""
+        """The output names of `nodes`, each with the path of its graph."""
         return ((path, name) for path, at in nodes for name in self.bodies[path].node[at].output if name)
 
     def _producers(self, path: GraphPath, name: str, *, whole: bool) -> list[NodeId]:
-        """The nodes that determine a value that a graph reads."""
+        """The nodes that determine the value `name` as read in graph `path`; none where the slice stops."""
         home = self.index.defining_scope(path, name)
         if home is None or name in home.initializers or name in home.sparse:
             return []
@@ -91,7 +94,7 @@ class BackwardSlice:
         return self._callers(home)
 
     def _callers(self, home: GraphScope) -> list[NodeId]:
-        """The nodes that pass a graph its inputs: the one that holds it, or the calls of the function."""
+        """The nodes that pass inputs to a body: the node that holds the subgraph, or all calls of the function."""
         if home.path.steps:
             return [(home.path.above, home.path.steps[-1].node)]
         return [
@@ -102,14 +105,14 @@ class BackwardSlice:
         ]
 
     def _is_misinferred(self, place: NodeId, name: str) -> bool:
-        """Whether onnx's shape inference may find another size than the runtimes compute."""
+        """Whether onnx's shape inference may infer a size for `name` that runtimes do not compute."""
         path, position = place
         fact = self.facts(path, name)
         is_static = isinstance(fact, SymbolicTensor) and all(isinstance(dim, int) for dim in fact.shape or (None,))
         return is_stepped_slice(self.bodies[path].node[position]) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:
-        """Whether more may be known about a value than every runtime finds."""
+        """Whether some runtime may infer less about a value than this package does."""
         fact = self.facts(path, name)
         if not isinstance(fact, SymbolicTensor) or fact.shape is None or fact.values is not None:
             return True
@@ -118,7 +121,7 @@ class BackwardSlice:
         return (path, name) in self._constant or self.hides_dims(path, name)
 
     def _constants(self) -> set[tuple[GraphPath, str]]:
-        """The values computed from constants alone: runtimes may know their elements after constant folding."""
+        """The values computed only from constants: runtimes may know their elements after constant folding."""
         found: set[tuple[GraphPath, str]] = set()
         for path, scope in self.index.scopes.items():  # outer graphs first
             for position in scope.order:
@@ -133,7 +136,7 @@ class BackwardSlice:
         return found
 
     def hides_dims(self, path: GraphPath, name: str) -> bool:
-        """Whether a dim is inferred as a number that some runtime does not find, or finds differently."""
+        """Whether a dim of a value is inferred as a number here, but as unknown or another number by some runtime."""
         if self._visible is None:
             self._visible = visible_types(self._source, self._proto)
         fact, seen = self.facts(path, name), self._visible.get(path, {}).get(name)
@@ -154,10 +157,11 @@ def undeclarable_values(
     scopes: Mapping[GraphPath, Mapping[str, Value]],
     diagnostics: Iterable[Diagnostic],
 ) -> frozenset[tuple[GraphPath, str]]:
-    """The values whose declarations must not change: with the types of `proto` a runtime would refuse a node.
+    """The values whose declarations must not change: with the types written in `proto`, a runtime would refuse a node.
 
-    source       holds the weights to which `proto` refers
-    diagnostics  its findings; a broken model is skipped, since onnx's inference may crash on it
+    source       the original file, which holds the weights of `proto`
+    proto        copy of the model with inferred types written into it
+    diagnostics  findings about the model; the result is empty for a broken one, on which onnx's inference may crash
     """
     if is_broken(diagnostics):
         return frozenset()

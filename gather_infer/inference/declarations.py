@@ -24,13 +24,16 @@ def declared_fact(
 ) -> Value | None:
     """The fact of a type declared inside the model; None when it declares nothing.
 
-    In a body, a name that no input has is a new symbol; in a function every name is one, per call.
+    reason   why a dim without a size gets a generated symbol
+
+    In a subgraph, a dim name is a new symbol unless an input of the model has it. In a function, every name is a new
+    symbol for each call.
     """
     return from_type(proto, reader_of(state, environment), lambda _: state.context.fresh(reason))
 
 
 def reader_of(state: InterpreterState, environment: Environment) -> DimReader:
-    """The reader of dims that a graph declares."""
+    """The reader that turns the dims declared in a graph into symbols; created on first use."""
     if environment.reader is None:
         if environment.path == MAIN:
             environment.reader = state.reader
@@ -83,14 +86,14 @@ def reconciled(
 
 
 LOADER_DOMAINS: Final = frozenset({"", "ai.onnx.ml", "com.microsoft"})
-"""Domains whose operators onnxruntime infers itself: it refuses an output declared with another type."""
+"""Domains for whose operators onnxruntime infers types; it refuses a node whose output declares another type."""
 
 
 def _is_compared_by_loaders(state: InterpreterState, name: str, node: NodeProto, environment: Environment) -> bool:
     """Whether a loader compares the value_info of a node's output with the type that it infers.
 
-    It does so for calls and in branches inside functions, but not in the body of a function. A Constant has become an
-    initializer by then, and for a graph output the type declared there counts.
+    Loaders compare it for calls and in branches inside functions, but not in the body of a function. They also skip a
+    Constant, which they have turned into an initializer, and a graph output, whose own declaration they compare.
     """
     is_function = bool(environment.path.steps) and environment.path.steps[-1].attribute is None
     if is_function or is_constant(node) or name in environment.outputs:
@@ -115,8 +118,9 @@ def _add_size_facts(state: InterpreterState, value: Value) -> None:
 def _is_redundant(
     state: InterpreterState, declared: onnx.TypeProto, inferred: SymbolicTensor, environment: Environment
 ) -> bool:
-    """True when a declaration neither adds to the inferred fact nor contradicts it. Most do neither, and no fact is
-    built.
+    """True when a declaration neither adds to the inferred fact nor contradicts it.
+
+    This fast path spares most declarations the construction of a fact.
     """
     tensor = declared.tensor_type
     if inferred.shape is None or inferred.dtype != tensor.elem_type or not tensor.HasField("shape"):
@@ -145,7 +149,7 @@ def _is_redundant(
 def check_outputs(
     state: InterpreterState, graph: onnx.GraphProto, outputs: Sequence[Value], environment: Environment
 ) -> None:
-    """Report the declared outputs of a body that contradict the inferred facts, in one finding."""
+    """Report in one finding all declared outputs of a body that contradict the inferred facts `outputs`."""
     known = state.reader.known if environment.parameters is None else frozenset[str]()
     reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
     made = {name for node in graph.node if not is_constant(node) for name in node.output}
@@ -162,7 +166,7 @@ def contradicted_outputs(
 ) -> Iterator[tuple[str, Severity]]:
     """Messages and severities for declared outputs of a body that contradict the inferred facts.
 
-    made   names produced by nodes that loaders do not turn into initializers; for others they compare no types
+    made   names that nodes produce, except Constants; for other outputs loaders do not compare types
     """
     for proto, value in zip(outputs, values, strict=True):
         stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
@@ -173,9 +177,7 @@ def contradicted_outputs(
 
 
 def severity(declared: Value, value: Value) -> Severity:
-    """Severity of a wrong declared output: a warning for the shape alone, which exporters often get wrong and runtimes
-    accept.
-    """
+    """Severity of a wrong declaration: a warning if only the shape is wrong, which exporters do and runtimes accept."""
     is_shape_alone = (
         isinstance(declared, SymbolicTensor)
         and isinstance(value, SymbolicTensor)
@@ -185,7 +187,7 @@ def severity(declared: Value, value: Value) -> Severity:
 
 
 def contradicted_hints(state: InterpreterState, reader: DimReader) -> Iterable[Diagnostic]:
-    """Findings for type hints of the file that the inferred facts contradict."""
+    """Findings for type hints (`ModelFile.hints`) that contradict the inferred facts."""
     hints = state.model.hints
     for path, values in state.scopes.items() if hints else ():
         for name, value in values.items():
@@ -199,7 +201,7 @@ def contradicted_hints(state: InterpreterState, reader: DimReader) -> Iterable[D
 
 
 def _shown(hint: TypeProto, declared: Value) -> str:
-    """The printed type, with `?` for unknown sizes."""
+    """The type of a hint for messages, with `?` for unknown sizes."""
     dtype = declared.dtype if isinstance(declared, SymbolicTensor) and declared.dtype is not None else "?"
     sizes = [str(dim.dim_value) if dim.HasField("dim_value") else "?" for dim in hint.tensor_type.shape.dim]
     return f"{dtype}[{', '.join(sizes) if hint.tensor_type.HasField('shape') else '...'}]"
@@ -208,7 +210,7 @@ def _shown(hint: TypeProto, declared: Value) -> str:
 def declared_outputs(
     state: InterpreterState, declared: Iterable[ValueInfoProto], outputs: Iterable[Value], reader: DimReader
 ) -> list[Diagnostic]:
-    """Findings for contradictions between declared and inferred outputs, and for the values of declared symbols."""
+    """Findings for declared outputs that contradict the inferred facts, and for the values of their dim names."""
     found: list[Diagnostic] = []
     made = {name for node in state.model.proto.graph.node if not is_constant(node) for name in node.output}
     aliases: dict[str, Dim] = {}

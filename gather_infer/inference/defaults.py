@@ -20,11 +20,14 @@ from gather_infer.trail import Cause
 
 ADVICE: Final = "--initializers-as-constants treats initializers as constants"
 MIN_OVERRIDABLE: Final = 2
-"""Minimal number of initializers for the warning that all are inputs: a single one is probably intended."""
+"""Minimal number of initializers for the warning that all of them are inputs: a single one is probably intended."""
 
 
 def overridable_finding(graph: GraphProto, inputs: Iterable[ValueInfoProto]) -> Iterator[Diagnostic]:
-    """The warning that every initializer is also an input, so that a caller may feed it or leave it out."""
+    """The warning that every initializer is also an input; none when some are not.
+
+    inputs   inputs that callers feed
+    """
     names = initializers_of(graph)
     if len(names) >= MIN_OVERRIDABLE and names <= {value.name for value in inputs}:
         message = f"all {len(names)} initializers are inputs that callers may override: no shape can depend on them"
@@ -34,9 +37,9 @@ def overridable_finding(graph: GraphProto, inputs: Iterable[ValueInfoProto]) -> 
 def with_defaults_named(
     causes: Mapping[str, Cause], proto: ModelProto, inputs: Iterable[ValueInfoProto], values: Mapping[str, Value]
 ) -> dict[str, Cause]:
-    """The causes, with the name of an overridable input that would otherwise be a constant.
+    """The causes, where the reason also names an overridable input if its initializer would make the size known.
 
-    inputs   those that callers feed
+    inputs   inputs that callers feed
     values   the facts of the main graph
     """
     defaults = initializers_of(proto.graph) & {value.name for value in inputs}
@@ -47,7 +50,7 @@ def with_defaults_named(
 
 
 def _hidden_by(graph: GraphProto, defaults: set[str], values: Mapping[str, Value]) -> dict[str, str]:
-    """Tensors whose elements would be known, each with the first overridable input that prevents it."""
+    """Tensors with known elements if initializers were constants, each with the first overridable input behind it."""
     found = {name: name for name in defaults}
     constants = initializers_of(graph) - defaults
     for node in graph.node:

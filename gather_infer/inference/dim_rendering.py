@@ -1,4 +1,4 @@
-"""Dim-name rendering: texts of dims in a file, and the names that stay when facts are written into it."""
+"""Dim-name rendering: texts for dims in a written file, and the dim names of the original file that it keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Scopes: TypeAlias = Mapping[GraphPath, Mapping[str, Value]]
 
 
 def dims_of(proto: TypeProto) -> list[Any]:
-    """The dims of a type; for a sequence or optional, those of its elements."""
+    """The dims of a tensor type; for a sequence, optional or map, the dims of its elements."""
     while (kind := proto.WhichOneof("value")) in INNER:
         proto = getattr(getattr(proto, kind), INNER[kind])
     return list(getattr(proto, kind).shape.dim) if kind in TENSORS else []
@@ -39,20 +39,20 @@ def is_sized(dim: Any) -> bool:
 
 
 def names_of_dims(model: ModelProto) -> frozenset[str]:
-    """Every name in the dims that the model declares anywhere."""
+    """Every name that occurs in a dim declared in any graph or function of the model."""
     return names_in({d.dim_param for _, body in bodies(model) for v in _infos(body) for d in dims_of(v.type)} - {""})
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:
-    """The texts, each of which may be a single name, and the names inside them."""
+    """The texts themselves, since a text may be one name, and the identifiers inside them."""
     return frozenset(name for text in texts for name in (text, *_NAME.findall(text)))
 
 
 def dim_renderer(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Callable[[Expr], str]:
     """A function that renders dims for the file, with different texts for different dims.
 
-    An expression with symbols that no input has would be read as a new name. Where the file uses the same text for
-    another dim, the text gets parentheses.
+    A reader of the file takes an expression with a symbol that no input has for a new name. If the file uses the same
+    text for another dim, the text gets parentheses.
     """
     known = {n for name in inputs for n in symbols_of(scopes[MAIN].get(name, SymbolicTensor()))}
     symbols = {n for values in scopes.values() for value in values.values() for n in symbols_of(value)}
@@ -72,23 +72,23 @@ def dim_renderer(model: ModelProto, scopes: Scopes, inputs: Iterable[str]) -> Ca
 
 
 def mentions_generated(model: ModelProto, scopes: Scopes, generated: Collection[str]) -> bool:
-    """True when a dim that stays in the file has the name of a generated symbol but another meaning."""
+    """True when a dim that writing keeps in the file has the name of a generated symbol but is another size."""
     names = names_of_dims(model).intersection(generated) if generated else ()  # usually empty
     return bool(names) and not names_in(foreign_names(model, scopes)).isdisjoint(names)
 
 
 def foreign_names(model: ModelProto, scopes: Scopes) -> set[str]:
-    """The dim_params that stay in the file, except those equal to the rendering of their own dims."""
+    """The dim_params that writing facts leaves in the file, except where the inferred dim is rendered the same."""
     return {text for text, is_ours in _kept(model, scopes) if not is_ours}
 
 
 def kept_names(model: ModelProto, scopes: Scopes) -> frozenset[str]:
-    """Every name in the dims that stay in the file when facts are written into it."""
+    """Every name in the dim_params that writing facts leaves in the file."""
     return names_in({text for text, _ in _kept(model, scopes)})
 
 
 def _kept(model: ModelProto, scopes: Scopes) -> Iterator[tuple[str, bool]]:
-    """The dim_params that stay in the file, each with whether its own dim would be rendered so."""
+    """The dim_params that writing facts leaves in the file, each with whether the inferred dim is rendered the same."""
     inside = (d.dim_param for body in model.functions for v in body.value_info for d in dims_of(v.type))
     for text, is_ours in (*((text, False) for text in inside), *_kept_below(model.graph, scopes)):
         if text:

@@ -31,35 +31,34 @@ class Environment:
     """The names of one graph, subgraph or function body while it is interpreted.
 
     label                   label of the graph: "" for the main graph, else the label of the node and the attribute
-    declared                the value_info of the graph
-    outputs                 its declared outputs
+    declared                value_info of the graph, by value name
+    outputs                 declared outputs of the graph, by name
     constants               tensors that no caller can override, for rules that need every element
-    attributes              of the call, in a function body and its subgraphs
-    parameters              the attributes that the function declares; None outside functions
-    reader                  reads dims declared in this body: a name that no input has is a new symbol in every body and
-                            call
-    labels                  of the nodes, including the label of this graph
+    attributes              attributes of the call, in a function body and its subgraphs
+    parameters              names of the attributes that the function declares; None outside functions
+    reader                  reads dims declared in the graph; see `declarations.reader_of`
+    labels                  labels of the nodes, each prefixed by the label of the graph
     absent                  inputs of a function that the call omits
-    sign_predicates         for a bool from an integer comparison: it is true exactly when this dim is < 0
-    input_predicates        bools that an element of a model input decides
-    provenance              origins of the elements of integer tensors
+    sign_predicates         for a bool from an integer comparison: a dim that is < 0 exactly when the bool is true
+    input_predicates        for a bool that one element of a model input decides: the predicate on the element
+    provenance              for an integer tensor: the origins of its elements
     offsets                 `y: (x, d)` for a tensor y equal to x + d, element by element
-    sums                    `y: ("Add", a, b)` for an integer tensor y equal to a + b, element by element; "Sub" for a -
-                            b
-    float_ranges            bounds, by numbers or sizes, of floats that were converted from integers
-    monotonicity            for a tensor that is a non-decreasing function of another, element by element: that tensor
-                            and the operations
-    bool_sources            for a tensor whose elements are those of a bool tensor in some order, as bools or as 0 and
-                            1: that tensor
-    true_counts             number of true elements of a bool tensor
-    extents                 by a scalar and a start: how many integers are in [start, scalar)
-    shape_scalars           for a small shape tensor: the names of the scalars that are its elements; empty for other
-                            elements
-    symbol_origins          generated symbols, by name, that are max(0, origin) for an element of an input
-    data_dependent_results  by operator: results of nodes whose sizes depend on data, for reuse by equal nodes
-    element_predicates      bools that state a range for each element of other tensors, by their names
-    hints                   of the main graph: types that the file gives outside its declarations, for values of all
-                            graphs
+    sums                    `y: ("Add", a, b)` for an integer tensor y equal to a + b, element by element; "Sub" for
+                            a - b
+    float_ranges            for a float tensor converted from integers: bounds that are numbers or sizes
+    monotonicity            for a tensor that is a non-decreasing function of another, element by element: the name of
+                            the other tensor and the operations
+    bool_sources            for a tensor with the elements of a bool tensor in some order, as bools or as 0 and 1: the
+                            name of the bool tensor
+    true_counts             for a bool tensor: its number of true elements
+    extents                 for a scalar and a start: the number of integers in [start, scalar)
+    shape_scalars           for a small shape tensor: for each element, the name of the scalar that it equals, or ""
+    symbol_origins          for a generated symbol max(0, e), where e derives from an element of an input: origin of e
+    data_dependent_results  by op_type: results of nodes whose sizes depend on data, for reuse by equal nodes
+    element_predicates      for a bool tensor: by tensor name, the range that each true element implies for the element
+                            of that tensor
+    hints                   in the main graph only: types for values of all graphs that the file gives outside its
+                            declarations
     """
 
     opsets: Opsets
@@ -93,7 +92,7 @@ class Environment:
     depth: int = 0
 
     def before(self, nodes: Iterable[NodeProto], opsets: Opsets) -> Environment:
-        """This environment as it was before these nodes of the main graph were visited."""
+        """A copy of the main graph's environment as it was before `nodes` were visited."""
         later = {name for node in nodes for name in node.output}
 
         def earlier(facts: dict[str, _T]) -> dict[str, _T]:
@@ -127,7 +126,7 @@ class Environment:
         return environment
 
     def find(self, name: str) -> Value | None:
-        """The fact of a name in this graph or an enclosing one."""
+        """The fact of a name in this graph or an enclosing one; None for an undefined name."""
         home = self._defining_scope(name)
         return None if home is None else home.values[name]
 
@@ -140,7 +139,7 @@ class Environment:
         return None if stated is None else onnx.ValueInfoProto(name=name, type=stated)
 
     def sign_predicate(self, name: str) -> Dim | None:
-        """The dim whose sign decides the bool `name`; see `sign_predicates`."""
+        """The dim that is < 0 exactly when the bool `name` is true; None when none is known."""
         home = self._defining_scope(name)
         return None if home is None else home.sign_predicates.get(name)
 
@@ -155,12 +154,12 @@ class Environment:
         return None if home is None else home.provenance.get(name)
 
     def shape_scalars_of(self, name: str) -> tuple[str, ...] | None:
-        """The scalars that are the elements of a shape; None where they are unknown."""
+        """The entry of the shape tensor `name` in `shape_scalars`; None when there is none."""
         home = self._defining_scope(name)
         return None if home is None else home.shape_scalars.get(name)
 
     def extent(self, name: str, start: Dim) -> Dim | None:
-        """How many integers are in [start, scalar) for the scalar `name`; None where it is not recorded."""
+        """The number of integers in [start, scalar) for the scalar `name`; None when it is not recorded."""
         environment: Environment | None = self
         while environment is not None:
             if (name, start) in environment.extents or name in environment.values:
@@ -169,7 +168,7 @@ class Environment:
         return None
 
     def all_symbol_origins(self) -> Mapping[str, Origin]:
-        """The symbols with an origin in an input, of this graph and the enclosing ones."""
+        """The entries of `symbol_origins` of this graph and all enclosing ones."""
         if self.parent is None:
             return self.symbol_origins
         around = self.parent.all_symbol_origins()

@@ -1,4 +1,4 @@
-"""Severity of failures: those that every run reaches are errors, others are warnings of their branch or body."""
+"""Severity of failures: an error if every run reaches the failing node, a warning if some runs skip its body."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Answer: TypeAlias = "tuple[Hashable, bool]"
 _Case: TypeAlias = "frozenset[_Answer]"
 
 _MAX_CASES: Final = 200
-"""Maximal number of path conditions of failures that are combined."""
+"""Maximal number of cases (conjunctions of path conditions) in the search for failures that cover all runs."""
 
 
 def conditional_bodies(graph: GraphPath, conditions: Conditions) -> ConditionalBodies:
-    """The bodies that some runs skip, among a graph and the graphs around it."""
+    """The bodies that some runs skip, among `graph` and the graphs around it, outermost first."""
     if not conditions:
         return ()
     around = (GraphPath(graph.root, graph.position, graph.steps[: k + 1]) for k in range(len(graph.steps)))
@@ -37,10 +37,10 @@ def conditional_bodies(graph: GraphPath, conditions: Conditions) -> ConditionalB
 
 
 def with_conditional_severity(inference: Inference) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a run, with errors lowered to warnings where runs that skip them are valid.
+    """The diagnostics, with errors lowered to warnings if valid runs skip the failing node.
 
-    A failure in both branches of an If fails every run that reaches the If. A node that a loader refuses stays an error
-    whether or not a run reaches it.
+    A failure in both branches of an If fails every run that reaches the If. A node for which a loader refuses the file
+    stays an error whether or not a run reaches it.
     """
     conditions = inference.conditions
     found = {d: conditional_bodies(d.location.node.graph, conditions) for d in inference.diagnostics
@@ -63,7 +63,7 @@ def with_conditional_severity(inference: Inference) -> tuple[Diagnostic, ...]:
 
 
 def refused_unreachable(inference: Inference) -> Iterator[Diagnostic]:
-    """The errors of unreachable nodes for which a loader refuses the file anyway."""
+    """The errors about nodes that no run reaches but for which a loader refuses the file."""
     if not inference.unreachable or inference.model.foreign_format or is_broken(inference.diagnostics):
         return
     doubtful = rejectable_nodes(inference, inference.unreachable)
@@ -79,7 +79,7 @@ def _node_id(finding: Diagnostic) -> tuple[GraphPath, int] | None:
 
 
 def rejectable_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
-    """The findings about nodes that a loader may refuse if it knows enough about their inputs."""
+    """The findings whose nodes a loader may refuse, given everything known about the inputs of the node."""
     bodies = InferredGraphs(inference)
     places = {d: None if d.location.node is None else bodies.node(d.location.node) for d in findings}
     return frozenset(d for d, place in places.items() if place is not None and _may_be_refused(place))
@@ -99,7 +99,7 @@ def _may_be_refused(place: InferredNode) -> bool:
 
 
 def hoisted(failing: Iterable[ConditionalBodies], conditions: Conditions) -> dict[ConditionalBodies, ConditionalBodies]:
-    """Hoist failures to the outermost bodies in which a run certainly fails, for each failing location.
+    """For each failing location, the bodies around the outermost location where a run is certain to fail.
 
     When both branches of an If fail, the run that reaches the If fails. When the failures cover all paths, every run
     fails.
@@ -126,10 +126,10 @@ def hoisted(failing: Iterable[ConditionalBodies], conditions: Conditions) -> dic
 
 
 def _unavoidable(failing: Iterable[ConditionalBodies], conditions: Conditions) -> frozenset[ConditionalBodies]:
-    """Failing locations of which every run reaches one, by the bodies around them.
+    """Failing locations such that every run reaches at least one of them; empty when no such set is found.
 
-    This is resolution on path conditions: a body is guarded by a condition, which several Ifs may share. Two cases that
-    differ in one condition yield a case without it; the empty case is reached by every run.
+    This is resolution on path conditions: a condition guards a body, and several Ifs may share it. Two cases with
+    opposite values of one condition yield a case without it; every run reaches the empty case.
     """
     cases: dict[_Case, frozenset[ConditionalBodies]] = {}
     for bodies in failing:
@@ -171,13 +171,13 @@ def _answer(condition: PathCondition) -> _Answer:
 
 
 def _other_branch(bodies: ConditionalBodies, conditions: Conditions) -> ConditionalBodies | None:
-    """The path with the other branch of the innermost If."""
+    """`bodies` with the innermost branch of an If replaced by the other branch; None when it is not a branch."""
     other = conditions[bodies[-1]].other_branch if bodies else None
     return None if other is None else (*bodies[:-1], other)
 
 
 def conditional(finding: Diagnostic, bodies: ConditionalBodies, conditions: Conditions) -> Diagnostic:
-    """An error as a warning of a model in which some runs skip it."""
+    """`finding` as a warning that lists the conditions under which a run enters `bodies` and fails."""
     stated = [conditions[body] for body in bodies]
     when = "taken" if any(condition.other_branch is not None for condition in stated) else "it runs"
     return replace(

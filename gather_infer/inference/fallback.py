@@ -1,7 +1,7 @@
 """Fallback to onnx's own inference for one node without a rule or function body.
 
-Its element types and ranks are trusted; a static dim only when every input shape is static, because its treatment of
-symbols is unsound for some operators. Any other dim is unknown.
+The inferred element types and ranks are trusted. Static dims are trusted only when every input shape is static, because
+onnx's treatment of symbols is unsound for some operators. Any other dim is unknown.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def rejection(
     inputs: Sequence[Value | None],
     versions: Mapping[str, int],
 ) -> str | None:
-    """Why onnx rejects a node with these inputs; None when it does not."""
+    """The message with which onnx rejects a node with the facts `inputs`; None when onnx accepts it."""
     try:
         _outputs(schema, node, names, inputs, versions)
     except SpecViolation as violation:
@@ -75,7 +75,10 @@ def _outputs(
     inputs: Sequence[Value | None],
     versions: Mapping[str, int],
 ) -> Mapping[str, TypeProto] | None:
-    """The output types by name; None unless every input has an element type. Raises as `onnx_inference`."""
+    """The output types by name; None unless every input has an element type.
+
+    Raises SpecViolation when onnx rejects the node.
+    """
     types: dict[str, TypeProto] = {}
     data: dict[str, TensorProto] = {}
     for name, value in zip(names, inputs, strict=False):

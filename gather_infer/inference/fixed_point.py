@@ -1,4 +1,4 @@
-"""The fixed point of iterating over a model: whether another iteration can decide questions that this one left open."""
+"""Fixed point of the inference: whether another iteration over the model can improve facts or prove constraints."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gather_infer.trail import Constraint, ImpliedConstraint
 
 
 def is_undecided(constraint: Constraint, scope: Scope) -> bool:
-    """Whether the scope knows more about the sides of a constraint than its node did, without proving it."""
+    """Whether `scope` simplifies the sides of a constraint but does not prove it: another iteration may decide it."""
     return _newly_decided(constraint, scope) is False
 
 
 def _is_newly_proved(constraint: Constraint, scope: Scope) -> bool:
-    """Whether facts learned after its node prove a constraint."""
+    """Whether facts that were added to `scope` after the constraint was recorded prove it."""
     return _newly_decided(constraint, scope) is True
 
 
 def _newly_decided(constraint: Constraint, scope: Scope) -> bool | None:
-    """Whether a constraint is known to hold; None where the scope knows no more about its sides than the node did."""
+    """Whether `scope` proves a constraint; None when the scope does not simplify its sides any further."""
     left, right = simplify(constraint.left, scope), simplify(constraint.right, scope)
     if (left, right) == (constraint.left, constraint.right):
         return None
@@ -31,10 +31,10 @@ def _newly_decided(constraint: Constraint, scope: Scope) -> bool | None:
 
 
 def unproved(context: Context, declared: Scope, implied_constraints: Iterable[ImpliedConstraint]) -> list[Constraint]:
-    """The constraints that declared and implied facts do not prove.
+    """The constraints to list in the result: those that `declared` and the implied constraints do not prove.
 
-    The interpreter also knows facts about data-dependent sizes that the result does not list: a constraint that only
-    they prove stays.
+    The interpreter also knows facts about data-dependent sizes that the result does not list. A constraint that only
+    such facts prove stays listed.
     """
     proved = {constraint for constraint in context.constraints if _is_newly_proved(constraint, context.scope)}
     if proved:
@@ -50,7 +50,10 @@ def unproved(context: Context, declared: Scope, implied_constraints: Iterable[Im
 
 
 def has_improvable_sizes(state: InterpreterState) -> bool:
-    """Whether a fact has a generated symbol that more facts about dims could resolve; rolled back trials leave some."""
+    """Whether a fact or constraint has a generated symbol that does not depend on data.
+
+    Another iteration, which knows more facts about dims, may express such a size by the symbols of the inputs.
+    """
     better = {name for name, cause in state.context.causes.items() if not cause.data_dependent}
     if not better:
         return False

@@ -1,4 +1,4 @@
-"""Incremental inference: facts of nodes that a pass adds to a model that is already inferred."""
+"""Incremental inference: facts of nodes that a rewrite pass adds to a model after its inference."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, free_symbols, k
 from gather_infer.tensor import UNKNOWN, Value
 
 MAX_EQUALITY_SIZE: Final = 16
-"""Nodes of the expressions of an equality that is added as a fact."""
+"""Maximal number of expression nodes in both sides of an equality that is added as a fact."""
 
 
 class IncrementalInference:
     """Infers single new nodes under the facts of a finished run.
 
-    Constraints of a new node are dropped: it computes what existing nodes compute, and those have implied them. User
-    rules are not called, since passes only add built-in operators.
+    Constraints of a new node are dropped: it replaces existing nodes, which already imply them. User rules are not
+    called, since passes only add built-in operators.
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -38,7 +38,7 @@ class IncrementalInference:
         self.scope.fuels = (proof_fuel(inference.model.proto),)
         demanded = dict.fromkeys((c.left, c.right) for c in inference.constraints if c.relation == "==")
         self.relies_on_constraints = add_equalities(self.scope, demanded)
-        """Whether equalities were added that nodes imply; such a node may be removed later."""
+        """Whether facts rely on equalities that nodes of the model imply; a pass may remove such a node later."""
         taken = set(inference.causes)
         for values in inference.scopes.values():
             for value in values.values():
@@ -51,13 +51,16 @@ class IncrementalInference:
         self._opsets: dict[tuple[tuple[str, int], ...], Opsets] = {}
 
     def generated_symbols(self, dim: Dim) -> frozenset[str]:
-        """The generated symbols in a dim, from the run or from new nodes."""
+        """The generated symbols in a dim, whether the original inference or a new node generated them."""
         return frozenset(
             name for name in free_symbols(dim) if name in self._inference.causes or name in self._context.causes
         )
 
     def facts(self, node: NodeProto, inputs: Sequence[Value | None], versions: Mapping[str, int]) -> list[Value]:
-        """A fact for each output of a node with these inputs; unknown where there is no rule or it fails."""
+        """A fact for each output of a node with input facts `inputs`; unknown when no rule exists or the rule fails.
+
+        versions   opset version by domain
+        """
         key = tuple(versions.items())
         opsets = self._opsets.get(key)
         if opsets is None:
@@ -89,10 +92,10 @@ class IncrementalInference:
 
 
 def add_equalities(scope: Scope, equalities: Iterable[tuple[Dim, Dim]]) -> bool:
-    """Add equalities that nodes imply in every run; return whether one was new.
+    """Add equalities to `scope` that hold in every valid run; return whether any of them was new.
 
-    Equalities that contradict known facts are skipped: under a contradiction every answer is vacuous. So are long ones,
-    which would only slow proofs down.
+    Equalities that contradict known facts are skipped, since a contradiction would prove anything. Long equalities are
+    skipped too, since they slow down proofs.
     """
     version = scope.version
     for left, right in equalities:

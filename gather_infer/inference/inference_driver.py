@@ -69,12 +69,12 @@ def infer(
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     constraints on the inputs' dims: `["seq=1..512", "batch=4", "total=past+seq"]`, or a mapping of a name to a
-             size, a text or a pair of bounds. An input dim without a name is called `input.axis`, as in `ids.1`
-    inputs   shapes of inputs that the model leaves open: `["ids=int64[batch, seq]"]`, or a mapping
-    ranges   bounds of the elements of integer inputs, both inclusive: `["ids=0..30521", "last=0..seq-1"]`, or a mapping
-             of a name to a text or a pair
+             size, a text or a pair of inclusive bounds. An input dim without a name is called `input.axis`: `ids.1`
+    inputs   shapes of inputs that the model leaves open: `["ids=int64[batch, seq]"]`, or a mapping of a name to a type
+    ranges   inclusive bounds of the elements of integer inputs: `["ids=0..30521", "last=0..seq-1"]`, or a mapping of a
+             name to a text or a pair of bounds
     rules    the caller's rule sets, searched before the built-in ones
-    assume   False never assumes that a dim is at least 1: the answer is exact or unknown
+    assume   whether to assume that dims are at least 1 where a result depends on it; if False, such results are unknown
     initializers_as_constants   treat initializers that are also inputs as constants, and remove them from the inputs
     progress   receives a function that returns the progress as text; it may be called at any time, from any thread
 
@@ -100,7 +100,9 @@ def infer_with_shapes(
 ) -> Inference:
     """Infer the model of an inference again, with the same constraints but other shapes or ranges for some inputs.
 
-    A name in the shapes that the inputs do not have is a new symbol. `rules` are those that the inference was given.
+    shapes   by input name; a symbol in it that the inputs do not have is added to the known symbols
+    rules    the rule sets given to the original inference
+    ranges   by input name; they replace the ranges given to the original inference
     """
     run = _Run(inference.model, (), (), rules, inference.assume)
     given = inference.input_constraints if inference.input_constraints is not None else run.input_constraints
@@ -114,7 +116,7 @@ def infer_with_shapes(
 
 
 def infer_with_constraints(inference: Inference, constraints: InputConstraints) -> Inference:
-    """Infer the model of an inference again, with other input constraints."""
+    """Infer the model of `inference` again, with `constraints` in place of its input constraints."""
     run = _Run(inference.model, (), (), inference.rules, inference.assume)
     run.set_constraints(constraints)
     return run.run()
@@ -137,7 +139,7 @@ def _readable(model: object) -> ModelFile:
 
 
 class _Iteration(NamedTuple):
-    """One iteration over the model: the environment of the main graph, the scope, and the facts of the outputs."""
+    """A finished iteration: the environment and scope of the main graph, and the facts of its outputs."""
 
     interpreter: Interpreter
     environment: Environment
@@ -195,7 +197,10 @@ class _Run:
         return result
 
     def _iterate_to_fixed_point(self) -> Inference | None:
-        """Interpret the model until nothing more can be learned; None when a declared dim shares a generated name."""
+        """Interpret the model until a fixed point or MAX_ITERATIONS.
+
+        None when a dim name that a body declares equals the name of a generated symbol, so that names must be reserved.
+        """
         declared = start = scope_of(self.dim_specs)
         assumed: dict[Assumption, None] = {}
         persistent_constraints: dict[ImpliedConstraint, None] = {}
@@ -255,11 +260,11 @@ class _Run:
     def _unproved_assumptions(
         self, assumed: Collection[Assumption], declared: Scope, final: Scope, first: _Iteration
     ) -> tuple[Assumption, ...]:
-        """The assumptions that neither nodes nor earlier assumptions prove.
+        """The assumptions that neither facts implied by nodes nor earlier assumptions prove.
 
-        A fact that a node implied after an assumption was made may itself depend on it. So an assumption that the run
-        seems to have proved counts as proved only if an iteration without assumptions proves it too. That iteration may
-        use the names of generated symbols for other dims, so facts about those are dropped.
+        A fact that a node implies after an assumption may itself depend on the assumption. So an assumption that the
+        final scope proves counts as proved only if an iteration without assumptions proves it too. That iteration may
+        give names of generated symbols to other dims, so facts about generated symbols are dropped.
 
         Example: `Slice(x, [-N], [1])` has 1 element if N >= 1. Under this assumption, a Gather from the slice seems to
         prove N >= 1, but at N = 0 the slice has one element too.
@@ -286,14 +291,20 @@ class _Run:
         return tuple(unproved)
 
     def _scope_before_taint(self, first: _Iteration) -> Scope | None:
-        """The scope before the first assumption; None when it was made outside the plain order of the main graph."""
+        """A scope with the facts before the first assumption; None unless the run can resume there.
+
+        It can when the assumption was made in the main graph and its nodes were visited in the order of the file.
+        """
         point = first.interpreter.context.taint_point
         if point is None or point.graph != MAIN or point.scope is not first.scope:
             return None
         return point.known.child() if first.interpreter.is_in_order else None
 
     def _continue_untainted(self, first: _Iteration, scope: Scope, until: Callable[[], bool]) -> None:
-        """Interpret the nodes from the first assumption on, without assumptions."""
+        """Interpret the main graph without assumptions, from the node that made the first assumption on.
+
+        The facts are added to `scope`; interpretation stops early when `until` returns True.
+        """
         point = first.interpreter.context.taint_point
         assert point is not None, "the run resumes there"
         scope.fuels = (proof_fuel(self.model.proto),)
@@ -350,12 +361,12 @@ class _Run:
 
     @cached_property
     def _values(self) -> int:
-        """Number of values of the main graph; computed on demand."""
+        """Number of values of the main graph: inputs, constants and node outputs."""
         constants = len(self.graph.initializer) + len(self.graph.sparse_initializer)
         return len(self.graph.input) + constants + sum(len(node.output) for node in self.graph.node)
 
     def _fixed_default_findings(self, interpreter: Interpreter) -> Iterable[Diagnostic]:
-        """Findings for defaults that contradict the inputs that are treated as constants."""
+        """Findings for initializers, treated as constants, that contradict the declared type of their input."""
         fixed = {v.name: v for v in self.graph.input} if self.fixed_defaults else {}
         for tensor in self.graph.initializer:
             if tensor.name not in fixed:
@@ -391,7 +402,10 @@ class _Run:
         return declared
 
     def _bounded_range(self, name: str, declared: SymbolicTensor, value_range: ValueRange) -> ValueRange:
-        """The value range given by `--range`, with bound symbols replaced. Raises UsageError for other dtypes."""
+        """The given value range with dims substituted, where a missing bound is that of the element type.
+
+        Raises UsageError unless the input has an integer element type.
+        """
         if declared.dtype is None or not declared.dtype.is_integer:
             raise UsageError(f"range of {name!r}: only integers have one, the input is {declared}")
         lo, hi = (
@@ -464,7 +478,7 @@ class _Run:
 def _equated(
     constraints: Iterable[Constraint], context: Context, simplifier: ResultSimplifier
 ) -> dict[tuple[Dim, Dim], frozenset[NodeId | None]]:
-    """The pairs of dims that have to be equal, each with all nodes that imply it."""
+    """The pairs of dims that `constraints` equate, each with all nodes that imply the equality."""
     sources: dict[tuple[Dim, Dim], set[NodeId | None]] = {}
     for (left, right), nodes in context.equated.items():
         sources.setdefault((simplifier.expanded(left), simplifier.expanded(right)), set()).update(nodes)
@@ -473,10 +487,10 @@ def _equated(
 
 
 def _with_first_facts(access: Access, first: Access | None) -> Access:
-    """An access with the facts and the addressed axis of the first iteration.
+    """`access` with the facts and the addressed axis of the first iteration; without facts if it has no such access.
 
-    A later iteration knows from the start everything that nodes imply, including that each access is in bounds: `min(N,
-    5)` is 5 where an index of 4 requires it.
+    A later iteration starts with all facts that nodes imply, including that each access is in bounds: `min(N, 5)` is 5
+    if an index of 4 requires it. Such facts would make each bounds check succeed.
     """
     if first is None:
         return replace(access, facts_before=None)
@@ -488,7 +502,10 @@ def _are_known(assumptions: Iterable[Assumption], scope: Scope) -> bool:
 
 
 def _refined(name: str, declared: Value, spec: GivenType, bound: Mapping[str, Dim]) -> Value:
-    """The declared input refined by `--input`. Raises UsageError when the two contradict."""
+    """The declared type of an input refined by `spec`, given by `--input`.
+
+    Raises UsageError when they contradict or the input is not a tensor.
+    """
     if not isinstance(declared, SymbolicTensor):
         raise UsageError(f"input {name!r} is {declared}, only a tensor can be given a shape")
     shape: Shape = tuple(bound_dim(d, bound) for d in spec.shape)

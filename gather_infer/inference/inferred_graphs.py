@@ -1,4 +1,4 @@
-"""Inferred graphs: a view of the results by graph and node, found by the paths of their scopes."""
+"""Inferred graphs: a view of an inference by graph and node."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ class InferredNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InferredGraph:
-    """One graph or function body at one location, with its facts.
+    """One graph, or the body of one function call, with its facts.
 
-    label      label of the graph; `labels` those of its nodes
-    values     its facts
-    caller     the node around it, None for the main graph
-    is_call    it is the body of a function: names of outer graphs are not visible
-    producers  name -> position of the producing node, and of the output
+    label       label of the graph
+    values      facts of the values that the graph defines
+    caller      node that holds the subgraph or calls the function, None for the main graph
+    is_call     the graph is the body of a function: names of outer graphs are not visible
+    attributes  attributes of the function call, in a function body and its subgraphs
+    labels      labels of the nodes
+    producers   value name -> position of the producing node, and position of the output among its outputs
     """
 
     path: GraphPath
@@ -74,7 +76,7 @@ class InferredGraph:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Formal inputs in order."""
+        """Names of the graph's declared inputs, in order."""
         return tuple(i if isinstance(i, str) else i.name for i in self.proto.input)
 
     @property
@@ -111,7 +113,7 @@ class InferredGraphs:
         return Opsets(imports, (), self._functions)
 
     def at(self, path: GraphPath) -> InferredGraph | None:
-        """The inferred graph at a path; None when there is none."""
+        """The inferred graph at `path`; None when it was not interpreted."""
         body: InferredGraph | None = self.main
         for step in path.steps:
             if body is None:
@@ -120,12 +122,12 @@ class InferredGraphs:
         return body
 
     def node(self, node: NodePath) -> InferredNode | None:
-        """The node at a path; None when its graph was not interpreted."""
+        """The inferred node at the path `node`; None when its graph was not interpreted."""
         body = self.at(node.graph)
         return None if body is None else InferredNode(body, node.position)
 
     def find_node(self, label: str) -> InferredNode | None:
-        """The first node with this label; None when there is none."""
+        """The first node whose label is `label`; None when there is none."""
         for path, outer in self._labels.items():
             if label.startswith(f"{outer}/") or not outer:
                 body = self.at(path)
@@ -134,7 +136,7 @@ class InferredGraphs:
         return None
 
     def bodies(self, place: InferredNode) -> list[tuple[str, InferredGraph]]:
-        """The bodies of a node: subgraphs by attribute, or under "" the function that it calls."""
+        """The interpreted bodies of a node: each subgraph with its attribute name, or the called function with ""."""
         found = []
         for step, _ in subgraphs(place.node, place.position):
             body = self._below(place, step)

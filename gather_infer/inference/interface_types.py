@@ -47,7 +47,7 @@ class Redeclared:
 
     kind     `input`, `output` or `value_info`
     graph    label of the graph of the value, "" for the main graph
-    before, after   the dims, a number or a name, None for an undeclared one; None when there was no shape
+    before, after   the declared dims, each a number, a name, or None if undeclared; None when there was no shape
     """
 
     name: str
@@ -59,11 +59,12 @@ class Redeclared:
 
 @dataclass(frozen=True, slots=True)
 class DynamicDim:
-    """A dim of an input or output that is not a number under all constraints.
+    """A dim of an input or output that is still not a number after all given constraints are applied.
 
+    kind     `input` or `output`
     axis     None when the rank is unknown
-    dim      its declared name, None when undeclared
-    reason   why it is not a number
+    dim      declared name of the dim, None when undeclared
+    reason   why the dim is not a number
     """
 
     name: str
@@ -77,7 +78,7 @@ class DynamicDim:
 class Interface:
     """Differences between the types of a written model and those of the source model.
 
-    changed                values with other dims, inputs first
+    changed                values whose declared dims changed, inputs first
     dynamic_dims           dims of inputs and outputs that are still not numbers
     persisted_constraints  constraints that types cannot express: written to `metadata_props`, under `gather_infer.dims`
     """
@@ -93,19 +94,19 @@ UNCHANGED: Final = Interface()
 def declare(
     proto: ModelProto, inference: InferenceView, *, is_relied_on: bool, outputs: bool = False
 ) -> tuple[ModelProto, Interface]:
-    """A copy of the model in which the constraints of the inference are declared, and the differences.
+    """A copy of the model that declares the input constraints of the inference, and the differences to `proto`.
 
-    A dim given as a number is written as one in inputs, outputs and `value_info`, and so are dims that follow from it;
-    in branches of an If where it was inferred. An output without a shape gets the inferred one. An output or
-    `value_info` keeps its declaration where another would make a runtime refuse a node that it loaded before. `--input`
-    names a dim. Bounds and relations are persisted in `metadata_props`. Everything else stays as it is; the result is
-    `proto` itself when no constraints are given.
+    A dim given as a number, and each dim that follows from it, is written as a number in inputs, outputs and
+    `value_info`, also in branches of an If. An output without a shape gets the inferred shape. An output or
+    `value_info` keeps its declaration if a new one would make a runtime refuse a node that it loaded before. A dim name
+    given by `--input` is written too. Bounds and relations are persisted in `metadata_props`. All other parts are
+    unchanged; the result is `proto` itself when no constraints are given.
 
     is_relied_on   whether other written facts depend on the constraints
     outputs        whether to write known numbers as dims even without constraints
 
-    Raises UsageError where a file cannot express a constraint: a relation with a name of `--input` that is no input
-    dim.
+    Raises UsageError if the file cannot express a constraint: a relation that names a symbol of `--input` that is not
+    a dim of an input.
     """
     given = inference.input_constraints
     if given is None or not (given.is_given or outputs):
@@ -170,10 +171,10 @@ class _InterfaceWriter:
                             )
 
     def _is_of_branches(self, path: GraphPath) -> bool:
-        """Whether the graph runs with the main graph or not at all.
+        """Whether every graph on the path is a branch of an If, so that each run executes the graph at most once.
 
-        Other bodies stay unchanged: runtimes use their declarations when a loop has no iterations, reading a name as 0.
-        Declarations in a function hold for all its calls.
+        Other bodies stay unchanged. A runtime uses the declarations of a loop body, with 0 for a name, when the loop
+        has no iterations. Declarations in a function apply to all its calls.
         """
         steps = [GraphPath(path.root, path.position, path.steps[:i]) for i in range(len(path.steps))]
         nodes = (graph_at(self.proto, p).node[path.steps[i].node] for i, p in enumerate(steps))
@@ -200,7 +201,7 @@ class _InterfaceWriter:
                     _set(dim, given.substitutions[name])
 
     def _substitute(self, dim: Any) -> None:
-        """Substitute given dims for the names in a dim."""
+        """Substitute the given dims for the names in the declared dim."""
         declared = self.reader.param(dim.dim_param)
         if isinstance(declared, Expr) and not free_symbols(declared).isdisjoint(self.renamed):
             try:
@@ -209,7 +210,7 @@ class _InterfaceWriter:
                 return
 
     def _output(self, declared: TypeProto, fact: Value | None) -> None:
-        """Write the inferred dims of an output without a shape; refine an existing shape by the constraints."""
+        """Write the inferred dims of an output that declares no shape; refine a declared shape by the constraints."""
         if declared_dims(declared) is not None:
             self._refine(declared, fact)
         elif not (self.constraints.substitutions or self.constraints.inputs):
@@ -220,7 +221,7 @@ class _InterfaceWriter:
             _declare_shape(declared, fact.dtype, names)
 
     def _refine(self, declared: TypeProto, fact: Value | None) -> None:
-        """Write known numbers, and the inferred dim in place of a substituted name."""
+        """Write each inferred dim that is a number, or that replaces a name with a given substitution."""
         for dim, known in _paired(declared, fact):
             if isinstance(known, int) or (self._mentions_changed(dim) and free_symbols(known) <= self.unchanged):
                 _set(dim, known)
@@ -231,7 +232,7 @@ class _InterfaceWriter:
 
 
 def _numbers(fact: Value | None) -> Change:
-    """A change that writes the dims known as numbers."""
+    """A function that writes into a declaration those dims of `fact` that are numbers."""
 
     def change(value: ValueInfoProto) -> None:
         for dim, known in _paired(value.type, fact):
@@ -242,7 +243,7 @@ def _numbers(fact: Value | None) -> Change:
 
 
 def _paired(declared: TypeProto, fact: Value | None) -> Iterator[tuple[Any, Dim]]:
-    """The dims of a type, each with its inferred dim; none where kind, element type or rank contradict."""
+    """The declared dims, each with its inferred dim; none if the type and the fact differ in kind, dtype or rank."""
     while (kind := declared.WhichOneof("value")) in INNER:
         if isinstance(fact, (SequenceType, OptionalType)) and kind != "map_type":
             fact = fact.element
@@ -268,7 +269,7 @@ def _may_declare(declared: TypeProto, fact: SymbolicTensor) -> bool:
 
 
 def _declare_shape(declared: TypeProto, dtype: DType | None, shape: Sequence[Dim | None]) -> None:
-    """Declare a shape; a dim of None stays open."""
+    """Write `shape` into a type; a dim of None is left as it is."""
     if declared.WhichOneof("value") is None and dtype is None:
         return  # a type needs an element type
     tensor = declared.tensor_type
@@ -292,7 +293,7 @@ def _set(dim: Any, known: Dim) -> None:
 
 
 def declared_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
-    """The dims of a type, None for an undeclared one; None when there is no shape."""
+    """The dims of a type, each a number, a name, or None for an undeclared dim; None when there is no shape."""
     inner = declared
     while (kind := inner.WhichOneof("value")) in INNER:
         inner = getattr(getattr(inner, kind), INNER[kind])
@@ -307,7 +308,7 @@ def declared_dims(declared: TypeProto) -> tuple[int | str | None, ...] | None:
 def _dim_constraints(
     proto: ModelProto, inference: InferenceView, constraints: InputConstraints
 ) -> Iterator[DimConstraint]:
-    """Bounds and relations in the symbols of the inputs of `proto`."""
+    """The given bounds and relations that the types of `proto` do not express, in the symbols of its inputs."""
     values = [v for v in proto.graph.input if v.name in set(inference.inputs)]
     present, _ = symbols_of_inputs(values, {})
     bound = constraints.dims.bound
@@ -336,7 +337,7 @@ def _require_expressible(constraints: Iterable[DimConstraint], proto: ModelProto
 
 
 def _resolved(constraint: DimConstraint, bound: Mapping[str, Dim]) -> Iterator[DimConstraint]:
-    """The constraint with its bound symbols replaced; none when no symbol is left."""
+    """The constraint with symbols substituted by `bound`; yields nothing when no symbol is left."""
     dim, value = substitute(constraint.dim, bound), constraint.value
     if isinstance(value, Interval):
         if isinstance(dim, Expr):
@@ -356,7 +357,7 @@ def _symbol(name: str) -> Expr:
 
 
 def _persist(proto: ModelProto, constraints: Iterable[DimConstraint], persisted: Iterable[DimConstraint]) -> None:
-    """Write the constraints to the single entry of `KEY`; an entry with the same content stays unchanged."""
+    """Write the constraints as the only `metadata_props` entry with the key `KEY`; an equal entry stays unchanged."""
     text = text_of(constraints)
     if text == text_of(persisted) and len(persisted_texts(proto)) <= 1:
         return

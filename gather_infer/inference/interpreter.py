@@ -49,10 +49,10 @@ from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 MAX_SUGGESTIONS: Final = 8
 MAX_SUGGESTION_NAMES: Final = 10_000
-"""Limits for suggestions: undefined names that get one, and defined names that are compared."""
+"""Limits for suggestions: the number of undefined names that get one, and of names in scope to compare with."""
 
 MAX_CONSTANT_TEXT: Final = 256
-"""Serialized bytes of a Constant that is memoized: each layer of a deep model repeats the small ones."""
+"""Maximal serialized size in bytes of a Constant that is memoized: layers of deep models repeat small constants."""
 
 _A = AttributeProto
 _NO_ATTRIBUTES: Mapping[str, Attribute] = {}
@@ -98,7 +98,7 @@ class Interpreter(InterpreterState):
         return outputs
 
     def name_suggestion(self, name: str, environment: Environment) -> str:
-        """`; did you mean 'x'?` for the first few undefined names, unless there are too many others."""
+        """`; did you mean 'x'?` if a name in scope is close; else, and beyond MAX_SUGGESTIONS calls, an empty text."""
         names: dict[str, Value] = {}
         around: Environment | None = environment
         while around is not None:
@@ -114,9 +114,10 @@ class Interpreter(InterpreterState):
     def add_constant(self, name: str, tensor: TensorProto, graph: GraphProto, environment: Environment) -> None:
         """Bind a constant tensor of a graph.
 
-        An inconsistent tensor gets a diagnostic and is unknown; of an unread tensor onnxruntime checks the element type
-        alone. One with missing data keeps its type and shape. Raises ModelReadError for inconsistent bytes in the file
-        itself.
+        An inconsistent tensor is reported and its fact is unknown; the severity is a warning if no node reads it, since
+        onnxruntime then checks only its element type. A tensor with missing external data keeps its type and shape.
+
+        Raises ModelReadError when the data of a lazily read tensor in the file has the wrong number of bytes.
         """
         is_elsewhere = is_external(tensor)
         if is_elsewhere and self.model.payload(tensor) is not None:
@@ -134,7 +135,7 @@ class Interpreter(InterpreterState):
             environment.values[name] = from_tensor(tensor, self.model)
 
     def interpret_nodes(self, nodes: Sequence[NodeProto], environment: Environment, start: int = 0) -> None:
-        """Visit the nodes from `start` on in topological order; the given order is kept when it is one."""
+        """Visit the nodes from `start` on, in the given order if it is topological, else in a topological order."""
         labels = node_labels(nodes)
         environment.labels = [f"{environment.label}/{label}" for label in labels] if environment.label else labels
         for index, node in enumerate(islice(nodes, start, None), start):
@@ -244,9 +245,9 @@ class Interpreter(InterpreterState):
         outputs: list[str],
         environment: Environment,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs, each within the `limits`; None for unknown outputs.
+        """The facts of a node's outputs, cut to the limits of module `limits`; None for an unknown output.
 
-        Raises SpecViolation, DimTooLarge.
+        Raises SpecViolation when the node breaks its specification, DimTooLarge when a dim grows past the size limit.
         """
         if op.version <= 0 and op.function is None:
             raise SpecViolation(f"the model imports no opset for domain {node.domain or 'ai.onnx'}", "GI104")
@@ -318,7 +319,7 @@ class Interpreter(InterpreterState):
         outputs: list[str],
         environment: Environment,
     ) -> Sequence[Value | None]:
-        """The facts of a node's outputs by its rule, its body or onnx's inference, without the cache."""
+        """As `infer_node`, without the cache: infer by a rule, a function body or onnx's inference."""
         schema = op.schema
         if schema is not None:
             for name in schema.required:
@@ -393,7 +394,7 @@ class Interpreter(InterpreterState):
         outputs: list[str],
         environment: Environment,
     ) -> Sequence[Value | None]:
-        """The facts of a dialect node by its lowered body; unknown, with the reason reported, where it has none."""
+        """The facts of a dialect node, inferred from its lowered body; unknown, with a finding, when it has no body."""
         try:
             body = builder(self.call_of(op, names, inputs, attributes, outputs, environment))
         except LoweringRefused as refusal:
@@ -411,7 +412,7 @@ class Interpreter(InterpreterState):
         outputs: list[str],
         environment: Environment,
     ) -> Sequence[Value | None]:
-        """The facts that hold whether a runtime runs the model's function or the operator of the same name.
+        """The facts that hold for both implementations of a node: the model's function and the operator of that name.
 
         onnx.proto leaves the choice to the runtime (ModelProto.functions); onnxruntime runs the operator.
         """
@@ -440,7 +441,7 @@ class Interpreter(InterpreterState):
         return [join(a, b, fresh) for a, b in zip(first, others[0], strict=False)] if others else first
 
     def check_types(self, op: ResolvedOp, inputs: list[Value | None]) -> None:
-        """Raise SpecViolation when the schema does not allow the element types; some rules check their own."""
+        """Raise SpecViolation when the schema forbids the inputs' element types, unless the rule checks them itself."""
         if op.traits.checks_types or not self.checks_types:
             return
         dtypes = tuple(v.dtype if isinstance(v, SymbolicTensor) else None for v in inputs)
@@ -502,10 +503,11 @@ class Interpreter(InterpreterState):
                 self.trail.add(TrustedAnnotation(name, environment.label, place, value))
 
     def with_declared_dtype(self, known: Value, declared: Value, *, with_rank: bool) -> Value:
-        """A fact with the declared element type only: a wrong element type ends a run, a wrong shape need not.
+        """`known` with the declared element type, but not the declared shape.
 
-        with_rank   add the declared rank as well: an unknown operator has no other source, while its sizes are only
-                    hints
+        A runtime fails on a wrong declared element type, but may accept a wrong shape.
+
+        with_rank   also take over the declared rank, with unknown dims: for an unknown operator nothing else gives it
         """
         if not isinstance(declared, SymbolicTensor):
             return known
@@ -517,12 +519,12 @@ class Interpreter(InterpreterState):
 
 
 def _computation_key(op: ResolvedOp, names: list[str], attributes: Mapping[str, Attribute], outputs: list[str]) -> Key:
-    """A key of the computation of a node: its operator, input names and attributes."""
+    """A key that is equal for nodes of one graph that compute the same: operator, input names, attributes, outputs."""
     return (op, *names, *attributes.items(), *map(bool, outputs))
 
 
 def _constant_text(op: ResolvedOp, node: NodeProto) -> tuple[int, bytes] | None:
-    """All that the fact of a small Constant depends on; None when it is large or depends on more than its attribute."""
+    """Cache key for the fact of a Constant; None when it is large or depends on more than its one attribute."""
     if op.rule is None or op.is_user_rule or op.domain or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]

@@ -1,4 +1,4 @@
-"""State of the interpreter for one iteration over a model, and the results it leaves."""
+"""State and results of the interpreter in one iteration over a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gather_infer.model import ModelFile
 
 MAX_CONSTANT_BYTES: Final = 64 << 20
-"""Bytes of a constant index that are read to check every element."""
+"""Maximal size in bytes of a constant that is read from the file to check every index in it."""
 
 
 class VisitedGraph(NamedTuple):
@@ -43,7 +43,7 @@ class VisitedGraph(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnreachableFinding:
-    """An error of a node that no run reaches; it would be reported if one did."""
+    """An error at a node that no run reaches, and which is therefore not a diagnostic of the model."""
 
     finding: Diagnostic
 
@@ -52,16 +52,16 @@ class InterpreterState:
     """State of one iteration over a model.
 
     constants        facts of small Constants; shared by the iterations of a run
-    scopes           the facts of each interpreted graph
-    labels           labels of these graphs
+    scopes           facts of each interpreted graph, by path
+    labels           labels of the interpreted graphs, by path
     calls            functions that are being interpreted, outermost first
-    until            ends the main graph early, where only implied facts are needed
+    until            called after each node of the main graph; returns True to end the iteration
     budget           limits the interpretation of bodies
-    retries          of loop bodies, under a weaker hypothesis
-    undefined_names  number of names that are used and not defined
-    is_in_order      whether every graph lists its nodes in topological order
+    retries          how often a loop body was interpreted again under a weaker hypothesis
+    undefined_names  number of uses of undefined names so far
+    is_in_order      whether every graph so far lists its nodes in topological order
     visited          the graphs in the order in which they were interpreted, with repetitions
-    conditions       by path: the conditions of bodies that some runs skip
+    conditions       conditions of bodies that some runs skip, by path of the body
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class InterpreterState:
         return found
 
     def enter(self, environment: Environment) -> None:
-        """Register the facts of a graph that is about to be interpreted."""
+        """Register a graph that is about to be interpreted, with the dict that will hold its facts."""
         self.record_graph(VisitedGraph(environment.path, environment.label, environment.values))
 
     def record_graph(self, graph: VisitedGraph) -> None:
@@ -118,8 +118,8 @@ class InterpreterState:
     def spend(self, path: GraphPath, nodes: Sequence[NodeProto], names: int = 0) -> None:
         """Charge the interpretation of a body to the budget; see `WorkBudget.spend`.
 
-        Raises SpecViolation when the budget is spent: then the body and all bodies in it are unknown. Facts of an
-        earlier iteration are dropped, since they depend on an unconfirmed hypothesis.
+        Raises SpecViolation when the budget is spent. Facts that an earlier pass over the body at `path` left for it and
+        the bodies inside it are then dropped, since they depend on an unconfirmed hypothesis.
         """
         try:
             self.budget.spend(nodes, names)
@@ -151,15 +151,16 @@ class InterpreterState:
     # constants
 
     def is_missing(self, tensor: TensorProto, where: Location) -> bool:
-        """Report a constant whose data is unavailable; its type and shape remain known. Return whether it is."""
+        """Return whether the data of a constant is unavailable, and report it; its type and shape remain known."""
         missing = self.model.missing_reason(tensor)
         if missing is not None:
             self.trail.add(diagnostic("GI112", missing, where, severity=Severity.WARNING))
         return missing is not None
 
     def load_constant(self, name: str, environment: Environment) -> np.ndarray[Any, Any] | None:
-        """All elements of a constant, read from the file; None for other names and for tensors too large to be an
-        index.
+        """All elements of the constant `name`, read from the file.
+
+        None for other names, and for tensors that are larger than MAX_CONSTANT_BYTES or whose data is missing.
         """
         tensor = environment.constant(name)
         if tensor is None or len(tensor.dims) > MAX_VALUES_RANK or self.model.nbytes(tensor) > MAX_CONSTANT_BYTES:
@@ -182,12 +183,11 @@ class InterpreterState:
         self.trail.rollback(checkpoint)
 
     def drop_conditional(self, checkpoint: Checkpoint, *, is_dead: bool, where: Scope | None) -> None:
-        """Turn constraints of an optional body, recorded since the checkpoint, into unchecked clauses.
+        """Turn constraints of an optional body, recorded since `checkpoint`, into unchecked clauses.
 
-        Of nodes that no run reaches (`is_dead`) only structural errors stay; other errors become `UnreachableFinding`.
-
-        where   facts that hold in the runs that reach the body, before it starts: clauses that they imply are dropped.
-                None where another body may run instead
+        is_dead   no run reaches the body: only its structural findings stay, its other errors become UnreachableFinding
+        where     facts before the body in runs that enter it; clauses that they imply are dropped. None if a runtime
+                  may run another body instead
         """
 
         def is_kept(entry: object) -> bool:
@@ -212,7 +212,7 @@ class InterpreterState:
                 self.trail.add(UnreachableFinding(finding))
 
     def _unchecked(self, checkpoint: Checkpoint, where: Scope | None) -> Iterator[Unchecked]:
-        """Unchecked clauses for the constraints since the checkpoint that `where` does not imply."""
+        """An unchecked clause for each constraint recorded since `checkpoint` that the facts `where` do not imply."""
         for constraint in self.trail.since(checkpoint, Constraint):
             relation = (constraint.left, constraint.relation, constraint.right)
             if where is None or not _is_known_to_hold((relation,), where):
@@ -230,7 +230,7 @@ class InterpreterState:
 
 
 def _is_known_to_hold(any_of: Iterable[tuple[Dim, str, Dim]], where: Scope) -> bool:
-    """Whether one of the relations is known to hold."""
+    """Whether the facts `where` prove a relation of `any_of`."""
     return any(
         (known_eq if relation == "==" else known_le)(left, right, where) is True for left, relation, right in any_of
     )

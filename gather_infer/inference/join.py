@@ -26,12 +26,12 @@ FreshDim: TypeAlias = Callable[[], Dim]
 
 
 def fresh_dim(context: Context, reason: str) -> FreshDim:
-    """A function that generates a symbol for `reason` at each call."""
+    """A function that generates a new symbol at each call, with the cause `reason`."""
     return lambda: context.fresh(reason)
 
 
 def join(a: Value, b: Value, fresh: FreshDim) -> Value:
-    """The lattice join: facts that hold of a value that is either `a` or `b`; `fresh()` replaces dims that differ."""
+    """The lattice join: facts about a value that is either `a` or `b`; `fresh()` replaces dims that differ."""
     match a, b:
         case SymbolicTensor(), SymbolicTensor():
             dtype = a.dtype if a.dtype == b.dtype else None
@@ -58,7 +58,7 @@ def join(a: Value, b: Value, fresh: FreshDim) -> Value:
 
 
 def _join_inner(a: Value | None, b: Value | None, a_is_empty: bool, b_is_empty: bool, fresh: FreshDim) -> Value | None:
-    """The join of member facts; None is unknown. A container without members adds nothing to the join."""
+    """The join of the member facts of two containers; None is unknown. An empty container does not weaken the join."""
     if a is None and a_is_empty:
         return b
     if b is None and b_is_empty:
@@ -85,7 +85,7 @@ def _joined_range(a: SymbolicTensor, b: SymbolicTensor) -> ValueRange | None:
 
 
 def contradiction(declared: Value, inferred: Value, scope: Scope) -> bool:
-    """True when no run can satisfy both: different kinds, element types or ranks, or dims that are never equal."""
+    """True when no value can satisfy both facts: they differ in kind, element type or rank, or in a dim in all runs."""
     match declared, inferred:
         case SymbolicTensor(dtype=a, shape=s), SymbolicTensor(dtype=b, shape=t):
             return _differ(a, b) or _shapes_differ(s, t, scope)
@@ -115,9 +115,9 @@ def _shapes_differ(a: Shape | None, b: Shape | None, scope: Scope) -> bool:
 
 
 def never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
-    """Whether two dims differ in every run.
+    """Whether two dims are known to differ in every run.
 
-    Two expressions are compared only by their difference: a proof by cases for every declared dim would be too slow.
+    Two expressions count as different only if their difference is a nonzero number: full proofs would be too slow.
     """
     if isinstance(a, int) or isinstance(b, int):
         return known_eq(a, b, scope) is False
@@ -125,14 +125,12 @@ def never_equal(a: Dim, b: Dim, scope: Scope) -> bool:
 
 
 def symbols_of(value: Value | None) -> set[str]:
-    """The symbols in the shape, elements and value range of a value, and of its members."""
+    """The names of the symbols in the shape, elements and value range of a value and of its members."""
     return {name for dim in dims_of(value) if isinstance(dim, Expr) for name in dim.symbols}
 
 
 def dims_of(value: Value | None) -> list[object]:
-    """The dims in the shape, elements and value range of a value and of its members; unknown or numeric elements
-    included.
-    """
+    """The dims, elements and bounds of a value and of its members, including None and numbers."""
     match value:
         case SymbolicTensor(shape=shape, values=values, value_range=span):
             dims: list[object] = [] if shape is None else [*shape]
@@ -151,9 +149,9 @@ def dims_of(value: Value | None) -> list[object]:
 
 
 def project_out(value: Value, local: set[str], fresh: FreshDim) -> Value:
-    """Project out the symbols in `local`: the fact of a body's value outside the body.
+    """Project out the symbols in `local`, for the fact of a body's value outside the body.
 
-    Dims that mention a local symbol become fresh, elements and bounds become unknown.
+    Dims that mention a local symbol become fresh; such elements and bounds become unknown.
     """
 
     def is_local(element: object) -> bool:

@@ -24,29 +24,34 @@ from gather_infer.tensor import (
 )
 
 MAX_DIM_SIZE: Final = 160
-"""Nodes of a dim's expression; a larger one is replaced by a symbol."""
+"""Maximal number of nodes in the expression of a dim; a symbol replaces a larger one."""
 
 BODY_NODES: Final = 50_000
 BODY_NODES_PER_NODE: Final = 20
-"""Nodes of bodies that one iteration may visit: a constant, and a number per node of the model.
+"""Number of nodes in bodies that one iteration may visit: a constant, plus a number per node of the model.
 
-Deep models with functions for layers visit some 20 000. Functions that call others twice, and nested loops whose states
-change, would visit 2^40.
+Deep models with functions for layers visit about 20 000. Chains of functions that each call the next twice, and nested
+loops whose states change, would visit 2^40.
 """
 
 LISTED_VALUES: Final = 40_000
 LISTED_VALUES_PER_NODE: Final = 100
-"""Values of function bodies that one iteration may list again for calls whose body is not interpreted again."""
+"""Number of values that one iteration may copy from memoized function bodies to further calls: a constant, plus a
+number per node of the model.
+"""
 
 RETRIES: Final = 60
 RETRIES_PER_NODE: Final = 2
-"""Loop bodies interpreted again under a weaker hypothesis, in one iteration: a constant, and a number per node of the
-model. Nested loops multiply them.
+"""Number of times that one iteration may interpret a loop body again under a weaker hypothesis: a constant, plus a
+number per node of the model. Nested loops multiply the retries.
 """
 
 ELIMINATIONS: Final = 600
 ELIMINATIONS_PER_NODE: Final = 2
-"""Budget of proofs in one iteration, at most a few milliseconds each; real models use one or two per node."""
+"""Number of Fourier-Motzkin eliminations in one iteration: a constant, plus a number per node of the model.
+
+Each takes at most a few milliseconds; real models use one or two per node.
+"""
 
 VISITS_PER_BODY: Final = 5
 """Cost of entering and leaving a body, in visited nodes."""
@@ -65,7 +70,7 @@ class WorkBudget:
         self._is_spent = False
 
     def spend(self, nodes: Sequence[NodeProto], names: int) -> None:
-        """Charge the interpretation of a body with these nodes, and `names` names in its interface.
+        """Charge the interpretation of a body with the given nodes, and with `names` names in its interface.
 
         Raises SpecViolation when the budget does not suffice.
         """
@@ -78,11 +83,11 @@ class WorkBudget:
 
     @property
     def is_spent(self) -> bool:
-        """True when a body has been refused."""
+        """True when the budget did not suffice for some body."""
         return self._is_spent
 
     def may_list(self, values: int) -> bool:
-        """Charge values that are listed again; False when the budget does not suffice."""
+        """Charge `values` values copied from a memoized function body; False when the budget does not suffice."""
         if not self._fits(self._listed + values, LISTED_VALUES, LISTED_VALUES_PER_NODE):
             return False
         self._listed += values
@@ -90,7 +95,7 @@ class WorkBudget:
 
     @property
     def retries(self) -> int:
-        """How often loop bodies may be interpreted again."""
+        """Number of times that loop bodies may be interpreted again under a weaker hypothesis."""
         return RETRIES + RETRIES_PER_NODE * self._nodes
 
     def _fits(self, amount: int, base: int, per_node: int) -> bool:
@@ -98,7 +103,7 @@ class WorkBudget:
 
     @cached_property
     def _nodes(self) -> int:
-        """Nodes of the whole model; counted on demand."""
+        """Number of nodes of the whole model, including subgraphs and functions."""
         return _nodes_in((self._model.graph, *self._model.functions))
 
 
@@ -130,9 +135,10 @@ def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:
 
 
 def limited(value: Value, context: Context) -> Value:
-    """`value` with a symbol for every dim that is too long, and without elements and bounds that are too long.
+    """`value` with a symbol for each dim larger than MAX_DIM_SIZE, and without elements and bounds of that size.
 
-    Raises SpecViolation for a size that no tensor can have.
+    A value that exceeds a limit on rank or nesting loses its elements or its type. Raises SpecViolation for a dim that
+    overflows int64.
     """
     if not isinstance(value, SymbolicTensor):
         return UNKNOWN if is_nested_too_deep(value) else value

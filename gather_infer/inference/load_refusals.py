@@ -1,9 +1,9 @@
 """Load refusals: nodes that a runtime refuses while it loads the file, whether or not a run reaches them.
 
-Runtimes infer shapes with onnx's own functions, in every branch and body, before anything runs. These use declared
-dims, dims that follow from them, and the elements of small constants. Here they get everything that a runtime may find:
-the inferred facts in addition to the declarations, and in each graph the constants of outer graphs. They also run
-without additions, since what they infer alone is not always right.
+Runtimes infer shapes with onnx's own functions, in every branch and body, before any node runs. The functions use
+declared dims, dims that follow from them, and the elements of small constants. This module passes them everything that
+a runtime may know: the inferred facts besides the declarations, and in each graph the constants of outer graphs. It
+also calls them without these additions, since onnx alone may infer wrong types.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
 """Returns the inferred fact of a value of a graph."""
 
 MAX_READ_ELEMENTS: Final = 1024
-"""Elements up to which shape inference may read a tensor; of a larger one it uses the dims."""
+"""Maximal number of elements of a tensor that onnx's shape inference may read; of a larger one it uses the dims."""
 
 _MAX_DEPTH: Final = 30
 """Maximal nesting of graphs; protobuf reads no deeper ones, so no runtime loads them."""
 
 _MAX_EXPANDED: Final = 1 << 16
-"""Maximal number of nodes of inlined functions: onnx infers them again for each call."""
+"""Maximal number of nodes of inlined functions, which onnx infers again for each call; beyond it functions are ignored.
+"""
 
 _MAX_CALLS: Final = 64
 """Maximal call depth; functions of models with deeper calls are ignored."""
@@ -52,8 +53,7 @@ _MAX_CALLS: Final = 64
 # onnx's error texts contain node names, here `#number`; inlining a function appends `__k` for each call.
 _NODE: Final = re.compile(r"node name: #(\d+)(?:__\d+)*\): (?=(.*))")
 _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
-"""Exceptions of onnx for a refused model; the last two for one that is broken in another way and has no node to report.
-"""
+"""Exceptions of onnx for a refused model; the last two do not name a node."""
 
 _IN_SUBGRAPH: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
@@ -61,18 +61,19 @@ _CONTRADICTS: Final = "existing"
 
 
 def no_facts(path: GraphPath, name: str) -> Value | None:
-    """Facts for onnx's shape inference on its own, which is not always right."""
+    """Facts that are all unknown: onnx's shape inference then runs without additions."""
     return None
 
 
 def refused_nodes(
     source: ModelFile, proto: ModelProto, facts: Facts, *, declarations: bool = True, data_prop: bool = True
 ) -> frozenset[NodeId]:
-    """The nodes that onnx's shape inference refuses, including those in branches and bodies; none where it cannot run.
+    """The nodes that onnx's shape inference refuses, in all graphs; none if the model is nested too deeply to infer.
 
-    source        holds the weights to which `proto` refers
+    source        file that holds the weights of `proto`
+    facts         inferred facts to declare where the model declares no dims
     declarations  include nodes that only contradict a declaration, for which onnxruntime just warns
-    data_prop     propagate elements of small tensors; onnxruntime propagates fewer than onnx does
+    data_prop     propagate elements of small tensors; onnxruntime propagates fewer of them than onnx does
     """
     skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
@@ -95,9 +96,10 @@ def refused_nodes(
 
 
 def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:
-    """The nodes that onnx's shape inference refuses without added facts, with or without propagating elements.
+    """The nodes that onnx's shape inference refuses without added facts, with or without propagated elements.
 
-    A refused node has no result type, which hides refusals behind it. Without elements it may not be refused.
+    The result type of a refused node is unknown, which hides refusals of later nodes. A second run without propagated
+    elements may accept the node and so find the later ones.
     """
     found = refused_nodes(source, proto, no_facts)
     return found | refused_nodes(source, proto, no_facts, data_prop=False) if found else found
@@ -114,7 +116,7 @@ def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
 
 
 def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:
-    """The types that every loader finds: those of onnx's shape inference on its own."""
+    """The types that every loader can infer, by graph and name: the results of onnx's shape inference alone."""
     skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return {}
@@ -130,15 +132,15 @@ def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[
 
 
 def _is_inside(inner: NodeId, outer: NodeId) -> bool:
-    """Whether a node is in a graph that another node holds."""
+    """Whether the node `inner` is in a subgraph of the node `outer`, at any depth."""
     depth = len(outer[0].steps)
     return len(inner[0].steps) > depth and outer[0].contains(inner[0]) and inner[0].steps[depth].node == outer[1]
 
 
 def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[NodeId]]:
-    """The model without large payloads and with numbered node names, and the node identities by number.
+    """A copy of the model without large payloads, with numbers as node names, and the node identities by number.
 
-    None for a model that is nested too deeply.
+    The model is None when it is nested deeper than _MAX_DEPTH.
     """
     if any(len(path.steps) > _MAX_DEPTH for path, _ in bodies(proto)):
         return None, []
@@ -188,7 +190,7 @@ def _declare_constants(body: GraphProto) -> None:
 
 
 def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
-    """Whether each node comes after the nodes that it reads; `known` are the outer names at this node."""
+    """Whether each node comes after the nodes whose outputs it reads; `known` holds the names defined before `graph`."""
     known = known | {v.name for v in graph.input} | {t.name for t in graph.initializer} | {""}
     for at, node in enumerate(graph.node):
         if not known.issuperset(node.input) or not all(_is_sorted(inner, known) for _, inner in subgraphs(node, at)):
@@ -198,7 +200,7 @@ def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
 
 
 def _sort(proto: ModelProto) -> None:
-    """Sort nodes topologically, as runtimes do; onnx's shape inference takes them in file order."""
+    """Sort the nodes of all graphs topologically, as runtimes do; onnx's shape inference visits them in file order."""
     scopes = GraphIndex(proto).scopes
     for path, body in reversed(list(bodies(proto))):  # inner graphs first, since a node is copied with its graphs
         nodes, scope = list(body.node), scopes[path]
@@ -207,7 +209,7 @@ def _sort(proto: ModelProto) -> None:
 
 
 def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
-    """The graphs and functions of a skeleton by their paths in the file, where the node order may differ."""
+    """The graphs and functions of a skeleton, each with its path in the original file, whose node order may differ."""
     found: dict[GraphPath, tuple[GraphPath, GraphOrFunction]] = {}
     for path, body in bodies(skeleton):
         origin = path
@@ -220,9 +222,9 @@ def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[
 
 
 def _expanded(proto: ModelProto) -> int:
-    """Number of nodes of the functions of a model after inlining, at most the limit.
+    """Number of nodes in the functions of a model after inlining, at most _MAX_EXPANDED.
 
-    Nodes in the graphs that nodes hold count too.
+    Nodes in subgraphs count too. Also _MAX_EXPANDED when calls nest deeper than _MAX_CALLS.
     """
     nodes: dict[int, list[NodeProto]] = {}
     for path, body in bodies(proto):
@@ -248,7 +250,7 @@ def _expanded(proto: ModelProto) -> int:
 
 
 def _without_payload(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
-    """The tensor with its elements; a large one with type and dims only. None when its elements are missing."""
+    """The tensor with its elements, or with only its type and dims if it is large; None when elements are missing."""
     if prod(tensor.dims) > MAX_READ_ELEMENTS:
         return TensorProto(
             name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL
@@ -303,12 +305,12 @@ def _propagate_constants(graph: GraphProto) -> None:
 
 
 def _node_number(node: NodeProto) -> int:
-    """The number of a node; inlining a function appends a second number to its name."""
+    """The number in the name of a skeleton's node, without the suffix that inlining a function appends."""
     return int(node.name[1:].partition("__")[0])
 
 
 def _add_known_dims(proto: ModelProto, node_ids: Sequence[NodeId], facts: Facts) -> None:
-    """Declare the dims known as numbers where the model declares nothing."""
+    """Add declarations with the inferred dims that are numbers, for values whose dims the model does not declare."""
     for path, body in _bodies(proto, node_ids):
         if not isinstance(body, GraphProto):
             continue
@@ -324,7 +326,7 @@ def _add_known_dims(proto: ModelProto, node_ids: Sequence[NodeId], facts: Facts)
 
 
 def _leaves_dims_open(declared: TypeProto, data_type: int) -> bool:
-    """Whether a declaration leaves the dims of a tensor of this element type open."""
+    """Whether a declaration admits a tensor of element type `data_type` and gives no dims."""
     tensor = declared.tensor_type
     if declared.WhichOneof("value") not in (None, "tensor_type"):
         return False

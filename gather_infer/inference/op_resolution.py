@@ -24,15 +24,16 @@ CONTROL_FLOW = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 class ResolvedOp:
     """An operator resolved under one set of imports.
 
-    domain            canonical
+    domain            canonical name of the domain
     version           the opset version in force, 0 when the model does not import the domain
-    traits            of the operator, as far as a rule declares them
-    is_user_rule      the rule is one of the caller's
-    provenance        transfer function for provenance; None when elements are not followed
-    overridden_op     the operator of the same name, where the model defines a function with the name of an operator
-    builder           builds the body by which a dialect's node is inferred, where there is no rule
+    function          function of the model with this name; `rule` is then None
+    traits            traits that the rule declares; the defaults without a rule
+    is_user_rule      whether the caller supplied the rule
+    provenance        transfer function for provenance; None when the operator's elements are not tracked
+    overridden_op     the operator of the same name if `function` shares its name with one; else None
+    builder           builds the function body of a dialect's node without a rule; None for other operators
     legal_types       tuples of input element types that passed the check
-    is_control_flow   it holds subgraphs: If, Loop, Scan or SequenceMap
+    is_control_flow   whether it is If, Loop, Scan or SequenceMap of ai.onnx, which hold subgraphs
     """
 
     op_type: str
@@ -101,9 +102,9 @@ class Opsets:
 
 @lru_cache(maxsize=1024)
 def _standard_op(domain: str, op_type: str, version: int) -> ResolvedOp | None:
-    """The resolved op of a package rule, the same for every model; None for any other operator.
+    """The resolved operator if a built-in rule infers it, shared by all models; None for any other operator.
 
-    It is not cached without a rule, since schemas may be registered and removed while a program runs.
+    Operators without a rule are not shared, since schemas may be registered and removed while a program runs.
     """
     found = _resolve(domain, op_type, version, [standard_rules()], None, None)
     return found if found.rule is not None else None
@@ -151,9 +152,9 @@ def _resolve(
 
 
 def _merged_traits(user: Traits, standard: Traits) -> Traits:
-    """The traits of a built-in operator for which the user has a rule.
+    """The traits of a built-in operator for which the caller has a rule.
 
-    Traits describe the operator, whichever rule it has; but the declared addressing is that of the user's rule.
+    Most traits describe the operator, whichever rule infers it. Addressing and type checks depend on the caller's rule.
     """
     moves = standard if user.moves is None else user
     return replace(

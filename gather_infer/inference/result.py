@@ -37,8 +37,8 @@ Cell: TypeAlias = "str | int | bool | None"
 class IterationRange:
     """The iterations of a loop in which a node is reached: a range of iteration numbers from 0 to below `end`.
 
-    symbol  the generated symbol of the iteration number
-    is_all  every number of the range occurs; False where that is unknown
+    symbol  name of the generated symbol for the iteration number
+    is_all  every number in the range is known to occur
     """
 
     symbol: str
@@ -48,18 +48,17 @@ class IterationRange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactsBeforeAccess:
-    """Facts known before an access: neither its node nor a later node has implied any of them.
+    """Facts known before an access, without those that its node or later nodes imply.
 
-    A verdict on the bounds uses only these. Under the facts that the node itself implies, every access would be in
-    bounds.
+    Bounds checks use only these facts. Under the facts that the node itself implies, every access would be in bounds.
 
-    scope              declared facts, and those that earlier nodes imply
-    indices            the index tensor
-    provenance         origins of its elements
-    causes             causes of generated symbols
-    symbol_origins     generated symbols, by name, that are max(0, origin) for an element of an input
-    iterations         of the loops around the node, innermost first, as far as their trip counts are known
-    is_always_reached  whenever the graph around it runs: False in a branch, or in a loop that may not run
+    scope              declared facts, and facts that earlier nodes imply
+    indices            fact of the index tensor
+    provenance         origins of the elements of the index tensor; None when unknown
+    causes             causes of generated symbols, by name
+    symbol_origins     for a generated symbol max(0, e), where e derives from an element of an input: origin of e
+    iterations         iterations of the loops around the node with a known trip count, innermost first
+    is_always_reached  whether every run of the model reaches the node: False in a branch, or a loop that may not run
     """
 
     scope: Scope
@@ -75,13 +74,14 @@ class FactsBeforeAccess:
 class Access:
     """One axis that a node addresses by index, in the main graph, a subgraph or a function body.
 
-    A GatherND has an access for each component of its index tuples, an operator with several index inputs one for each.
+    A GatherND has an access for each component of its index tuples, an operator with several index inputs one per input.
 
     input         position of the input that holds the indices
-    data          name of the input whose axis is addressed; `indices` is the index input
+    data          name of the input whose axis is addressed
+    indices       name of the input that holds the indices
     result        name of the first output
-    addressing    the addressed axis and the index semantics; None where the axis is unknown
-    facts_before  facts for the verdict on its bounds; None when the node was first reached in a later iteration
+    addressing    the addressed axis and the index semantics; None when the axis is unknown
+    facts_before  facts for the bounds check; None when only a later iteration of the inference reached the node
     """
 
     node: NodePath
@@ -111,11 +111,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class TrustedAnnotation:
-    """A declared type that was trusted where no type could be inferred. If it is wrong, so are facts that depend on it.
+    """A declared type that was trusted because none could be inferred; if it is wrong, facts that depend on it are too.
 
-    value   its name
-    graph   label of its graph, "" for the main graph
-    node    the node that produces it
+    value   name of the value
+    graph   label of the graph of the value, "" for the main graph
+    node    the node that produces the value
     type    the trusted type
     """
 
@@ -131,9 +131,11 @@ class TrustedAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Number of tensors, and of those with a known element type, a known rank, and all dims known.
+    """Counts of values: `tensors` is their number, the other fields count values of which more is known.
 
-    A dim is known when it is a number or an expression in the symbols of the inputs; a generated symbol is unknown.
+    typed    values with a known element type
+    ranked   values with a known rank
+    exact    values whose dims are all numbers or expressions in the symbols of the inputs, without generated symbols
     """
 
     tensors: int
@@ -146,10 +148,11 @@ class Coverage:
 class TensorRow:
     """A value of a graph, its producer, and the reason for anything unknown.
 
-    scope     label of its graph, "" for the main graph
+    scope     label of the graph, "" for the main graph
+    value     the inferred fact
     origin    `node`, `input`, `constant` or `body input`
-    node      the node that produces it; None for other origins
-    cause     why its element type, its rank or a dim is unknown; empty when all are known
+    node      the node that produces the value; None for other origins
+    cause     why the element type, the rank or a dim is unknown; empty when all are known
     """
 
     scope: str
@@ -195,20 +198,20 @@ class TensorRow:
 class Inference(Mapping[str, Value]):
     """The facts of a model: a mapping from the names of the main graph to their types.
 
-    Facts hold for every valid run, under the listed `assumptions`, and as far as the `trusted_annotations` of the file
-    are right.
+    Facts hold for every valid run that satisfies the listed `assumptions`, provided that the `trusted_annotations` of
+    the file are right.
 
-    scopes               values of every interpreted graph by its path, a function body once per call
-    labels               labels of these graphs; `scope(label)` finds one by its label
+    scopes               facts of every interpreted graph, by path and name; a function body occurs once per call
+    labels               labels of the interpreted graphs, by path; `scope(label)` finds a graph by its label
     declared             constraints on the symbols of the inputs, given by the caller or recorded in the file
-    known                those, and facts that nodes imply that every run reaches
-    implied_constraints  constraints that nodes imply, with the nodes; a disjunction where a single relation cannot
-                         express it
-    implied_facts        dims that are >= 0, each with the nodes that imply it, None for the inputs
-    equated              pairs of dims that nodes require to be equal, each with these nodes
+    known                the declared constraints, and all facts implied by nodes that every run reaches
+    implied_constraints  relations, or disjunctions of relations, that nodes imply, each with its first node
+    implied_facts        dims that are >= 0 in every valid run, each with the nodes that imply this; None in place of a
+                         node means the types of the inputs
+    equated              pairs of dims that nodes require to be equal, each with those nodes
     unchecked            clauses of nodes that the facts do not decide
-    iterations           trip counts of the bodies of Loop and Scan
-    conditions           of bodies that some runs skip, by path
+    iterations           trip counts of the bodies of Loop and Scan, by path
+    conditions           conditions of bodies that some runs skip, by path
     unreachable          errors in bodies that no run reaches
     assume               whether assumptions were allowed
     rules                rule sets of the caller
@@ -276,7 +279,7 @@ class Inference(Mapping[str, Value]):
         self.unchecked = unchecked
 
     def __getitem__(self, name: str) -> Value:
-        """Raise UnknownName, a KeyError with a suggestion, for an unknown name."""
+        """The fact of a value of the main graph; raises UnknownName, a KeyError with a suggestion, for other names."""
         value = self.scopes[MAIN].get(name)
         if value is None:
             raise UnknownName("tensor", name, self._names())
@@ -292,10 +295,10 @@ class Inference(Mapping[str, Value]):
         return len(self.scopes[MAIN])
 
     def scope(self, label: str) -> Mapping[str, Value]:
-        """The values of the graph with this label.
+        """The facts of the graph labelled `label`, by name.
 
         "" is the main graph, `If_3/then_branch` a subgraph, the label of a node the function that it calls. The first
-        of several graphs with the same label is returned. Raises UnknownName, a KeyError, when there is none.
+        of several graphs with the same label is returned. Raises UnknownName, a KeyError, for an unknown label.
         """
         for path, known in self.labels.items():
             if known == label:
@@ -305,7 +308,7 @@ class Inference(Mapping[str, Value]):
     def tensor(self, name: str) -> SymbolicTensor:
         """The facts of a tensor of the main graph, or of another graph by its path: `If_3/then_branch/y`.
 
-        Raises UnknownName when there is none, UsageError when it is a sequence, an optional or the like.
+        Raises UnknownName for an unknown name, UsageError when the value is a sequence, an optional, a map or sparse.
         """
         value = self.scopes[MAIN].get(name)
         if value is None:
@@ -324,16 +327,14 @@ class Inference(Mapping[str, Value]):
         return shape
 
     def _below(self, title: str) -> Iterator[Value]:
-        """The values with this title: the label of their graph, and their name."""
+        """The values outside the main graph whose graph label and name, joined by `/`, equal `title`."""
         for path, label in self.labels.items():
             name = title[len(label) + 1 :]
             if label and title.startswith(f"{label}/") and name in self.scopes[path]:
                 yield self.scopes[path][name]
 
     def _names(self) -> list[str]:
-        """The names of all values, with the label of their graph; outputs and inputs come first, as the likely
-        suggestions.
-        """
+        """The names of all values, each after the label of its graph; outputs and inputs come first for suggestions."""
         rest = (f"{self.labels[p]}/{n}" if self.labels[p] else n for p, values in self.scopes.items() for n in values)
         return list(dict.fromkeys((*self.outputs, *self.inputs, *rest)))
 
@@ -368,7 +369,7 @@ class Inference(Mapping[str, Value]):
     ) -> SaveReport:
         """Write `annotated()` atomically; see `gather_infer.model.save`.
 
-        Raises ModelReadError when the model is not in ONNX format, and ModelWriteError.
+        Raises ModelReadError when the model is not in ONNX format, ModelWriteError when the file cannot be written.
         """
         from gather_infer.inference.annotate import annotated
         from gather_infer.model import save
@@ -392,10 +393,10 @@ class Inference(Mapping[str, Value]):
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
-        """The errors of the model: those among the `diagnostics`, and accesses that are always out of bounds.
+        """The errors of the model: the errors in `diagnostics`, and accesses that are always out of bounds.
 
-        A failure in a branch, or in a loop that may not run, is a warning: runs that skip it are valid. With an error
-        `infer` exits with 1. Accesses are checked on first use, against inferred facts alone.
+        A failure in a branch, or in a loop that may not run, is a warning: runs that skip it are valid. If there are
+        errors, `gather-infer infer` exits with 1. Accesses are checked when the property is first read.
         """
         found = tuple(d for d in self.diagnostics if d.severity is Severity.ERROR)
         if not self.accesses:
@@ -407,7 +408,7 @@ class Inference(Mapping[str, Value]):
         return not isinstance(dim, int) and not self.causes.keys().isdisjoint(dim.symbols)
 
     def coverage(self) -> Coverage:
-        """Counts over every tensor of every scope; sequences and the like count as tensors of known type."""
+        """Counts over every value of every graph; sequences, optionals and maps count as known in all respects."""
         tensors = typed = ranked = exact = 0
         for values in self.scopes.values():
             for value in values.values():
@@ -422,9 +423,9 @@ class Inference(Mapping[str, Value]):
         return Coverage(tensors, typed, ranked, exact)
 
     def cost(self) -> Cost:
-        """The cost of one run of the model, in its own symbols: multiply-adds, bytes, the peak of live activations.
+        """The cost of one run in the symbols of the model: multiply-adds, bytes, the peak of live activations.
 
-        `cost().at(batch=1, seq=128)` has it in numbers. Unknown contributions are listed with their nodes.
+        `cost().at(batch=1, seq=128)` gives numbers. Unknown contributions are listed with their nodes.
         """
         from gather_infer.cost import cost_of
 
@@ -433,8 +434,8 @@ class Inference(Mapping[str, Value]):
     def annotated(self, *, weights: bool = False) -> onnx.ModelProto:
         """The model with `value_info` filled in for every value of known type, subgraphs included.
 
-        Constraints given by the caller are declared in it: numbers and names in the types of inputs and outputs, bounds
-        and relations in the metadata.
+        The model also declares the constraints given by the caller: numbers and names in the types of inputs and
+        outputs, bounds and relations in the metadata.
 
         A model opened from a path comes back with its large weights still on disk (legal external tensors that point
         into the source file); `weights=True` loads them. A ModelProto keeps its full weights. The input is not changed.

@@ -22,15 +22,15 @@ from gather_infer.tensor import (
 from gather_infer.trail import Assumption, Cause, Constraint, ImpliedConstraint, PathCondition, Unchecked
 
 MAX_EXPANDED_SIZE = 40
-"""Nodes of an expression that replaces a symbol; a larger one would be less readable than the symbol."""
+"""Maximal number of nodes in an expression that replaces a symbol; a larger one is less readable than the symbol."""
 
 
 class ResultSimplifier:
     """Simplifies facts at the end of a run.
 
     A fact that a late node implies simplifies an early dim, and a symbol equal to an expression of the inputs
-    (`Cause.equals`) is replaced by the expression. During the run it stays a symbol: proofs treat it as an atom, where
-    the expression would split them into cases.
+    (`Cause.equals`) is replaced by the expression. During the run the symbol stays, since proofs treat it as an atom
+    instead of splitting cases over the expression.
     """
 
     def __init__(self, context: Context) -> None:
@@ -77,7 +77,7 @@ class ResultSimplifier:
         return tuple((self.expanded(left), relation, self.expanded(right)) for left, relation, right in any_of)
 
     def condition(self, condition: PathCondition) -> PathCondition:
-        """The condition in the symbols of the inputs; without its dim where that has other symbols."""
+        """The condition in the symbols of the inputs; its `sign_predicate` becomes None if it needs other symbols."""
         negative = None if condition.sign_predicate is None else self.expanded(condition.sign_predicate)
         if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
             negative = None
@@ -130,7 +130,7 @@ class _SimplifiedDims(dict[Dim, Dim]):
 
 
 def _expansions(causes: Mapping[str, Cause]) -> dict[str, Dim]:
-    """Expressions of the symbols that equal one, in symbols that do not."""
+    """For each symbol with `Cause.equals`, that expression, in which such symbols are expanded too."""
     expansions: dict[str, Dim] = {}
     for name, cause in causes.items():  # in order of creation: expressions use earlier symbols only
         if cause.equals is not None and (expanded := _expanded(cause.equals, expansions)) is not None:
@@ -154,7 +154,7 @@ def causes_of(
     dims: Iterable[Dim],
     causes: Mapping[str, Cause],
 ) -> dict[str, Cause]:
-    """The causes of the generated symbols that occur in results, and of those on which such a symbol depends."""
+    """The causes of the generated symbols in the given results, and of the symbols on which they depend."""
     if not causes:
         return {}
     mentioned: set[object] = {*dims}

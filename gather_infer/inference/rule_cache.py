@@ -1,7 +1,7 @@
 """Memoized results of rule calls: deep models repeat the same layer many times.
 
-Only a call without side effects is cached: one that generated no symbol, added no finding, fact or assumption, and read
-no constant. Its key holds everything a rule can see, with the facts of its inputs by identity.
+Only a call without side effects is cached: a call that generated no symbol, added no finding, fact or assumption, and
+read no constant. The key holds everything that a rule can read; facts of inputs are compared by identity.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gather_infer.rules import Attribute
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_INTERNED_VALUES: Final = 16
-"""Elements up to which facts are interned by their elements; a larger tensor equals only itself."""
+"""Maximal number of known elements of a fact that is interned; a larger fact is identical only to itself."""
 
 Key: TypeAlias = tuple[object, ...]
 _HASHED: Final = (int, float, str)
 
 
 def _types(attributes: Mapping[str, Attribute]) -> Iterator[object]:
-    """The types of attributes without a schema: 1 and 1.0 compare equal but differ."""
+    """The Python types of attribute values, part of the key of an operator without a schema, since 1 == 1.0."""
     for attribute in attributes.values():
         yield tuple(map(type, attribute)) if isinstance(attribute, tuple) else type(attribute)
 
@@ -42,7 +42,7 @@ class RuleCache:
     def key(
         self, op: ResolvedOp, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
-        """The cache key of a call; None when it has none. Replaces the facts in `inputs` by canonical ones."""
+        """The cache key of a call; None when the call cannot be cached. Replaces `inputs` in place by canonical facts."""
         if op.op_type == "Constant":
             return None
         for position, value in enumerate(inputs):
@@ -66,7 +66,7 @@ class RuleCache:
         )
 
     def canonical(self, value: Value) -> Value:
-        """The canonical object of all facts equal to `value`."""
+        """The canonical object for facts equal to `value`; `value` itself if it cannot be interned."""
         if isinstance(value, SymbolicTensor):
             values = value.values
             key: Key | None
@@ -91,6 +91,6 @@ class RuleCache:
         return made
 
     def clear(self) -> None:
-        """Drop the results, after facts they depend on were rolled back."""
+        """Drop all cached results; called after a rollback of facts on which they may depend."""
         self._results.clear()
         self.calls.clear()

@@ -1,4 +1,4 @@
-"""Runtime quirks: where onnxruntime infers or rewrites something that onnx's shape inference does differently.
+"""Runtime quirks: cases in which onnxruntime and onnx's shape inference infer different sizes.
 
 A written file has to load with both, so it must not declare a size on which they disagree.
 """
@@ -17,14 +17,15 @@ from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.model.paths import bodies
 
 _LARGEST: Final = (2**31 - 1, 2**63 - 1)
-"""Ends of a Slice that onnxruntime reads as "all the rest", in either direction."""
+"""Ends of a Slice that onnxruntime treats as unbounded, for forward and backward steps."""
 
 
 def misinferred_slices(proto: ModelProto) -> Iterator[NodeProto]:
-    """The nodes for which onnxruntime infers another size than it computes, so that it refuses to load the model.
+    """The Slices for which onnxruntime infers another size than it computes, so that it refuses to load the model.
 
-    For a backward Slice to the largest number the kernel takes everything down to the first element, onnx's inference
-    none. https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+    For a backward Slice whose end is the largest integer, the kernel returns all elements down to the first one, but
+    onnx infers an empty result.
+    https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
     """
     for _, body in bodies(proto):
         if not isinstance(body, GraphProto):
@@ -43,14 +44,14 @@ def is_if(node: NodeProto) -> bool:
 
 
 def is_stepped_slice(node: NodeProto) -> bool:
-    """Whether a node is a Slice that may go backwards."""
+    """Whether a node is a Slice with the input `steps`, so that a step may be negative."""
     return _is_standard(node, "Slice") and len(node.input) == 5
 
 
 def fuse_reshape_targets(proto: ModelProto) -> None:
-    """Give Reshapes the fused target of onnxruntime's optimizer: -1 for the single computed size.
+    """Replace the target shape of Reshapes as onnxruntime's optimizer does: -1 for the only size that is computed.
 
-    Where a dim is 0, onnx rejects that target but accepts the model's own.
+    If a dim is 0, onnx rejects the fused target but accepts the original one.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
     """
     for _, body in bodies(proto):
@@ -74,7 +75,7 @@ def fuse_reshape_targets(proto: ModelProto) -> None:
 
 
 def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
-    """The concatenated numbers, with -1 for the one unknown; None when more is unknown."""
+    """The elements of the Concat `target`, with -1 for its only unknown element; None when more are unknown."""
     found: list[int] = []
     unknown = 0
     for name in target.input:

@@ -13,7 +13,7 @@ from gather_infer.inference.result import Inference
 
 
 def specialize(inference: Inference, sizes: Mapping[str, int]) -> Inference:
-    """The inference at fixed sizes of its symbols; see Inference.at."""
+    """The model of `inference` inferred again with `sizes` for its symbols; see Inference.at."""
     given = inference.input_constraints
     assert given is not None, "`infer` keeps its input constraints"
     specs = DimSpecs(dict(given.dims.bound), dict(given.dims.bounds), list(given.dims.constraints))
@@ -33,7 +33,7 @@ def specialize(inference: Inference, sizes: Mapping[str, int]) -> Inference:
 
 
 def _size(name: str, size: object) -> int:
-    """The size as an int. Raises UsageError for anything else."""
+    """`size` as an int. Raises UsageError unless it is an integer in the range of a dim."""
     if isinstance(size, bool) or not hasattr(size, "__index__"):
         raise UsageError(f"dim {name!r} must be a number, is {size!r}")
     return dim_size(name, operator.index(size))

@@ -22,7 +22,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_SERIALIZED: Final = 64 << 20
-"""Bytes up to which a model in memory is serialized to check its texts."""
+"""Maximal size in bytes of a model in memory that is serialized to check that its texts are UTF-8."""
 
 NEWEST: Final[Mapping[str, int]] = {
     "ai.onnx": NEWEST_OPSET,
@@ -34,7 +34,7 @@ NEWEST: Final[Mapping[str, int]] = {
 """The newest opset of the domains that runtimes know."""
 
 AHEAD: Final = 10
-"""Opsets beyond the newest that are accepted, since later onnx releases add two or three a year."""
+"""Number of opsets beyond the newest that are accepted, since later onnx releases add two or three a year."""
 
 
 def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Diagnostic]:
@@ -58,10 +58,10 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
 
 
 def require_text(proto: ModelProto) -> None:
-    """Raise ModelReadError for a name that is not UTF-8; models read from files are checked when they are read.
+    """Raise ModelReadError for a text of a model in memory that is not UTF-8; files are checked when they are read.
 
-    Protobuf returns such a text as bytes. A large model is checked text by text instead of being serialized with its
-    weights.
+    Protobuf returns a text that is not UTF-8 as bytes. A large model is checked text by text instead of being
+    serialized with its weights.
     """
     if proto.ByteSize() <= MAX_SERIALIZED and texts_are_utf8(proto.SerializeToString()):
         return
@@ -76,9 +76,7 @@ def require_text(proto: ModelProto) -> None:
 
 
 def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | None:
-    """The finding for an initializer that contradicts the type `declared` of the input whose default it is; None if it
-    fits.
-    """
+    """The finding for an initializer that contradicts the declared type of the input of its name; None if it fits."""
     if not isinstance(declared, SymbolicTensor):
         return diagnostic("GI204", f"the default is a tensor, the input is {declared}", Location(value=tensor.name))
     actual = SymbolicTensor(dtype_of(tensor.data_type), tuple(tensor.dims))
@@ -144,7 +142,7 @@ def _duplicate_findings(what: str, names: Iterable[str]) -> Iterator[Diagnostic]
 
 
 def _duplicates(names: Iterable[str]) -> Iterator[str]:
-    """Repeated names."""
+    """The names that repeat an earlier one, once per repetition."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
