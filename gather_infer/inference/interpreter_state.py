@@ -118,8 +118,8 @@ class InterpreterState:
     def spend(self, path: GraphPath, nodes: Sequence[NodeProto], names: int = 0) -> None:
         """Charge the interpretation of a body to the budget; see `WorkBudget.spend`.
 
-        Raises SpecViolation when the budget is spent. Facts that an earlier pass over the body at `path` left for it and
-        the bodies inside it are then dropped, since they depend on an unconfirmed hypothesis.
+        Raises SpecViolation when the budget is spent. Facts from an earlier pass over the body at `path` and the bodies
+        inside it are then dropped, since they depend on an unconfirmed hypothesis.
         """
         try:
             self.budget.spend(nodes, names)

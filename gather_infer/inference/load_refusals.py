@@ -44,8 +44,7 @@ _MAX_DEPTH: Final = 30
 """Maximal nesting of graphs; protobuf reads no deeper ones, so no runtime loads them."""
 
 _MAX_EXPANDED: Final = 1 << 16
-"""Maximal number of nodes of inlined functions, which onnx infers again for each call; beyond it functions are ignored.
-"""
+"""Maximal number of nodes of inlined functions; with more, functions are ignored, since onnx infers each call again."""
 
 _MAX_CALLS: Final = 64
 """Maximal call depth; functions of models with deeper calls are ignored."""
@@ -190,7 +189,7 @@ def _declare_constants(body: GraphProto) -> None:
 
 
 def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
-    """Whether each node comes after the nodes whose outputs it reads; `known` holds the names defined before `graph`."""
+    """Whether each node comes after the nodes that it reads; `known` holds the outer names visible in `graph`."""
     known = known | {v.name for v in graph.input} | {t.name for t in graph.initializer} | {""}
     for at, node in enumerate(graph.node):
         if not known.issuperset(node.input) or not all(_is_sorted(inner, known) for _, inner in subgraphs(node, at)):

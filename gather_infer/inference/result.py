@@ -58,7 +58,8 @@ class FactsBeforeAccess:
     causes             causes of generated symbols, by name
     symbol_origins     for a generated symbol max(0, e), where e derives from an element of an input: origin of e
     iterations         iterations of the loops around the node with a known trip count, innermost first
-    is_always_reached  whether every run of the model reaches the node: False in a branch, or a loop that may not run
+    is_always_reached  whether all runs and all `iterations` reach the node: False in a branch, or in a loop whose trip
+                       count is unknown
     """
 
     scope: Scope
@@ -74,7 +75,7 @@ class FactsBeforeAccess:
 class Access:
     """One axis that a node addresses by index, in the main graph, a subgraph or a function body.
 
-    A GatherND has an access for each component of its index tuples, an operator with several index inputs one per input.
+    A GatherND has an access for each component of its index tuples, an operator with several index inputs one for each.
 
     input         position of the input that holds the indices
     data          name of the input whose axis is addressed

@@ -42,7 +42,7 @@ class RuleCache:
     def key(
         self, op: ResolvedOp, attributes: Mapping[str, Attribute], inputs: list[Value | None], outputs: Sequence[str]
     ) -> Key | None:
-        """The cache key of a call; None when the call cannot be cached. Replaces `inputs` in place by canonical facts."""
+        """The cache key of a call; None when it cannot be cached. Replaces the facts in `inputs` by canonical ones."""
         if op.op_type == "Constant":
             return None
         for position, value in enumerate(inputs):

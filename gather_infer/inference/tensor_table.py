@@ -36,7 +36,10 @@ def is_glob(text: str) -> bool:
 
 
 def _matching(pattern: str, rows: tuple[TensorRow, ...], first: tuple[str, ...]) -> tuple[TensorRow, ...]:
-    """The rows that match a name or a glob. Raises UsageError for none, suggesting `first` names first."""
+    """The rows whose title is `pattern` or matches it as a glob.
+
+    Raises UsageError when no row matches; for a plain name it suggests a close one, preferably from `first`.
+    """
     exact = tuple(row for row in rows if row.title == pattern)
     found = exact or tuple(row for row in rows if fnmatchcase(row.title, pattern))
     if found:
@@ -69,7 +72,7 @@ def is_typed(value: Value | None) -> bool:
 
 
 class _TableBuilder:
-    """Builds the rows, graph by graph in the order of interpretation."""
+    """Builds the rows of the tensor table, graph by graph in the order of interpretation."""
 
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
@@ -101,7 +104,7 @@ class _TableBuilder:
         return "body input" if name in body.inputs else "constant"
 
     def _cause(self, value: Value, place: InferredNode | None) -> str:
-        """Why a value is not fully known; empty when it is."""
+        """Why the element type, the rank or a dim of a value is unknown; empty when all are known."""
         if not isinstance(value, SymbolicTensor):
             return ""
         if not is_typed(value):
@@ -111,12 +114,12 @@ class _TableBuilder:
         return "; ".join(self._symbol_reason(name, causes[name], place) for name in symbols)
 
     def _symbol_reason(self, name: str, cause: Cause, place: InferredNode | None) -> str:
-        """The reason for a generated symbol at its own node, the node's name elsewhere."""
+        """Why a generated symbol exists, if the node at `place` generated it; else the label of the node that did."""
         is_here = place is not None and cause.node == place.path
         return f"{name}: {cause.reason}" if is_here else f"{name}, from {cause.node}"
 
     def _unknown_reason(self, place: InferredNode | None) -> str:
-        """Why the element type or the rank is unknown."""
+        """Why the element type or the rank of an output of `place` is unknown; `place` is None for an input."""
         if place is None:
             return "the file does not declare it"
         if place.path in self.failures:

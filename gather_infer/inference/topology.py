@@ -10,11 +10,10 @@ from gather_infer.model.toposort import cycle_among, topological_order
 
 
 def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Positions of `nodes` with every producer before its users, the nodes that never become ready, and one cycle of
-    these.
+    """A topological order of `nodes`, the blocked nodes, which are on or behind a cycle, and the nodes of one cycle.
 
-    A name that no node here produces counts as defined elsewhere. Names that a subgraph captures count as inputs of its
-    node.
+    Nodes are given by position. A name that none of `nodes` produces counts as defined elsewhere. Names that a subgraph
+    captures count as inputs of its node.
     """
     producer: dict[str, int] = {}  # the first producer counts where a name is defined twice
     for position, node in enumerate(nodes):
@@ -57,10 +56,10 @@ def captures(graph: GraphProto) -> set[str]:
 
 
 def captured(node: NodeProto) -> set[str]:
-    """The names that the subgraphs of a node read from outside."""
+    """The names that the subgraphs of a node read from the graph of the node or graphs around it."""
     return {name for graph in _subgraphs(node) for name in captures(graph)}
 
 
 def is_read(name: str, graph: GraphProto) -> bool:
-    """Whether a node, a subgraph or an output of a graph reads a name that the graph defines."""
+    """Whether a node, a subgraph or an output of `graph` reads `name`."""
     return any(output.name == name for output in graph.output) or any(name in _reads(node) for node in graph.node)

@@ -24,7 +24,7 @@ def is_unranked(value: Value | None) -> bool:
 
 
 def constrains_shape(rule: Rule, call: OpCall) -> bool:
-    """Whether a rule fails, or implies constraints, for some sample shape of an input of unknown rank."""
+    """Whether a rule fails or implies a constraint when an input of unknown rank is given a sample shape."""
     unranked = [position for position, value in enumerate(call.inputs) if is_unranked(value)]
     return any(_constrains(rule, call, position, shape) for position in unranked for shape in _SAMPLE_SHAPES)
 

@@ -14,7 +14,8 @@ from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, Spar
 def user_rule_facts(op: ResolvedOp, call: OpCall) -> Sequence[Value | None]:
     """The facts that a user rule returns for a node.
 
-    Raises UsageError when it does not return one fact per output, or raises an exception that rules may not raise.
+    Raises UsageError when the rule does not return one fact per output, or raises anything but SpecViolation,
+    DimTooLarge or an error about the model.
     """
     assert op.rule is not None, "a user rule is present"
     file = file_of(op.rule)
@@ -26,7 +27,10 @@ def user_rule_facts(op: ResolvedOp, call: OpCall) -> Sequence[Value | None]:
 
 
 def require_facts(name: str, results: object, outputs: int) -> None:
-    """Raise UsageError when a user rule does not return one fact per output."""
+    """Raise UsageError unless `results` of a user rule has a valid fact or None for each output.
+
+    name   description of the rule for the message
+    """
 
     def fault(found: object) -> str | None:
         if found is None or isinstance(found, (SequenceType, OptionalType, MapType, SparseTensor)):

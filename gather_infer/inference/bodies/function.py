@@ -30,10 +30,10 @@ def call(
     attributes: Mapping[str, Attribute],
     environment: Environment,
 ) -> list[Value | None]:
-    """The facts of a call: the body interpreted with the call's inputs and attributes, under its own opset imports.
+    """The facts of a call: the body interpreted with the call's inputs and attributes, under the body's opset imports.
 
-    Raises SpecViolation when the function calls itself, nests too deep or gets more inputs than it has, and when the
-    budget for bodies is spent.
+    Raises SpecViolation when the function calls itself or nests too deep, when the node has more inputs or outputs than
+    the function, and when the budget for bodies is spent.
     """
     key = (body.domain, body.name, body.overload)
     if key in interpreter.calls:
@@ -102,7 +102,10 @@ def call(
 
 
 def with_bound_attributes(node: NodeProto, environment: Environment) -> NodeProto:
-    """The node with references to function attributes replaced by the values of the call."""
+    """`node` with each reference to a function attribute replaced by the value that the call passes.
+
+    An attribute whose reference the call leaves without a value is omitted.
+    """
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     copy = NodeProto()
@@ -118,7 +121,7 @@ def with_bound_attributes(node: NodeProto, environment: Environment) -> NodeProt
 
 @cache
 def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
-    """The newest function body of a schema up to an opset version."""
+    """The newest function body of a schema up to opset `version`; None when there is none."""
     versions = [v for v in schema.raw.function_opset_versions if v <= version]
     if not versions:
         return None
@@ -127,8 +130,9 @@ def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ..
 
 
 def _with_imports(serialized: bytes, version: int, imports: Iterable[tuple[str, int]]) -> FunctionProto | None:
-    """The body with complete opset imports. A body without imports uses the opset of the operator; other domains have
-    the versions that the model imports.
+    """The body with complete opset imports, None when `serialized` is empty.
+
+    A body without imports uses the opset `version` of its operator. Other domains have the versions in `imports`.
 
     The body of FlexAttention, for example, imports its own domain only and consists of nodes of ai.onnx.
     """
@@ -147,8 +151,8 @@ def schema_body(
 ) -> FunctionProto | None:
     """The function body that onnx's schema defines for a node, None when there is none.
 
-    version   of the operator's domain
-    imports   the versions of all domains in the graph of the node
+    version   opset version of the operator's domain
+    imports   opset versions of all domains that the graph of the node imports
 
     A context-dependent body is built from the node and the types of its inputs, all of which must be known. Raises
     SpecViolation when onnx rejects the node.

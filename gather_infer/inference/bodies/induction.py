@@ -1,8 +1,8 @@
 """Loop states as functions of the iteration, by induction.
 
-A hypothesis gives every state as a function of the iteration `i`. The interpreter runs the body under it; the
-hypothesis is a fixed point when the body maps the state of `i` to the state of `i + 1`. A dim that grows by the same
-amount each time becomes `d + i*step`; one that changes otherwise becomes a fresh symbol without facts.
+A hypothesis gives every state as a function of the iteration number `i`. The interpreter infers the body under the
+hypothesis, which is a fixed point when the body maps the state of `i` to the state of `i + 1`. A dim that grows by the
+same amount in each iteration becomes `d + i*step`; a dim that changes otherwise becomes a fresh symbol without facts.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from gather_infer.tensor import UNKNOWN, SequenceType, Shape, SymbolicTensor, Va
 from gather_infer.value_ranges import explicit_range, needs_range
 
 MAX_TRIALS: Final = 6
-"""Hypotheses tried for one loop; then the states are widened to unknown."""
+"""Maximal number of hypotheses for the states of one loop; then all states are widened to unknown shapes."""
 
 MAX_CARRIED_TRIALS: Final = 5
-"""Further trials for the carried facts alone; then they are dropped."""
+"""Maximal number of further trials that only the carried facts need; then those facts are dropped."""
 
 MAX_RETRIES: Final = 500
-"""Trials after the first in one pass, fewer in a small model; then all states are unknown."""
+"""Maximal number of repeated trials of all loops in one iteration over the model; then all states are unknown.
+
+A small model has a lower limit, `WorkBudget.retries`.
+"""
 
 
 class CarriedFacts(Protocol):
-    """Facts of loop states besides their types, such as provenance, with a hypothesis of their own."""
+    """Facts about loop states besides their types, such as provenance, with a separate hypothesis."""
 
     def revise(self) -> bool:
-        """True when the last trial confirmed the hypothesis; else it is replaced by a weaker one."""
+        """Return True when the last trial confirmed the hypothesis; else replace it by a weaker one."""
 
     def restart(self) -> None:
-        """Return to the first hypothesis: the last trial used states that do not hold."""
+        """Return to the first hypothesis, since the last trial refuted the hypothesis about the states."""
 
     def forget(self) -> None:
-        """Drop the hypothesis."""
+        """Drop the carried facts of all states."""
 
 
 def induction(
@@ -49,11 +52,13 @@ def induction(
     next_states: slice,
     carried: CarriedFacts,
 ) -> tuple[list[Value], list[Value]]:
-    """States as functions of the iteration that the body confirms, and the facts of the body's outputs under them.
+    """States as functions of the iteration number that the body confirms, and the facts of the body's outputs.
 
-    run           interprets the body with these states
-    next_states   the positions of the next states among the body's outputs
-    carried       facts besides the states' types; `run` uses them too
+    initial       states before the loop
+    iteration     symbol of the iteration number
+    run           interprets the body with the given states and returns the facts of its outputs
+    next_states   positions of the next states among the body's outputs
+    carried       facts besides the states' types, which `run` also uses
     """
     context = interpreter.context
     changing: set[tuple[int, int]] = set()
@@ -106,13 +111,15 @@ def _revise(
     number: int,
     before: ValueRange | None,
 ) -> Value:
-    """The hypothesis `now` of a state when the body confirms it with `after`, else a weaker one.
+    """The hypothesis `now` about a state if the body, which makes `after` of it, confirms it; else a weaker one.
 
-    first     the state before the loop, whose elements are in `before`
-    changing  dims that are widened to a symbol, by the number of the state and the axis
+    first     the state before the loop
+    changing  dims widened to a symbol, as pairs of state number and axis; dims are added to it
+    number    position of the state
+    before    value range of `first`; None when unknown
 
-    A size or an element without a hypothesis in `i` is constant first, then linear in `i`. If it is not linear, the
-    amount that the body adds in the linear trial depends on the iteration.
+    A dim or an element is assumed constant first, then linear in the iteration number. If it is not linear, the amount
+    that the body adds in the linear trial depends on the iteration.
     """
     if isinstance(now, SequenceType) and isinstance(after, SequenceType):
         start = first.length if isinstance(first, SequenceType) else None
@@ -156,7 +163,7 @@ def _revise(
 
 
 def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: Context) -> Value | None:
-    """The facts of every member, in whichever iteration it was appended."""
+    """Facts that hold for every member of the sequence, before the loop and after any iteration; None when unknown."""
     fresh = fresh_dim(context, DIFFERS)
     element = after.element
     if now.length != 0:  # else there is no member before the loop
@@ -168,7 +175,12 @@ def _members(now: SequenceType, after: SequenceType, iteration: Expr, context: C
 
 
 def _element(base: object, now: object, after: object, iteration: Expr, context: Context) -> object:
-    """The hypothesis of one element: constant, linear in the iteration, or unknown."""
+    """The next hypothesis about one element: constant, linear in the iteration number, or None for unknown.
+
+    base    the element before the loop
+    now     the present hypothesis
+    after   the element after an iteration under this hypothesis
+    """
     if not (_is_size(base) and _is_size(now) and _is_size(after)):
         return now if type(now) is type(after) and repr(now) == repr(after) else None
     if known_eq(after, substitute(now, {iteration.name: iteration + 1}), context.scope):
@@ -178,17 +190,17 @@ def _element(base: object, now: object, after: object, iteration: Expr, context:
 
 
 def _is_size(element: object) -> TypeGuard[Dim]:
-    """False for what never grows: bools, floats, quotients and unknown elements."""
+    """Whether an element may grow linearly: False for bools, floats, quotients and unknown elements."""
     return isinstance(element, (int, Expr)) and not isinstance(element, bool)
 
 
 def is_invariant(growth: Dim, context: Context, iteration: Expr) -> bool:
-    """True when an amount is loop-invariant: no symbol in it was made since the loop began."""
+    """True when `growth` is loop-invariant: none of its symbols was generated since the loop began."""
     return _made_since(iteration, context).isdisjoint(free_symbols(growth))
 
 
 def _made_since(iteration: Expr, context: Context) -> set[str]:
-    """The symbols made since the loop began, the iteration itself among them."""
+    """The names of the symbols generated since the loop began, including the iteration number."""
     made: set[str] = set()
     for name in reversed(context.causes):
         made.add(name)
@@ -198,14 +210,14 @@ def _made_since(iteration: Expr, context: Context) -> set[str]:
 
 
 def _range_before(first: Value, scope: Scope) -> ValueRange | None:
-    """The value range of a state before the loop, from facts outside: those that the body adds hold only if it runs."""
+    """The value range of a state before the loop, without facts that the body adds, which hold only if it runs."""
     return explicit_range(first, scope) if isinstance(first, SymbolicTensor) else None
 
 
 def _steady_range(
     before: ValueRange | None, now: SymbolicTensor, after: SymbolicTensor, iteration: Expr, context: Context
 ) -> ValueRange | None:
-    """The loop-invariant bounds that the body preserves."""
+    """The bounds of a state that are loop-invariant and that the body preserves; None when there are none."""
     old, new = now.value_range if needs_range(now.values) else before, explicit_range(after, context.scope)
     if old is None or new is None:
         return None
@@ -222,7 +234,7 @@ def _steady_range(
 
 
 def _equal_up_to_symbols(a: Value, b: Value | None, context: Context) -> bool:
-    """True when two element facts differ only in the symbols of differing dims: joining them again changes nothing."""
+    """True when two member facts differ only in generated symbols for differing dims, so that a join adds nothing."""
 
     def blur(shape: Shape | None) -> object:
         return None if shape is None else tuple("?" if is_member_dim(d) else d for d in shape)

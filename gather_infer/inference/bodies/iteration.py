@@ -42,9 +42,9 @@ def iteration_symbol(context: Context) -> Expr:
 def leave_body(
     interpreter: InterpreterState, checkpoint: Checkpoint, runs: bool | None, condition: PathCondition
 ) -> None:
-    """Drop what holds only if the body of a loop runs, unless it always does, and record the path condition.
+    """Make constraints recorded since `checkpoint` conditional on the loop body, and record its path condition.
 
-    runs   whether the body runs at all; None when unknown
+    runs   whether the body runs at least once; if True, the constraints stay unconditional; None when unknown
     """
     if runs is True:
         interpreter.conditions.pop(condition.body, None)
@@ -63,10 +63,11 @@ def record_iterations(
     trip_count: Dim | None,
     upper_bound: Dim | None,
 ) -> None:
-    """Quantify each access since `checkpoint`, all in the body of a loop, over the iterations.
+    """Record the iterations of a loop in each access of its body; these are the accesses since `checkpoint`.
 
-    trip_count    `iteration` takes every value below it; None when the trip count is unknown
-    upper_bound   `iteration` is below it; None when there is no known bound
+    iteration     symbol of the iteration number
+    trip_count    number of iterations; None when unknown
+    upper_bound   upper bound of the trip count; None when unknown
     """
 
     def in_iterations(access: Access) -> Access:
@@ -85,7 +86,7 @@ def record_iterations(
 
 
 def record_branch(interpreter: InterpreterState, checkpoint: Checkpoint) -> None:
-    """Record that not every iteration of a loop reaches the accesses since `checkpoint`, which are in a branch."""
+    """Record that some runs may skip the accesses since `checkpoint`, which are in a branch."""
     interpreter.trail.revise_since(checkpoint, Access, _not_always)
 
 
@@ -95,12 +96,11 @@ def _not_always(access: Access) -> Access:
 
 
 def final_state(state: Value, first: Value, after: Value, iteration: Expr, trip_count: Dim, scope: Scope) -> Value:
-    """The hypothesis of a state, completed by the result of the last iteration where it is silent: a counter, for
-    example.
+    """The facts `state` with unknown elements and bounds completed from the result of an iteration, as for a counter.
 
-    state   holds before each iteration, as a function of it, and after the last one
+    state   facts before each iteration, as functions of the iteration number, that also hold after the last one
     first   the state before the loop
-    after   the result of one iteration
+    after   the state that one iteration returns
     """
     if not (isinstance(state, SymbolicTensor) and isinstance(after, SymbolicTensor)) or state.dtype is not after.dtype:
         return state
@@ -109,7 +109,10 @@ def final_state(state: Value, first: Value, after: Value, iteration: Expr, trip_
     runs = known_le(1, trip_count, scope) is True
 
     def before(element: Dim, start: object) -> Dim | None:
-        """An element after iteration `i`, as a function of i + 1; `start` at 0."""
+        """`element`, returned by iteration i, rewritten as a state before iteration i; `start` before iteration 0.
+
+        None when no such expression is found.
+        """
         if not is_linear(element, iteration.name):
             return None
         found = substitute(element, {iteration.name: iteration - 1})
@@ -147,12 +150,12 @@ def final_state(state: Value, first: Value, after: Value, iteration: Expr, trip_
 
 
 def is_linear(dim: Dim, name: str) -> bool:
-    """True when a dim changes by the same amount whenever the symbol grows by 1."""
+    """True when a dim changes by the same amount each time the symbol `name` grows by 1."""
     return name not in free_symbols(substitute(dim, {name: symbol(name) + 1}) - dim)
 
 
 def state_after_loop(state: Value, iteration: Expr, trip_count: Dim, local: set[str], context: Context) -> Value:
-    """A state after the last iteration: its hypothesis at `i = trip_count`."""
+    """A state after the last iteration: `state` at iteration number `trip_count`, without symbols in `local`."""
     if isinstance(state, SymbolicTensor):
         at = {iteration.name: trip_count}
         shape = None if state.shape is None else tuple(substitute(d, at) for d in state.shape)
@@ -174,10 +177,10 @@ def require_stackable(
 ) -> None:
     """Report scan outputs whose shape changes from the first iteration to the second: they cannot be stacked.
 
-    results   of the body, as functions of the iteration that hold for the first two iterations. The second hypothesis
-              of the induction is built that way; a first one that held is constant
+    results   scan outputs of the body, as functions of the iteration number that hold for the first two iterations: by
+              the second hypothesis of the induction, or the first if it was confirmed
 
-    It is an error when the body always runs twice.
+    The finding is an error when the body always runs at least twice, else a warning.
     """
     runs_twice = known_le(2, trip_count, context.scope)
     if runs_twice is False:
@@ -195,7 +198,7 @@ def require_stackable(
 def require_same_state(before: Value, after: Value, name: str, trip_count: Dim, context: Context) -> None:
     """Report a Scan state whose shape an iteration changes: runtimes allocate it before the Scan runs.
 
-    It is an error when the body always runs, or when the sizes are numbers, which loaders compare.
+    The finding is an error when the body always runs, or when ranks or numeric dims differ, which loaders compare.
     """
     if not (isinstance(before, SymbolicTensor) and isinstance(after, SymbolicTensor)):
         return
@@ -207,7 +210,7 @@ def require_same_state(before: Value, after: Value, name: str, trip_count: Dim, 
 
 
 def differs(a: Shape, b: Shape, scope: Scope) -> bool:
-    """Whether two shapes are never equal."""
+    """Whether two shapes are known to differ in every run."""
     return len(a) != len(b) or any(never_equal(x, y, scope) for x, y in zip(a, b, strict=True))
 
 
@@ -218,7 +221,10 @@ def _numbers_of(a: Shape, b: Shape) -> tuple[Shape, Shape]:
 
 
 def _report(context: Context, is_certain: bool | None, when: str, message: str) -> None:
-    """Report an error if every run that reaches the node fails, else a warning."""
+    """Report an error if `is_certain`, since every run that reaches the node fails; else a warning.
+
+    when   how often the body must run for the failure: `runs`, `runs twice`
+    """
     if is_certain:
         context.report("GI212", message, (), None)
     else:
@@ -228,10 +234,10 @@ def _report(context: Context, is_certain: bool | None, when: str, message: str) 
 def stacked(
     value: Value, declared: ValueInfoProto, trip_count: Dim, axis: int, local: set[str], context: Context
 ) -> Value:
-    """The values of all iterations stacked on a new `axis` of length `trip_count`.
+    """The scan output `value` of all iterations, stacked along a new `axis` of length `trip_count`.
 
-    Without an iteration the other dims are unspecified. A dim that the body does not declare as a number is therefore
-    kept under the assumption of at least one iteration.
+    With no iterations, only dims that the body declares as numbers are specified. The other dims are therefore kept
+    under the assumption of at least one iteration.
     """
     if not isinstance(value, SymbolicTensor):
         raise SpecViolation(f"a scan output must be a tensor, is {value}", "GI110")

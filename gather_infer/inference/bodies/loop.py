@@ -175,7 +175,11 @@ def _condition(
     sign_predicate: Dim | None,
     environment: Environment,
 ) -> PathCondition:
-    """The path condition of the body: M is not 0, and the initial condition holds."""
+    """The path condition of the body, which runs if M > 0 and the initial condition is true.
+
+    start            the initial condition; None when unknown
+    sign_predicate   a dim that is negative exactly when the body runs; None when unknown
+    """
     limit, condition = call.input[0], call.input[1]
     if not limit and condition:
         begins = environment.sign_predicate(condition) if sign_predicate is None else sign_predicate
@@ -191,10 +195,12 @@ def _counted_trips(
 ) -> Dim | None:
     """The trip count of a loop whose condition compares a value that grows by the same amount in each iteration.
 
-    start         the initial condition, None when it is not known
-    begins        the initial condition as a predicate: true exactly when this dim is negative
-    continues     the condition after iteration `i` as a predicate: `base + i*step` with step > 0 is negative
-    upper_bound   the trip limit M, None when there is none
+    start         the initial condition, None when unknown
+    begins        sign predicate of the initial condition: negative exactly when it is true; None when unknown
+    continues     sign predicate of the condition after iteration i; it must be `base + i*step` with step > 0
+    upper_bound   the trip limit M, None when unknown or absent
+
+    None when the condition is not of that form.
     """
     if continues is None:
         return None

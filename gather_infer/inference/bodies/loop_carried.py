@@ -1,9 +1,9 @@
 """Provenance of loop states: origins that hold before every iteration, by induction.
 
-The first hypothesis is the provenance of the states before the loop. The interpreter runs the body under it. Origins
-that the body adds to a state join the hypothesis, and an input that grows by the same amount each time becomes
-`x + i*step`. The hypothesis is a fixed point when the origins of each new state are those that it gives for the next
-iteration.
+The first hypothesis is the provenance of the states before the loop. The interpreter infers the body under the
+hypothesis. Origins that the body adds to a state are added to it, and an origin x that grows by the same amount in each
+iteration becomes `x + i*step`. The hypothesis is a fixed point when the body maps the origins of iteration `i` to those
+that the hypothesis gives for `i + 1`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from gather_infer.tensor import SymbolicTensor, Value, ValueRange
 class LoopCarriedProvenance:
     """The provenance of the states of one loop during the induction.
 
-    names             the names of the states in the body
-    results           the names of the next states in the body
-    first             provenance before the loop, None where it is unknown
-    hypothesis        provenance before each iteration
-    body_environment  of the last trial
-    is_first          the first trial has not been revised yet
-    growing           states tried as linear in the iteration
-    not_growing       states for which that failed
+    names             names of the body's inputs that hold the states
+    results           names of the body's outputs that hold the next states
+    first             provenance of each state before the loop, None where it is unknown
+    iteration         symbol of the iteration number
+    hypothesis        provenance of each state before each iteration, None where it is unknown
+    body_environment  environment of the body in the last trial
+    is_first          whether the first hypothesis has not been revised yet
+    growing           positions of states whose hypothesis is linear in the iteration number
+    not_growing       positions of states for which a linear hypothesis failed
     """
 
     names: Sequence[str]
@@ -54,7 +55,7 @@ class LoopCarriedProvenance:
         names: Sequence[str], results: Sequence[str], arguments: Sequence[str], states: Sequence[Value],
         iteration: Expr, context: Context, environment: Environment,
     ) -> LoopCarriedProvenance:  # fmt: skip
-        """The provenance of states that a node passes under these names."""
+        """The first hypothesis for a loop whose node passes the initial `states` under the names `arguments`."""
         first = [
             _provenance_of(name, state, environment, context.scope)
             for name, state in zip(arguments, states, strict=False)
@@ -63,9 +64,9 @@ class LoopCarriedProvenance:
         return LoopCarriedProvenance(names, results, first, iteration, context)
 
     def bind(self, body_environment: Environment) -> None:
-        """Give the next trial of the body the provenance of the states, and the bounds that follow from it.
+        """Bind the hypothesis, and the value ranges that follow from it, in the environment of the next trial.
 
-        The first trial uses only provenance from inputs: bounds that grow by 1 with each trial never reach a fixed
+        The first trial binds only provenance from inputs: bounds that grow by 1 with each trial never reach a fixed
         point.
         """
         self.body_environment = body_environment
@@ -85,7 +86,7 @@ class LoopCarriedProvenance:
                 )
 
     def restart(self) -> None:
-        """Return to the first hypothesis: the last trial used states that do not hold."""
+        """Return to the first hypothesis, since the last trial refuted the hypothesis about the states."""
         self.hypothesis, self.is_first = list(self.first), True
         self.growing, self.not_growing = set(), set()
 
@@ -95,7 +96,7 @@ class LoopCarriedProvenance:
         self.hypothesis = list(self.first)
 
     def revise(self) -> bool:
-        """True when the last trial confirmed the hypothesis; else it is replaced by a weaker one."""
+        """Return True when the last trial confirmed the hypothesis; else replace it by a weaker one."""
         inner = self.body_environment
         assert inner is not None, "the body was interpreted under the hypothesis"
         revised = [self._next(k, trace, inner) for k, trace in enumerate(self.hypothesis)]
@@ -105,7 +106,7 @@ class LoopCarriedProvenance:
         return stands
 
     def after(self, trip_count: Dim) -> list[Provenance | None]:
-        """The provenance after the loop."""
+        """The provenance of each state after the loop: the hypothesis at iteration number `trip_count`."""
         at = {self.iteration.name: trip_count}
         found: list[Provenance | None] = []
         for trace in self.hypothesis:
@@ -120,7 +121,7 @@ class LoopCarriedProvenance:
         return found
 
     def _next(self, number: int, provenance: Provenance | None, body_environment: Environment) -> Provenance | None:
-        """The next hypothesis of one state, or the present one where the body confirms it."""
+        """The next hypothesis about the state at position `number`, equal to `provenance` if the body confirms it."""
         made, first = body_environment.find(self.results[number]), self.first[number]
         if provenance is None or first is None or not isinstance(made, SymbolicTensor):
             return None
@@ -153,7 +154,7 @@ class LoopCarriedProvenance:
         )
 
     def _leads_to(self, now: Origin, after: Origin) -> bool:
-        """Whether an origin after an iteration is the one that the hypothesis gives for the next iteration."""
+        """Whether `after`, an origin after an iteration, is the origin `now` taken at the next iteration number."""
         step = {self.iteration.name: self.iteration + 1}
         wanted, found = _without_cardinality(now).substituted(step), _without_cardinality(after)
         return replace(wanted, value_range=found.value_range) == found and _is_within(
@@ -161,7 +162,7 @@ class LoopCarriedProvenance:
         )
 
     def _growing(self, now: Origin, after: Origin) -> Origin | None:
-        """`x + i*step` for an x to which the iteration has added a step; None where it did something else."""
+        """The origin `now + i*step` if `after` is `now` plus a loop-invariant step; None otherwise."""
         growth = after.offset - now.offset
         like = replace(
             after,
@@ -182,9 +183,7 @@ class LoopCarriedProvenance:
         return replace(after, offset=offset, value_range=value_ranges.ANY, exact=False)
 
     def _later(self, origin: Origin) -> Origin | None:
-        """An origin that an iteration made, as the next one sees it; None where it depends on values of one iteration
-        only.
-        """
+        """An origin made by iteration i - 1, in terms of i; None if it depends on symbols generated in the body."""
         origin = origin.substituted({self.iteration.name: self.iteration - 1})
         if not all(map(self._is_function_of_iteration, origin.dims)):
             return None
@@ -206,7 +205,7 @@ class LoopCarriedProvenance:
 
 
 def _without_overflow(origin: Origin) -> Origin:
-    """The origin; where the sum of its offsets may overflow int64, one without bounds."""
+    """`origin`, or an origin without bounds if its dims or bounds may overflow int64."""
     ends = [end for end in (origin.value_range.lo, origin.value_range.hi) if end is not None]
     return (
         origin
@@ -216,12 +215,15 @@ def _without_overflow(origin: Origin) -> Origin:
 
 
 def _without_cardinality(origin: Origin) -> Origin:
-    """The origin without the fields that describe how many of its elements there are."""
+    """`origin` without the fields that describe how many elements have it."""
     return replace(origin.subset, nonempty_if=None, exact=False, is_definite=True)
 
 
 def sliced_per_iteration(provenance: Provenance | None, iteration: str) -> Provenance | None:
-    """The provenance of a scan input's slices; each slice occurs in an iteration of its own."""
+    """The provenance of the slices of a scan input, of which each iteration reads a different one.
+
+    iteration   name of the symbol for the iteration number
+    """
     if provenance is None:
         return None
     alone = len(provenance.origins) == 1
@@ -234,7 +236,7 @@ def sliced_per_iteration(provenance: Provenance | None, iteration: str) -> Prove
 def record_provenance(
     provenances: Sequence[Provenance | None], outputs: Sequence[str], local: set[str], environment: Environment
 ) -> None:
-    """Record the provenance of final states where it has a meaning outside the body."""
+    """Record the provenance of final states, except where it has symbols in `local` or no origin in an input."""
     for name, trace in zip(outputs, provenances, strict=True):
         if trace is None or not name or all(part.input == "" for part in trace.origins):
             continue
@@ -249,21 +251,21 @@ def record_provenance(
 
 
 def _is_tracked(value: SymbolicTensor) -> bool:
-    """True for integers that are not all known."""
+    """True for an integer tensor whose elements are not all known."""
     if value.dtype is None or not value.dtype.is_integer:
         return False
     return value.values is None or not value.values.size or None in value.values.flat
 
 
 def _provenance_of(name: str, value: Value, environment: Environment, scope: Scope) -> Provenance | None:
-    """The provenance of an integer tensor; where it is not tracked, the origin that its facts give."""
+    """The recorded provenance of an integer tensor, else an origin with the bounds of its facts; None for others."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return None
     return environment.provenance_of(name) or Provenance((origin_of_facts(value, scope),))
 
 
 def _is_within(inner: ValueRange, outer: ValueRange, scope: Scope) -> bool:
-    """Whether one value range is known to contain another one."""
+    """Whether `outer` is known to contain `inner`."""
     low = outer.lo is None or (inner.lo is not None and known_le(outer.lo, inner.lo, scope) is True)
     high = outer.hi is None or (inner.hi is not None and known_le(inner.hi, outer.hi, scope) is True)
     return low and high

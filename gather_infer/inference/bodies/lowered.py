@@ -1,4 +1,4 @@
-"""Nodes of a dialect, inferred by interpreting their lowering with the facts of their inputs."""
+"""Nodes of a dialect: inferred by interpreting their lowered body with the facts of their inputs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def lowered(
     inputs: Sequence[Value | None],
     environment: Environment,
 ) -> list[Value | None]:
-    """The facts of the body's outputs. All other entries of the body are removed from the trail, except implied
-    constraints on sizes of a body that preserves failures. Its accesses by index are not those of the node.
+    """The facts of the body's outputs.
 
-    No assumption is made in a body that does not preserve failures, since it would not be listed.
+    If the body preserves failures, its trail entries are kept, except accesses: the node itself addresses no axis by
+    index. Otherwise all its trail entries are dropped, and rules make no assumptions, which would not be listed.
+
+    Raises SpecViolation when bodies nest too deep.
     """
     if environment.depth >= MAX_DEPTH:
         raise SpecViolation(f"subgraphs and calls nest deeper than {MAX_DEPTH}", "GI108")

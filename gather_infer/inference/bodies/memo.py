@@ -1,7 +1,7 @@
-"""Memo of function calls: without it, each level of functions that calls the next one twice doubles the work.
+"""Memo of function calls: without it, each level of functions that calls the next level twice doubles the work.
 
-Only a call without side effects is stored: its body made no symbol, reported nothing, added no fact or assumption, and
-read no constant. The key holds everything that the body can see.
+Only a call without side effects is stored: its body generated no symbol, reported no finding, added no fact or
+assumption, and read no constant. The key holds everything that the body can read.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gather_infer.tensor import Value
 from gather_infer.trail import Checkpoint, PathCondition
 
 MAX_ATTRIBUTE_BYTES: Final = 256
-"""Serialised bytes of an attribute in a key; a call with a larger one is not stored."""
+"""Maximal serialized size in bytes of an attribute in a key; a call with a larger attribute is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoizedCall:
-    """Results of a call.
+    """The facts, graphs and accesses of a function call that equal calls reuse.
 
     node         the calling node
-    results      the facts of its outputs
-    provenances  of the outputs, by position
-    visited      its body, and the graphs and calls inside
-    accesses     of the nodes inside
+    results      facts of the outputs, by position
+    provenances  provenance of the outputs, by position
+    visited      the function body, and the graphs and function bodies inside it
+    accesses     accesses by index of the nodes inside
     """
 
     node: NodePath
@@ -44,13 +44,13 @@ class MemoizedCall:
 
     @property
     def size(self) -> int:
-        """The number of entries to list again for another call."""
+        """Number of values, graphs and accesses to record again for another call; see `WorkBudget.may_list`."""
         return len(self.accesses) + sum(1 + len(opened.values) for opened in self.visited)
 
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """The state of the trail when a call began."""
+    """Positions in the trail and the list of visited graphs when a call began."""
 
     total_added: int
     visited: int
@@ -64,7 +64,7 @@ def key_of(
     inputs: Sequence[Value | None],
     environment: Environment,
 ) -> Key | None:
-    """Everything that the facts of a call depend on; None when the call cannot have a short key."""
+    """The memo key of a call: everything on which its facts depend; None when the call cannot be memoized."""
     name = (body.domain, body.name, body.overload)
     if state.functions.get(name) is not body:
         return None  # a body from a schema, or a domain with another spelling
@@ -85,7 +85,7 @@ def key_of(
 
 
 def call_start(state: InterpreterState) -> CallStart:
-    """The present state of the trail."""
+    """The CallStart of a call that begins now."""
     return CallStart(state.trail.total_added, len(state.visited), state.trail.checkpoint())
 
 
@@ -97,7 +97,7 @@ def remember(
     results: list[Value | None],
     provenances: Sequence[Provenance | None],
 ) -> None:
-    """Store a call, unless it had more effects than results and accesses by index."""
+    """Store a finished call, unless it had side effects other than accesses by index."""
     accesses = tuple(state.trail.since(start.checkpoint, Access))
     if state.trail.total_added - start.total_added == len(accesses):
         opened = tuple(state.visited[start.visited :])
@@ -105,9 +105,9 @@ def remember(
 
 
 def recall(state: InterpreterState, key: Key, node: NodeProto, environment: Environment) -> list[Value | None] | None:
-    """The facts of an equal earlier call. Its graphs and accesses are listed again below this node.
+    """The facts of the outputs from an equal earlier call; None when there is none.
 
-    They are left out when the budget for listing is spent; the earlier call has the same ones.
+    The graphs and accesses of that call are recorded again below the current node, unless the budget for this is spent.
     """
     call: MemoizedCall | None = state.cache.calls.get(key)
     if call is None:

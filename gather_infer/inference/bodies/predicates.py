@@ -1,7 +1,7 @@
 """Branch predicates: bools of the model as conditions on dims or input elements, and values selected by them.
 
-A sign predicate is one dim that is negative exactly when the bool is true. An input predicate compares one element of
-a graph input with a number.
+The sign predicate of a bool is a dim that is negative exactly when the bool is true. Its input predicate compares one
+element of a graph input with a number.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ OPERATORS: Final = COMPARISONS.keys() | CONNECTIVES.keys()
 
 
 def scalar(value: Value | None) -> object:
-    """The only element of a tensor, None when it is not known."""
+    """The element of a one-element tensor; None for any other value, or when the element is unknown."""
     return value.only_element if isinstance(value, SymbolicTensor) else None
 
 
 def require_single(value: Value | None, name: str, context: Context) -> None:
-    """Require that a tensor has exactly one element, of any rank. Raises SpecViolation when it never has."""
+    """Require that a tensor, of any rank, has exactly one element; `name` describes it in the message.
+
+    Raises SpecViolation when it never has exactly one.
+    """
     for dim in (value.shape or ()) if isinstance(value, SymbolicTensor) else ():
         if known_eq(dim, 1, context.scope) is False:
             raise SpecViolation(f"{name} must have one element, is {value}", "GI305")
@@ -119,7 +122,7 @@ def input_predicate_of(
 
 
 def deciding_input(name: str, environment: Environment) -> str | None:
-    """The graph input that a tensor is an unmodified copy of, positions included."""
+    """The graph input of which a tensor is an exact copy, element by element; None when there is none."""
     trace = environment.provenance_of(name)
     if trace is None or len(trace.origins) != 1:
         return None
@@ -129,7 +132,10 @@ def deciding_input(name: str, environment: Environment) -> str | None:
 
 
 def assumed_value(sign_predicate: Dim, context: Context) -> bool | None:
-    """Whether a predicate holds when no dim in it is 0, a listed assumption. None when that does not decide it."""
+    """Whether a sign predicate holds under the assumption, which is listed, that all symbols in it are >= 1.
+
+    None when the assumption is not allowed or does not decide the predicate.
+    """
     trial = context.scope.child()
     names = sorted(free_symbols(sign_predicate))
     for name in names:
@@ -144,10 +150,10 @@ def assumed_value(sign_predicate: Dim, context: Context) -> bool | None:
 def select_by_predicate(
     sign_predicate: Dim, taken: Value, other: Value, local: set[str], context: Context
 ) -> tuple[Value, Value]:
-    """Both values, with a selected dim or element in place of two that differ, where an expression can select.
+    """Both values, with differing dims and elements replaced in both by one expression that selects between them.
 
-    taken, other  the values where `sign_predicate` is negative, and where it is not
-    local         symbols that have no meaning outside a branch
+    taken, other  the value if `sign_predicate` is negative, and the value if it is not
+    local         names of symbols that have no meaning outside a branch; dims with them are not replaced
     """
     if not (isinstance(taken, SymbolicTensor) and isinstance(other, SymbolicTensor)) or taken.rank != other.rank:
         return taken, other
@@ -180,7 +186,10 @@ def select_by_predicate(
 
 
 def _select(sign_predicate: Dim, x: Dim, y: Dim, context: Context) -> Dim | None:
-    """x where `sign_predicate` < 0, else y; None when one of them may be undefined in the runs of the other."""
+    """x if `sign_predicate` < 0, else y, as one expression.
+
+    None when x, y or the predicate may be undefined in some run, as by a division by zero.
+    """
     if not (is_total(x) and is_total(y) and is_total(sign_predicate)):
         return None
     gain, scope = x - y, context.scope
