@@ -45,7 +45,7 @@ def scan(
     body      (n states, m slices) -> (n states, k slices)
     outputs   n final states, k scan outputs with T as a new dim on their axis
 
-    The outputs of the body must have the same shapes in each iteration, so the first iteration determines them.
+    The outputs of the body must have the same shapes in each iteration, so the first iteration determines the shapes.
     """
     context = interpreter.context
     body = body_of(attributes, "body")
@@ -139,9 +139,12 @@ def scan(
 def _scan_operands(
     given: Sequence[Value], count: int, axes: Sequence[int], batched: bool, context: Context
 ) -> tuple[list[Value], list[Value], Dim | None, Dim | None]:
-    """The states and slices of one iteration, the batch dim and the trip count, as far as known.
+    """The states and slices of one iteration, the batch dim and the trip count; each of these dims is None if unknown.
 
-    given   `count` states, then inputs that are cut along `axes`; with `batched` each has a batch dim first
+    given   facts of `count` states, then of scan inputs; with `batched` each has a leading batch dim
+    axes    scan axis of each scan input
+
+    Raises SpecViolation when an operand is not a tensor, an axis is outside its range, or batch dims or lengths differ.
     """
     batch: Dim | None = None
     trips: Dim | None = None
@@ -178,9 +181,9 @@ def _scan_operands(
 
 
 def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> None:
-    """Report an output of the body that is declared with another rank than it has.
+    """Report an output of the body whose declared rank differs from the inferred rank.
 
-    onnxruntime allocates the stacked output by the declared rank. It tolerates sizes that differ.
+    onnxruntime allocates the stacked output by the declared rank. It tolerates wrong declared sizes.
     """
     if not declared.type.tensor_type.HasField("shape") or not isinstance(value, SymbolicTensor) or value.shape is None:
         return
@@ -191,13 +194,13 @@ def _compare_rank(declared: ValueInfoProto, value: Value, context: Context) -> N
 
 
 def _has_local_dims(state: Value, local: set[str]) -> bool:
-    """True for a tensor whose rank is unknown, or some dim has no meaning outside the body."""
+    """True when the rank of a state is unknown or one of its dims has a symbol in `local`."""
     assert isinstance(state, SymbolicTensor), "all operands are tensors"
     return state.shape is None or any(not local.isdisjoint(free_symbols(d)) for d in state.shape)
 
 
 def _with_dims_of_first(value: Value, first: Value, local: set[str]) -> Value:
-    """An output of any iteration, with the dims of the first one where its own have no meaning outside the body."""
+    """`value`, with dims that have symbols in `local` replaced by the dims of `first`, its value in iteration 0."""
     if not (isinstance(value, SymbolicTensor) and isinstance(first, SymbolicTensor)) or not _has_local_dims(
         value, local
     ):
@@ -211,7 +214,7 @@ def _with_dims_of_first(value: Value, first: Value, local: set[str]) -> Value:
 
 
 def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
-    """The value with the batch dim in front."""
+    """`value` with a leading batch dim; a fresh symbol if `batch` is None."""
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return value
     first = context.fresh("the batch dim is not known", stem="batch") if batch is None else batch
@@ -219,7 +222,7 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
 
 
 def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:
-    """An attribute with `count` axes; zeros when it is missing."""
+    """The axes in the attribute `name`, or zeros when it is missing. Raises SpecViolation unless it has `count` axes."""
     value = attributes.get(name)
     if not isinstance(value, tuple):
         return [0] * count

@@ -1,7 +1,7 @@
 """SequenceMap: a body for each member of a sequence.
 
-The body is interpreted here instead of the function body that onnx defines: the graph stays at its place, so it sees
-outer names, and known members are mapped one by one.
+The interpreter infers the subgraph itself, not the function body into which onnx expands SequenceMap. The subgraph can
+therefore read outer names, and known members are mapped one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.interpreter import Interpreter
 
 MAX_MEMBERS: Final = 8
-"""Members that are mapped one by one."""
+"""Maximal number of members that are mapped one by one."""
 
 
 def sequence_map(
@@ -44,8 +44,8 @@ def sequence_map(
     body      (a member of each sequence, the tensors) -> one tensor per output
     outputs   sequences of n members
 
-    Raises SpecViolation when the first input is no sequence, two sequences differ in length, or the body has another
-    number of inputs or outputs than the node.
+    Raises SpecViolation when the first input is not a sequence, two sequences differ in length, or the node and the body
+    differ in the number of inputs or outputs.
     """
     outputs = len(node.output)
     if not inputs or not isinstance(inputs[0], SequenceType):
@@ -92,9 +92,9 @@ def _one_by_one(
     at: BodyLocation,
     environment: Environment,
 ) -> list[list[SymbolicTensor]] | None:
-    """By output, the results of the body for each member; None when the members are unknown or too many.
+    """For each output, the results of the body for each member; None when the members are unknown or too many.
 
-    Accesses and diagnostics are recorded when the body is interpreted for all members at once.
+    Accesses and diagnostics are dropped here: a later pass, with one fact for all members, records them.
     """
     lists = [value.members for value in inputs if isinstance(value, SequenceType)]
     counts = {-1 if members is None else len(members) for members in lists}

@@ -1,4 +1,4 @@
-"""Subgraphs of nodes, interpreted in an environment whose parent is that of the graph around them."""
+"""Subgraphs of nodes, interpreted in an environment whose parent is the environment of the enclosing graph."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 def body_of(attributes: Mapping[str, Attribute], name: str) -> GraphProto:
-    """The graph attribute of a node."""
+    """The graph in the attribute `name`."""
     body = attributes[name]
     assert isinstance(body, GraphProto), "the schema requires it"
     return body
 
 
 def inputs_of(body: GraphProto) -> list[str]:
-    """The inputs that the node has to pass. Up to IR version 3 the initializers are listed among the inputs too."""
+    """The inputs that the node has to pass, without initializers, which IR versions up to 3 list as inputs too."""
     constants = {tensor.name for tensor in body.initializer}
     return [value.name for value in body.input if value.name not in constants]
 
 
 class BodyLocation(NamedTuple):
-    """A graph inside a node: its path and its label."""
+    """Path and label of a subgraph."""
 
     path: GraphPath
     label: str
 
 
 def body_location(place: NodePath, node: NodeProto, attribute: str) -> BodyLocation:
-    """The location of the graph in an attribute of the node at `place`."""
+    """The location of the subgraph that the attribute named `attribute` of the node at `place` holds."""
     position = next(at for at, found in enumerate(node.attribute) if found.name == attribute)
     step = Step(place.position, position)
     return BodyLocation(place.graph.below(step), subgraph_label(place.label, node, step))
@@ -54,9 +54,9 @@ def interpret_body(
     environment: Environment,
     prepare: Callable[[Environment], None] | None = None,
 ) -> tuple[list[Value], Environment]:
-    """The facts of a subgraph's outputs for these arguments, and the environment of the subgraph.
+    """The facts of a subgraph's outputs for the facts `arguments` of its inputs, and the environment of the subgraph.
 
-    prepare   adds to the environment what is known of the inputs besides their facts, such as provenance
+    prepare   adds further knowledge about the inputs to the environment, such as provenance
 
     Raises SpecViolation when the budget for bodies is spent.
     """
@@ -79,9 +79,9 @@ def interpret_body(
 
 
 def local_symbols(context: Context, created: int) -> set[str]:
-    """Symbols made in a body that have no meaning outside: those that depend on data, and functions of these.
+    """The symbols generated in a body that are meaningless outside: data-dependent symbols and functions of them.
 
-    created   how many symbols there were before the body
+    created   number of generated symbols before the body
     """
     local: set[str] = set()
     made = list(islice(reversed(context.causes), len(context.causes) - created))

@@ -1,4 +1,4 @@
-"""Input constraints of one model: those given by the caller, and those that the file records."""
+"""Input constraints of one model, given by the caller or recorded in the file."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from gather_infer.tensor import Shape, ValueRange
 class InputConstraints:
     """Constraints on the inputs, besides their declared types.
 
-    is_given       whether the caller gave any of them
-    persisted      usable dim constraints that the file records
-    known          the symbols of the inputs
-    unnamed        symbol names of dims without a name, by input and axis
-    dims           constraints on the symbols
-    inputs         types given by `--input`, by input
-    substitutions  symbol of a declared type -> the number given for it, or its dim in `--input`
-    ranges         bounds of the elements, by input
+    is_given       whether the caller gave any constraint on dims or types
+    persisted      dim constraints that the file records, without malformed or contradictory ones
+    known          names of the symbols of the inputs
+    unnamed        symbol names for dims without a name, by input name and axis
+    dims           constraints on the symbols, from the caller and the file
+    inputs         types given by `--input`, by input name
+    substitutions  name in a declared type -> the number given for it, or the dim that `--input` gives in its place
+    ranges         bounds of the elements given by `--range`, by input name
     """
 
     is_given: bool
@@ -60,7 +60,7 @@ def read_constraints(
     inputs: Mapping[str, str] | Iterable[str],
     ranges: Mapping[str, object] | Iterable[str] = (),
 ) -> tuple[InputConstraints, list[Diagnostic]]:
-    """The constraints on the inputs `values` of a model, and findings about those that the file records.
+    """The constraints on the inputs `values` of a model, and findings about recorded constraints that cannot be used.
 
     Raises UsageError for an unknown name, a malformed entry, or a contradiction.
     """
@@ -80,7 +80,7 @@ def read_constraints(
 
 
 def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
-    """The option that renames a symbol, `--input 'ids=[batch, seq]'`; empty where no input has it as a dim."""
+    """The option that renames the symbol `name` to `new`, `--input 'ids=[batch, seq]'`; empty if no input has the dim."""
     for value in values:
         dims = [
             dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
@@ -94,7 +94,10 @@ def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int]
 def _persisted(
     model: ModelProto, values: Sequence[ValueInfoProto]
 ) -> tuple[list[DimConstraint], frozenset[str], list[Diagnostic]]:
-    """The dim constraints that the file records, the symbols of names that it defines as expressions, and findings."""
+    """The dim constraints that the file records, the symbols that only they introduce, and findings about unusable ones.
+
+    A recorded constraint introduces symbols when it defines a dim name of the file as an expression.
+    """
     texts = persisted_texts(model)
     if not texts:
         return [], frozenset(), []
@@ -114,7 +117,7 @@ def _persisted(
 def _replacements(
     values: Sequence[ValueInfoProto], specs: Mapping[str, GivenType], known: frozenset[str]
 ) -> dict[str, Dim]:
-    """Dims that replace names of the file, where `--input` leaves no symbol of that name."""
+    """For each name of the file that `--input` replaces in the types of the inputs, the dim that replaces it."""
     names, unnamed = symbols_of_inputs(values, {})
     reader = DimReader(known)
     found = {name: reader.param(name) for name in names - known - set(unnamed.values())}
@@ -125,9 +128,9 @@ def _replacements(
 
 
 def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset[str]) -> Iterator[str]:
-    """Bind dims that the model names and `--input` sizes, wherever the name occurs; yield these names.
+    """Bind each dim name of the declared type to the dim that `--input` gives on its axis; yield the newly bound names.
 
-    Raises UsageError when a name already has another size.
+    Raises UsageError when a name is bound to another size already, or a number in the model is replaced by a symbol.
     """
     declared_dims = shaped_dims(value)
     if len(declared_dims) != len(given):
@@ -153,11 +156,11 @@ def _bind(specs: DimSpecs, value: ValueInfoProto, given: Shape, known: frozenset
 def symbols_of_inputs(
     inputs: Iterable[ValueInfoProto], specs: Mapping[str, GivenType]
 ) -> tuple[frozenset[str], dict[tuple[str, int], str]]:
-    """The symbols of the inputs: dim_params that are names, and `input.axis` for an undeclared dim.
+    """The symbols of the inputs: dim_params that are names, and `input.axis` for each undeclared dim.
 
-    specs   types given by `--input`; their dims replace undeclared ones
+    specs   types given by `--input`, by input name; their dims replace undeclared dims
 
-    The second result maps input and axis of dims without a name to their symbol names.
+    The second result maps the input name and axis of each undeclared dim to its symbol name.
     """
     texts: set[str] = set()
     names: set[str] = set()
@@ -180,7 +183,7 @@ def symbols_of_inputs(
 
 
 def shaped_dims(value: ValueInfoProto) -> Sequence[Any]:
-    """The declared dims of a tensor."""
+    """The declared dims of a dense or sparse tensor; empty for any other value."""
     kind = value.type.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         return list(getattr(value.type, kind).shape.dim)

@@ -36,7 +36,7 @@ _DTYPES = {str(d): d for d in DType} | _ALIASES
 
 @dataclass(frozen=True, slots=True)
 class GivenType:
-    """Element type and shape given by `--input`; a None leaves the declared one."""
+    """Element type and shape given by `--input`; a dtype of None keeps the declared element type."""
 
     dtype: DType | None
     shape: Shape
@@ -46,7 +46,9 @@ class GivenType:
 class DimSpecs:
     """Bindings (`seq = 128`, `total = past + seq`) and bounds (`seq` in 1..512) of input symbols, by name.
 
-    constraints   constraints on expressions that no single symbol can carry
+    bound         symbol -> the dim that it equals
+    bounds        symbol -> its bounds
+    constraints   constraints on expressions that cannot be turned into bindings or bounds of one symbol
     """
 
     bound: dict[str, Dim] = field(default_factory=dict)
@@ -62,9 +64,9 @@ def read_dims(
     """Parse `dims=`: strings as on the command line, or a mapping of names to a size, a text or a pair of bounds.
 
     known      the symbols of the model's inputs
-    renaming   returns the option that renames a symbol, empty where there is none
+    renaming   returns the option that renames its first argument to its second, for messages; empty if there is none
 
-    Raises UsageError for an unknown name, a malformed entry, or a binding that contradicts another.
+    Raises UsageError for an unknown name, a malformed entry, or a binding that contradicts another one.
     """
     names = set(known)
     found = DimSpecs()
@@ -85,7 +87,13 @@ def read_dims(
 
 
 def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) -> Iterable[tuple[str, str]]:
-    """Names and texts of the caller's entries, `LOW..HIGH` for a pair. Raises UsageError with the expected form."""
+    """Name and text of each entry that the caller gives; a pair of bounds becomes `LOW..HIGH`.
+
+    what   name of the argument, for messages
+    form   the expected form, for messages
+
+    Raises UsageError for a malformed entry.
+    """
     if isinstance(specs, str):
         raise UsageError(f"{what} must be a list of texts or a mapping, is the text {specs!r}")
     if isinstance(specs, Mapping):
@@ -111,7 +119,10 @@ def _require_one(what: str, name: str, text: str) -> None:
 
 
 def _interval(name: str, text: str, names: set[str]) -> Interval | None:
-    """The bounds `LOW..HIGH`; None when the text has another form."""
+    """The bounds in a text `LOW..HIGH`; None when it has no `..` or is itself a dim name.
+
+    Raises UsageError for malformed or empty bounds.
+    """
     if ".." not in text or text in names:
         return None
     match = BOUNDS.fullmatch(text)
@@ -173,7 +184,7 @@ def dim_size(name: str, size: int) -> int:
 
 
 def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
-    """Add `name = dim`. Raises UsageError when the dim contains the name or divides by 0."""
+    """Add the binding `name = dim` to `specs`. Raises UsageError when `dim` contains the name or divides by 0."""
     dim = bound_dim(dim, specs.bound)
     if name in free_symbols(dim):
         raise UsageError(f"dim {name!r} is bound to {dim}, which contains it")
@@ -182,7 +193,7 @@ def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
 
 
 def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
-    """The dim with its bound symbols replaced. Raises UsageError when a divisor becomes 0, or it grows too large."""
+    """`dim` with symbols substituted by `bound`. Raises UsageError if a divisor becomes 0 or the dim grows too large."""
     try:
         return substitute(dim, bound)
     except ZeroDivisionError as error:
@@ -193,11 +204,11 @@ def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
 
 
 def add_constraint(specs: DimSpecs, constraint: DimConstraint, replacements: Mapping[str, Dim]) -> None:
-    """Add a dim constraint that the file records.
+    """Add a dim constraint that the file records to `specs`.
 
-    replacements   dims that replace names of the file
+    replacements   dims by which `--input` replaces names of the file
 
-    Raises UsageError when it contradicts the other constraints.
+    Raises UsageError when the constraint contradicts others in `specs`.
     """
     named = bound_dim(constraint.dim, replacements)
     dim = bound_dim(named, specs.bound)
@@ -211,9 +222,12 @@ def add_constraint(specs: DimSpecs, constraint: DimConstraint, replacements: Map
 
 
 def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
-    """Add the equality of two dims without bound symbols. Raises UsageError when they cannot be equal.
+    """Add `dim == value` to `specs`, as a binding if one side can be solved for a symbol.
 
-    what   the equality in words, for the message
+    dim, value   dims without bound symbols
+    what         text of the equality, for the message
+
+    Raises UsageError when the two cannot be equal.
     """
     if dim == value:
         return
@@ -235,7 +249,10 @@ def equate(specs: DimSpecs, dim: Dim, value: Dim, what: str) -> None:
 
 
 def _only_solution(zero: Dim, what: str) -> tuple[str, int] | None:
-    """The symbol and its size where `zero` is 0; None unless `zero` is linear in a single symbol."""
+    """The symbol of `zero` and the size at which `zero` is 0; None unless `zero` is linear in a single symbol.
+
+    Raises UsageError when no size >= 0 solves the equality `what`.
+    """
     names = free_symbols(zero)
     if len(names) != 1:
         return None
@@ -271,7 +288,7 @@ def _add_bounds(specs: DimSpecs, dim: Dim, bounds: Interval, constraint: DimCons
 
 
 def scope_of(specs: DimSpecs) -> Scope:
-    """A scope with the constraints on the symbols. Raises UsageError when they contradict."""
+    """A scope with the constraints in `specs`. Raises UsageError when they contradict each other."""
     scope = Scope()
     for name, interval in specs.bounds.items():
         scope.declare(name, interval)
@@ -304,7 +321,7 @@ def _add_facts(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
 
 
 def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, GivenType]:
-    """Parse `inputs=`: `ids=int64[batch, seq]`, `ids=[batch, 128]`.
+    """Parse `inputs=`: texts `ids=int64[batch, seq]` or `ids=[batch, 128]`, or a mapping of an input to a type.
 
     known   names of the model's inputs
 
@@ -330,10 +347,12 @@ def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) 
 def read_ranges(
     specs: Mapping[str, object] | Iterable[str], inputs: Iterable[str], known: Iterable[str]
 ) -> dict[str, ValueRange]:
-    """Parse `ranges=`: `ids=0..30521`, `last=0..seq-1`, or a mapping of an input to a text or a pair; both inclusive.
+    """Parse `ranges=`: texts `ids=0..30521` or `last=0..seq-1`, or a mapping of an input to a text or a pair of bounds.
+
+    Bounds are inclusive.
 
     inputs   names of the model's inputs
-    known    their symbols
+    known    symbols of the inputs
 
     Raises UsageError for an unknown name, a malformed entry, or an empty range.
     """

@@ -1,9 +1,11 @@
 """Dim constraints persisted in `metadata_props`, as objects and as text: `seq=1..512; total=past+seq`.
 
-The types of a file cannot express a bound or a relation given by `--dim`. Inferred types that depend on it hold for
-such sizes only, so it is written with them, under `KEY`, and read back as declared. An entry is `DIM=LOW..HIGH`, where
-either bound may be left out, or `DIM=DIM`; a dim is a name of the inputs or an expression of them, with unusual names
-in quotes. An entry `'2*n'=2*n` declares that the dim name on the left stands for the expression on the right.
+The types of a file cannot express a bound or a relation given by `--dim`. Inferred types that depend on such a
+constraint are valid only under it. So the constraint is written with the types, under `KEY`, and read back as declared.
+
+An entry is `DIM=LOW..HIGH`, where either bound may be left out, or `DIM=DIM`. A dim is a dim name of the inputs or an
+expression of such names, with unusual names in quotes. An entry `'2*n'=2*n` declares that the dim name on the left
+stands for the expression on the right.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from gather_infer.inference.proto.types import expression_of
 from gather_infer.symbolic import Dim, DimSyntaxError, Expr, Interval, free_symbols, parse_dim
 
 KEY: Final = "gather_infer.dims"
-"""The key of `metadata_props`."""
+"""Key of the entry of `metadata_props` that holds the constraints."""
 
 BOUNDS: Final = re.compile(r"([0-9]{0,40})\s*\.\.\s*([0-9]{0,40})")
-"""`LOW..HIGH`."""
+"""Pattern of `LOW..HIGH`, where either number may be missing."""
 
 _MAX_TEXT = 1 << 16
 _BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
@@ -30,7 +32,7 @@ _BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class DimConstraint:
-    """A constraint on a dim in every run for which a file is valid: `value` bounds it, or equals it."""
+    """A constraint on `dim` that limits the runs for which a file is valid: bounds, or a dim that it equals."""
 
     dim: Expr
     value: Interval | Dim
@@ -46,25 +48,26 @@ def _value(value: Interval | Dim) -> str:
 
 
 def _compact(text: str) -> str:
-    """The text of a dim without blanks outside quotes."""
+    """`text` without blanks, except inside quotes."""
     return _BLANKS.sub(lambda found: found[1] or "", text)
 
 
 def text_of(constraints: Iterable[DimConstraint]) -> str:
-    """The value of `KEY`, independent of the order of the constraints."""
+    """The text to store under `KEY`, independent of the order of the constraints."""
     return "; ".join(sorted(set(map(str, constraints))))
 
 
 def persisted_texts(model: ModelProto) -> list[str]:
-    """The values of `KEY`; at most one, unless another tool writes that key."""
+    """The texts stored under `KEY` in a model; at most one, unless another tool writes the key too."""
     return [entry.value for entry in model.metadata_props if entry.key == KEY]
 
 
 def read_persisted(texts: Iterable[str], names: Set[str]) -> tuple[list[DimConstraint], list[str], frozenset[str]]:
-    """Parse values of `KEY`: the constraints, relations first; errors of malformed entries; new symbols.
+    """Parse texts stored under `KEY` into constraints, relations first, error messages, and new symbols.
 
-    names   the symbols of the inputs. Other names inside a name that an entry defines as an expression are symbols as
-            well
+    names   symbols of the inputs
+
+    New symbols come from entries that define a dim name as an expression, `'2*n'=2*n`, in which n is new.
     """
     entries: list[tuple[str, str]] = []
     faults: list[str] = []
@@ -89,7 +92,7 @@ def read_persisted(texts: Iterable[str], names: Set[str]) -> tuple[list[DimConst
 
 
 def _constraint(left: str, right: str, names: Set[str]) -> DimConstraint:
-    """Raises DimSyntaxError."""
+    """The constraint of the entry `left=right`. Raises DimSyntaxError when a side is malformed or `left` is a number."""
     dim = parse_dim(left, names=names)
     if isinstance(dim, int):
         raise DimSyntaxError(left, 0, "expected a dim with a name in it")
@@ -100,7 +103,7 @@ def _constraint(left: str, right: str, names: Set[str]) -> DimConstraint:
 
 
 def _expression_symbols(left: str, right: str, names: Set[str]) -> Set[str]:
-    """The symbols of an entry that defines an input dim's name, on the left, as an expression, on the right."""
+    """The symbols in `right` if the entry `left=right` defines a dim name that is spelt as that expression; else none."""
     try:
         dim, value = parse_dim(left, names=names), parse_dim(right)
     except DimSyntaxError:
@@ -111,7 +114,7 @@ def _expression_symbols(left: str, right: str, names: Set[str]) -> Set[str]:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split at separators outside parentheses and quotes; the parts have no surrounding blanks."""
+    """The parts of `text` between separators that are outside parentheses and quotes, without surrounding blanks."""
     parts, depth, quoted, escaped, start = [], 0, False, False, 0
     for position, char in enumerate(text):
         if escaped or (quoted and char == "\\"):

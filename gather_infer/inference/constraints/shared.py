@@ -1,4 +1,4 @@
-"""Input constraints shared by several models; each model uses those whose names it has."""
+"""Input constraints shared by several models; each model uses only the constraints on names that it has."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Texts: TypeAlias = "tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class SharedConstraints:
-    """Constraints on dims, inputs and elements, as texts `NAME=...`, and rules of operators.
+    """Constraints on dims, inputs and elements as texts `NAME=...`, and the caller's rule sets.
 
-    constants   treat initializers that are also inputs as constants
+    constants   whether to treat initializers that are also inputs as constants
     """
 
     dims: Texts = ()
@@ -45,7 +45,10 @@ NO_CONSTRAINTS: Final = SharedConstraints()
 
 
 def applicable(file: ModelFile, constraints: SharedConstraints) -> tuple[SharedConstraints, tuple[str, ...]]:
-    """The constraints that apply to this model, and the names that it lacks. Raises UsageError for malformed ones."""
+    """The constraints that apply to the model `file`, and the names in `constraints` that the model lacks.
+
+    Raises UsageError for a malformed type of an input.
+    """
     values = fed_inputs(file.proto)
     names = {v.name for v in values}
     inputs = tuple(text for text in constraints.inputs if _name(text) in names or "=" not in text)

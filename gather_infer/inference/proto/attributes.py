@@ -22,7 +22,10 @@ _A = AttributeProto
 def read_attributes(
     state: InterpreterState, node: NodeProto, op: ResolvedOp, environment: Environment
 ) -> dict[str, Attribute]:
-    """The attributes of a node as its rule sees them, with references to attributes of a function resolved."""
+    """The decoded attributes of a node, with references to attributes of the enclosing function resolved.
+
+    Raises SpecViolation for a repeated or malformed attribute, a wrong type, or a reference that cannot be resolved.
+    """
     decoded: dict[str, Attribute] = {}
     schema = op.schema
     for proto in node.attribute:

@@ -27,10 +27,11 @@ class Schema:
     """The signature of one operator version.
 
     attributes   name -> AttributeProto.AttributeType
-    types        per formal input the allowed element types of dense tensors, and the type variable they bind
-    letters      the type variables whose inputs must all have one type
-    variadic     the last formal input repeats
-    optional     per formal input whether it may be omitted
+    required     names of required attributes
+    types        per formal input: its type variable, and the allowed element types of dense tensors
+    letters      type variables whose inputs must all have the same type
+    variadic     whether the last formal input repeats
+    optional     per formal input: whether it may be omitted
     """
 
     op_type: str
@@ -49,7 +50,7 @@ class Schema:
     deprecated: bool
 
     def type_fault(self, dtypes: tuple[DType | None, ...]) -> str | None:
-        """The error in the element types of the inputs, None when there is none; an unknown type is accepted."""
+        """Message for an element type that an input must not have; None when all are allowed or unknown."""
         bound: dict[str, tuple[DType, int]] = {}
         for index, dtype in enumerate(dtypes):
             if dtype is None or (index >= len(self.types) and not self.variadic):
@@ -67,7 +68,7 @@ class Schema:
         return None
 
     def may_be_left_out(self, index: int) -> bool:
-        """Whether the name of an input may be empty: "Node(_)'s input is marked single but has an empty string"."""
+        """Whether the name of input `index` may be empty, so that the input is omitted."""
         return not self.optional or self.optional[min(index, len(self.optional) - 1)]
 
     def _name(self, formal: int) -> str:

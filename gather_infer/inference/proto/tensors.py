@@ -16,10 +16,10 @@ from gather_infer.model.external import raw_nbytes
 from gather_infer.tensor import MAX_VALUES_RANK, DType, SymbolicTensor, ValueRange, holds_values
 
 MAX_FLOAT_VALUES: Final = 64
-"""Elements of a float constant that are read: scales of a Resize, limits of a Range, not weights."""
+"""Maximal number of elements of a float constant that is read: scales of a Resize, limits of a Range, not weights."""
 
 MAX_RANGE_BYTES: Final = 1 << 20
-"""Bytes of an int32 or int64 constant that are read for its value range: tables of positions, not weights."""
+"""Maximal bytes of an int32 or int64 constant that is read for its value range: tables of positions, not weights."""
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
 _READ_FLOATS: Final = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16})
@@ -27,13 +27,13 @@ _PER_ENTRY: Final[dict[DType, int]] = {
     **dict.fromkeys((DType.INT4, DType.UINT4, DType.FLOAT4E2M1), 2),
     **dict.fromkeys((DType.INT2, DType.UINT2), 4),
 }
-"""Elements per entry of int32_data, where more than one (onnx.proto, TensorProto.int32_data)."""
+"""Number of elements per entry of int32_data, for types that pack several (onnx.proto, TensorProto.int32_data)."""
 
 
 def payload_fault(tensor: TensorProto, model: ModelFile) -> str | None:
-    """The error in the dims, type or payload length of a constant; None when there is none.
+    """Message for an error in the dims, type or payload length of a constant; None when there is none.
 
-    No payload is read; external data is checked when its values are needed.
+    The payload itself is not read, and external data is checked only when its elements are needed.
     """
     dims = tensor.dims[:]
     if dims and min(dims) < 0:
@@ -76,7 +76,7 @@ def _elements(needed: int, found: int) -> str:
 
 
 def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
-    """The facts of a constant without a `payload_fault`, as by `constant_fact`.
+    """The facts of a constant in which `payload_fault` found no error; see `constant_fact`.
 
     Raises ModelReadError when its external data is missing.
     """
@@ -88,7 +88,10 @@ def from_tensor(tensor: TensorProto, model: ModelFile) -> SymbolicTensor:
 
 
 def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.NDArray[Any]]) -> SymbolicTensor:
-    """The facts of a constant: its elements, or their value range, within the size limits."""
+    """The facts of a constant: dtype and shape, and, within the size limits, its elements or their value range.
+
+    read   returns all elements; called only if they are needed
+    """
     if dtype is DType.STRING or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
@@ -104,7 +107,7 @@ def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.N
 
 
 def sparse_fault(sparse: SparseTensorProto) -> str | None:
-    """The error in the dims or type of a sparse constant; None when there is none."""
+    """Message for an error in the dims or type of a sparse constant; None when there is none."""
     if any(dim < 0 for dim in sparse.dims):
         return f"dims must be >= 0, are {list(sparse.dims)}"
     if sparse.values.data_type not in _DTYPES:

@@ -32,10 +32,10 @@ def dtype_of(elem_type: int) -> DType | None:
 
 
 def expression_of(text: str, names: Set[str]) -> Expr | None:
-    """The expression that a dim_param denotes if every symbol in it is one of `names`; None for a name.
+    """The expression that a dim_param denotes if every symbol in it is one of `names`; None if it is a plain name.
 
-    onnx and the runtimes compare these texts literally. So blanks or quotes around a name make a different name, and a
-    number in text form is a name as well, of any size.
+    onnx and the runtimes compare dim_params literally. So blanks or quotes around a name make a different name, and a
+    number as text is also a name, which may have any size.
     """
     if _PADDED_NAME.fullmatch(text):
         return None
@@ -47,11 +47,11 @@ def expression_of(text: str, names: Set[str]) -> Expr | None:
 
 
 class DimReader:
-    """Reads declared dims: names of input symbols, their bindings given by the user, and expressions of them.
+    """Converts declared dims to Dims: names of input symbols, with bindings applied, and expressions of such names.
 
-    known        symbols that are a whole dim of some model input
+    known        names of the symbols of the inputs
     bound        name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
-    new_symbol   makes the symbol of a name that no input has
+    new_symbol   makes the Dim for a dim_param that is neither a known name nor an expression of known names
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class DimReader:
             return self.new_symbol(text)  # the size is undefined where a divisor is 0
 
     def dim(self, proto: onnx.TensorShapeProto.Dimension, unknown: Callable[[], Dim]) -> Dim:
-        """`proto` as a Dim; `unknown()` makes the symbol of an undeclared dim (or a negative number)."""
+        """`proto` as a Dim; `unknown()` makes the Dim when `proto` is undeclared or a negative number."""
         kind = proto.WhichOneof("value")
         if kind == "dim_value" and proto.dim_value >= 0:
             return int(proto.dim_value)
@@ -94,7 +94,7 @@ class DimReader:
 def from_type(proto: TypeProto, reader: DimReader, unknown: Callable[[int], Dim]) -> Value | None:
     """The fact that a type declares; None when it declares nothing.
 
-    unknown   makes the Dim of axis i where the declaration has no size
+    unknown   makes the Dim for axis i if the declaration gives no size
 
     Types nested deeper than MAX_NESTING are unknown.
     """
@@ -140,16 +140,16 @@ def to_dim_param(dim: Expr) -> str:
 
 
 def to_type(value: Value, render: Callable[[Expr], str] = to_dim_param) -> TypeProto | None:
-    """The TypeProto of `value`; None when the element type is unknown, which a TypeProto requires.
+    """The TypeProto of `value`; None when an element type is unknown, since a TypeProto requires it.
 
-    render   the text of a symbolic dim, empty to leave the dim open
+    render   returns the dim_param of a symbolic dim, or an empty text to leave the dim open
     """
     proto = TypeProto()
     return proto if _fill(proto, value, render) else None
 
 
 def has_type(value: Value | None) -> bool:
-    """Whether `to_type` returns a type."""
+    """Whether `to_type(value)` is not None: all element types that a TypeProto requires are known."""
     match value:
         case SymbolicTensor(dtype=dtype) | SparseTensor(dtype=dtype):
             return dtype is not None

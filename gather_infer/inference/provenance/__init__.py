@@ -1,3 +1,4 @@
-"""Provenance analysis: the graph inputs that integer elements come from, and the relations between tensors that rules,
-which see one node, cannot express.
+"""Provenance analysis: tracks which graph inputs integer elements come from, and relations between tensors.
+
+Rules cannot express such relations, since each rule receives the facts of a single node.
 """

@@ -19,11 +19,11 @@ from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, ValueRange
 
 MAX_STEPS: Final = 64
-"""Steps of one origin; of an element with more only the bounds are tracked."""
+"""Maximal number of steps of one origin; beyond it only the bounds of the elements are tracked."""
 
 
 def cast(context: TransferContext) -> Provenance | None:
-    """Cast to int32 or int64; a narrowing one may overflow."""
+    """Cast to int32 or int64, which may overflow unless the target type or the bounds exclude it."""
     source, target = context.tensor(0).dtype, context.result.dtype
     trace = context.provenance(0)
     if trace is None or target not in (DType.INT32, DType.INT64):
@@ -42,12 +42,12 @@ def cast(context: TransferContext) -> Provenance | None:
 
 
 def _bounded(origin: Origin, value_range: ValueRange) -> Origin:
-    """An origin of which only the bounds are left."""
+    """`origin` without its input and steps: only the bounds `value_range` and `nonempty_if`."""
     return Origin(value_range, nonempty_if=origin.nonempty_if)
 
 
 def added(context: TransferContext) -> Provenance | None:
-    """Add and Sub with one number d: x + d, d + x or x - d; other sums fall back to columns and ranges."""
+    """Add and Sub with a single number d: x + d, d + x, x - d or d - x; other sums use columns or value ranges."""
     negative = context.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         number = context.scalar(d)
@@ -71,7 +71,7 @@ def added(context: TransferContext) -> Provenance | None:
 
 
 def _added_per_column(context: TransferContext) -> Provenance | None:
-    """Add and Sub with a constant that has one number for each index of the last axis of x."""
+    """Add and Sub of a tensor and a constant with one number for each index of the tensor's last axis."""
     negative, shape = context.node.op_type == "Sub", context.result.shape
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         numbers = context.constant_row(d)
@@ -93,7 +93,7 @@ def _added_per_column(context: TransferContext) -> Provenance | None:
 def _added_ranges(context: TransferContext) -> Provenance | None:
     """Add and Sub of two tensors with known bounds, or of input elements and a bounded tensor.
 
-    For a full outer sum the bounds are attained.
+    In a full outer sum, which broadcasts every element against every other, the bounds are attained.
     """
     shapes = [context.tensor(i).shape for i in (0, 1)]
     both = [context.origins(i) for i in (0, 1)]
@@ -118,7 +118,13 @@ def _added_ranges(context: TransferContext) -> Provenance | None:
 def _added_range(
     context: TransferContext, origin: Origin, other: Origin, *, is_first: bool, is_outer: bool
 ) -> Provenance | None:
-    """The elements of an input plus or minus numbers in a bounded range: one origin for each bound of the sum."""
+    """Elements of a graph input plus or minus numbers in a bounded range: one origin for each bound of the sum.
+
+    origin     origin of the elements
+    other      origin of the numbers, of which only the bounds are used
+    is_first   whether the elements are the first operand
+    is_outer   whether every element is combined with each bound of the numbers
+    """
     negative = context.node.op_type == "Sub"
     if origin.end is not None or origin.source_dtype is DType.UINT64:
         return None
@@ -158,7 +164,7 @@ def _is_closed(value_range: ValueRange) -> bool:
 
 
 def scaled(context: TransferContext) -> Provenance | None:
-    """Mul by a number k; or by a size k, for elements whose bounds are attained."""
+    """Mul by a numeric constant, or by a symbolic size if the bounds of the elements are attained."""
     for x, k in ((0, 1), (1, 0)):
         number = context.scalar(k)
         if isinstance(number, int) and 0 < abs(number) <= value_ranges.HUGE:
@@ -173,7 +179,7 @@ def scaled(context: TransferContext) -> Provenance | None:
 
 
 def negated(context: TransferContext) -> Provenance | None:
-    """Neg."""
+    """Neg: multiplication by -1."""
     return _stepped_input(context, 0, Affine(-1, 0))
 
 
@@ -196,7 +202,8 @@ def bit_shifted(context: TransferContext) -> Provenance | None:
 
 
 def _stepped_input(context: TransferContext, index: int, step: Affine | Quotient) -> Provenance | None:
-    """The provenance of an input after one more step; None where neither its origin nor attained bounds are known."""
+    """The provenance of input `index` after one more step; None when neither its provenance nor exact bounds are known.
+    """
     trace, parts = context.provenance(index), context.origins(index)
     if trace is None and not any(part.exact for part in parts):
         return None
@@ -205,7 +212,7 @@ def _stepped_input(context: TransferContext, index: int, step: Affine | Quotient
 
 
 def _stepped(context: TransferContext, origin: Origin, step: Affine | Quotient) -> Origin:
-    """One origin after one more step."""
+    """`origin` after one more step; only its bounds if the step cannot be recorded."""
     if isinstance(step, Quotient):
         moved = value_ranges.trunc_div(origin.value_range, ValueRange(step.divisor, step.divisor), context.scope)
     else:
@@ -230,7 +237,7 @@ def _stepped(context: TransferContext, origin: Origin, step: Affine | Quotient) 
 
 
 def _bounds_of(origin: Origin, scope: Scope) -> tuple[int, int] | None:
-    """Numeric bounds of the elements of an origin."""
+    """Numeric bounds of the elements of an origin; None when unknown."""
     lo, hi = origin.value_range.lo, origin.value_range.hi
     least = None if lo is None else scope.bounds(lo).lo
     most = None if hi is None else scope.bounds(hi).hi
@@ -241,7 +248,7 @@ def _bounds_of(origin: Origin, scope: Scope) -> tuple[int, int] | None:
 
 
 def _step_bounds(value_range: ValueRange, context: TransferContext) -> tuple[int, int]:
-    """Numeric bounds of the elements of the result, from a value range and the element type."""
+    """Numeric bounds of the result's elements, from their value range and the result's element type."""
     assert context.result.dtype is not None, "only tensors of a known type are tracked"
     least, most = INTEGER_RANGE[context.result.dtype]
     lo = None if value_range.lo is None else context.scope.bounds(value_range.lo).lo
@@ -250,7 +257,7 @@ def _step_bounds(value_range: ValueRange, context: TransferContext) -> tuple[int
 
 
 def _shifted(context: TransferContext, origin: Origin, offset: Dim) -> Origin:
-    """One origin plus an offset."""
+    """`origin` plus an offset; only its bounds if the offset cannot be recorded."""
     dtype = context.result.dtype
     moved = value_ranges.add(origin.value_range, ValueRange(offset, offset), context.scope)
     span, whole = without_overflow(context, moved), origin.offset + offset
@@ -312,7 +319,7 @@ def clamped(context: TransferContext) -> Provenance | None:
 
 
 def _is_within(value_range: ValueRange, clamp: Clamp, scope: Scope) -> bool:
-    """Whether the whole value range is inside a clamp."""
+    """Whether a clamp is known to leave all elements in `value_range` unchanged."""
     if clamp.is_upper:
         return value_range.hi is not None and known_le(value_range.hi, clamp.bound, scope) is True
     return value_range.lo is not None and known_le(clamp.bound, value_range.lo, scope) is True

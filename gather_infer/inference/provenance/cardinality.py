@@ -1,7 +1,7 @@
 """Cardinality analysis: the number of true elements of a bool tensor.
 
-NonZero has it as a dim, and ReduceSum of the same bools as an element. Exporters write `x[mask] = value` that way: the
-number of values is `ReduceSum(Cast(mask))`, and `NonZero(mask)` addresses them.
+It is a dim of the output of NonZero, and the result of ReduceSum over the same bools. Exporters use both for
+`x[mask] = value`: the number of values is `ReduceSum(Cast(mask))`, and `NonZero(mask)` gives their positions.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def transfer_cardinality(
     result: SymbolicTensor,
     environment: Environment,
 ) -> None:
-    """Record which tensors hold the elements of some bools, and give a full sum the known cardinality.
+    """Record cardinalities and `bool_sources`, and set the result of a full ReduceSum to the recorded cardinality.
 
     op_type    the operator, if it is one of `OPERATORS`; else empty
-    permuted   the input whose elements output 0 has, each once
+    permuted   position of the input of which output 0 has each element exactly once; None for other operators
     """
     at = permuted or 0
     source = inputs[at] if at < len(inputs) else None

@@ -1,8 +1,8 @@
-"""Extents that a scalar of data determines: the limit of a Range, the trip count of a Loop, a dim of ConstantOfShape.
+"""Extents that a runtime scalar determines: the length of a Range, the trip count of a Loop, a dim of ConstantOfShape.
 
-A scalar that is computed once and used as a size twice would give two symbols, which are equal in every run. So the
-first symbol is recorded under the name of the scalar, through nodes that put it into a shape, and reused. Where the
-scalar is an element of an input, a verdict in terms of the symbol becomes a condition on that element.
+A scalar that two nodes use as a size would give two symbols, which are equal in every run. So the first symbol is
+recorded under the name of the scalar and reused, also when other nodes have put the scalar into a shape. If the scalar
+is an element of an input, a bounds check result in terms of the symbol becomes a condition on that element.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
     from gather_infer.inference.environment import Environment
 
 MAX_ELEMENTS: Final = 8
-"""Elements of a shape whose scalars are recorded."""
+"""Maximal number of elements of a shape tensor for which `shape_scalars` are recorded."""
 
 OPERATORS: Final = frozenset({"Cast", "Concat", "ConstantOfShape", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators of ai.onnx that put a scalar into a shape, or make a tensor from one."""
 
 
 def shared_extent(name: str, start: Dim, size: Dim, environment: Environment) -> Dim:
-    """The extent from `start` up to a scalar: the recorded one if there is one, else `size`, which is recorded."""
+    """The number of integers from `start` up to the scalar `name`: a recorded symbol, else `size`.
+
+    Records `size` for later calls if it is a symbol and nothing is recorded yet.
+    """
     same = environment.shape_scalars_of(name)
     name = name if same is None else same[0] or name
     known = environment.extent(name, start)
@@ -57,7 +60,7 @@ def transfer_scalars(
     environment: Environment,
     context: Context,
 ) -> None:
-    """Record which scalars the elements of a shape are, and give dims of ConstantOfShape the symbols of their scalars.
+    """Record `shape_scalars` of the output, and give dims of ConstantOfShape the symbols recorded for their scalars.
 
     op_type   the operator, one of `OPERATORS`
     """
@@ -90,7 +93,7 @@ def _length(value: SymbolicTensor) -> int | None:
 def _with_known_dims(
     node: NodeProto, result: SymbolicTensor, environment: Environment, context: Context
 ) -> SymbolicTensor:
-    """The tensor with recorded symbols for its dims. They are valid sizes: the node fails where one is negative."""
+    """The output of ConstantOfShape, with recorded symbols for dims; the node fails in runs where a scalar is negative."""
     scalars = environment.shape_scalars_of(node.input[0])
     if scalars is None or result.shape is None or len(scalars) != len(result.shape):
         return result

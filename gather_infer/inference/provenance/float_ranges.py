@@ -1,8 +1,8 @@
 """Value ranges of floats that integers become on their way to an index, as in `Cast(Floor(Cast(i) / 5))`.
 
-Every step is monotone and rounds as IEEE 754 specifies, so the bounds of a range map to the bounds of the next. For a
-symbolic bound the quotient itself is tracked: rounded down, a float quotient is the exact one (proof in
-ops/semantics/elements.py) as long as the type can represent the numerator.
+Every operator is monotone and rounds as IEEE 754 specifies, so it maps the bounds of its input to the bounds of its
+output. For a symbolic bound the quotient itself is tracked: a float quotient rounded down equals the exact quotient
+rounded down (proof in ops/semantics/elements.py) if the type can represent the numerator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NumpyFloat: TypeAlias = type[np.float32] | type[np.float64]
 FLOAT_TYPES: Final[dict[DType, NumpyFloat]] = {DType.FLOAT32: np.float32, DType.FLOAT64: np.float64}
 _EXACT: Final = 1 << 24
-"""float32 represents all integers up to here exactly."""
+"""float32 represents all integers up to this magnitude exactly."""
 
 OPERATORS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
 """Operators of ai.onnx that are tracked, besides those that move elements."""
@@ -34,7 +34,7 @@ OPERATORS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
 
 @dataclass(frozen=True, slots=True)
 class FloatQuotient:
-    """Floats that are `n / den`, rounded, for integers n >= -2^24.
+    """Floats that are `n / den`, rounded to the float type, for integers n >= -2^24.
 
     value_range   bounds of n
     upper_bound   the largest integer that the float type must represent exactly
@@ -66,7 +66,7 @@ def transfer_floats(
     """Record the bounds of the floats in a node's output.
 
     op_type   the operator, if it is one of `OPERATORS`; else empty
-    moved     the input whose elements output 0 has, some or all of them
+    moved     position of the input of which output 0 has some or all elements, unchanged; None for other operators
     """
     at = moved or 0
     source = inputs[at] if at < len(inputs) else None
@@ -91,7 +91,10 @@ def transfer_floats(
 
 
 def _next_numbers(op_type: str, ends: FloatInterval, factor: float | None, kind: NumpyFloat) -> FloatInterval | None:
-    """The bounds after one node; None when they are unknown or no longer exact."""
+    """The bounds of a node's output for input bounds `ends`; None when they are unknown or exceed 2^24.
+
+    factor   the constant operand of Div and Mul, None when unknown
+    """
     if op_type in ("Floor", "Ceil"):
         step = math.floor if op_type == "Floor" else math.ceil
         ends = float(step(ends[0])), float(step(ends[1]))
@@ -105,7 +108,7 @@ def _next_numbers(op_type: str, ends: FloatInterval, factor: float | None, kind:
 
 
 def _next_quotient(op_type: str, quotient: FloatQuotient, factor: float | None, scope: Scope) -> FloatQuotient | None:
-    """The quotient after one node; None when it is no quotient."""
+    """The output of a node whose input is `quotient`; None when it is not a quotient."""
     if op_type == "Floor":
         lo, hi = quotient.value_range.lo, quotient.value_range.hi
         assert lo is not None and hi is not None, "a quotient is tracked where both bounds are known"
@@ -122,9 +125,9 @@ def _next_quotient(op_type: str, quotient: FloatQuotient, factor: float | None, 
 def truncated(
     found: FloatRange, source_dtype: DType | None, target_dtype: DType, context: Context
 ) -> ValueRange | None:
-    """The value range of floats of type `source_dtype` cast to the integers of `target_dtype`; None when it is unknown.
+    """The value range of floats `found` of type `source_dtype` cast to `target_dtype`; None when it is unknown.
 
-    Both types must represent a symbolic bound, which is assumed and listed.
+    Both types must be able to represent a symbolic bound; if this is not known, it is added as an assumption.
     """
     if isinstance(found, FloatQuotient):
         if target_dtype not in (DType.INT32, DType.INT64):
@@ -141,7 +144,7 @@ def truncated(
 
 
 def _integers(value_range: ValueRange, scope: Scope) -> FloatInterval | None:
-    """Numeric bounds that float32 represents exactly."""
+    """Numeric bounds of `value_range` that float32 represents exactly; None when there are none."""
     if value_range.lo is None or value_range.hi is None:
         return None
     lo, hi = scope.bounds(value_range.lo).lo, scope.bounds(value_range.hi).hi
@@ -151,7 +154,7 @@ def _integers(value_range: ValueRange, scope: Scope) -> FloatInterval | None:
 
 
 def _quotient(value_range: ValueRange, scope: Scope) -> FloatQuotient | None:
-    """A quotient with denominator 1, for a range with a symbolic upper bound."""
+    """A quotient with denominator 1, for a range with a symbolic upper bound and a lower bound >= -2^24; else None."""
     is_small = isinstance(value_range.lo, int) and value_range.lo >= -_EXACT
     if not isinstance(value_range.hi, Expr) or not (is_small or value_ranges.is_non_negative(value_range, scope)):
         return None
@@ -159,7 +162,7 @@ def _quotient(value_range: ValueRange, scope: Scope) -> FloatQuotient | None:
 
 
 def number_of(value: Value | None) -> float | None:
-    """The only element of a tensor, when it is a finite number."""
+    """The element of a one-element tensor if it is a finite number, else None."""
     number = value.only_element if isinstance(value, SymbolicTensor) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
@@ -167,6 +170,6 @@ def number_of(value: Value | None) -> float | None:
 
 
 def positive(value: Value | None) -> float | None:
-    """The only element of a tensor, when it is a number > 0."""
+    """The element of a one-element tensor if it is a finite number > 0, else None."""
     number = number_of(value)
     return number if number is not None and number > 0 else None

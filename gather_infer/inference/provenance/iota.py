@@ -15,7 +15,7 @@ from gather_infer.tensor import ValueRange
 
 
 def progression(context: TransferContext) -> Provenance | None:
-    """Slice of a constant that is an arithmetic progression along its axis, like a table of positions."""
+    """Slice of a constant that is an arithmetic progression along the sliced axis, like a table of positions."""
     start, axis = context.scalar(1), context.scalar(3) if len(context.inputs) > 3 else 0
     stride = context.scalar(4) if len(context.inputs) > 4 and context.inputs[4] is not None else 1
     shape = context.result.shape
@@ -36,7 +36,7 @@ def progression(context: TransferContext) -> Provenance | None:
 
 
 def arange(context: TransferContext) -> Provenance | None:
-    """Range: every number from start on, before limit, in steps of delta."""
+    """Range: numbers from `start`, inclusive, to `limit`, exclusive, in steps of `delta`."""
     start, limit, delta = (context.scalar(i) for i in range(3))
     shape = context.result.shape
     if start is not None and limit is not None and delta in (1, -1):
@@ -56,9 +56,12 @@ def arange(context: TransferContext) -> Provenance | None:
 
 
 def _range_between(context: TransferContext, *, is_dense: bool) -> Provenance | None:
-    """Origins of a Range whose bounds are input elements; the last one before limit is attained where it `is_dense`.
+    """Origins of a Range whose start or limit is a graph input element: one for each bound.
 
-    Whether the range is empty depends on start and limit, unless both are the same element up to a known distance.
+    is_dense   whether delta is 1, so that limit - 1 is an element
+
+    Both bounds are elements of a nonempty range, but it may be empty unless start and limit are the same input element
+    plus known offsets.
     """
     ends = [context.origins(i) for i in (0, 1)]
     if any(len(own) != 1 for own in ends) or not (ends[0][0].input or ends[1][0].input):
@@ -87,7 +90,7 @@ def _range_between(context: TransferContext, *, is_dense: bool) -> Provenance | 
 
 
 def _distance(first: Origin, last: Origin) -> Dim | None:
-    """The distance between two origins that are the same element plus a size; None where they are not."""
+    """`last - first` if both origins are the same input element plus different offsets; None otherwise."""
     is_same = (
         first.whole
         and replace(first, value_range=last.value_range, offset=last.offset, overflow_dtype=last.overflow_dtype) == last

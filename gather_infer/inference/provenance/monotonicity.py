@@ -1,10 +1,9 @@
-"""Monotonicity analysis: tensors that are a non-decreasing function of another one, as the T5 relative position buckets
-are:
+"""Monotonicity analysis: tensors that are a non-decreasing function of another tensor, like T5's position buckets:
 
     Where(x < 16, x, Min(16 + Cast(Log(Cast(x) / 16) / 2.08 * 16), 31))
 
-The rule for Log gives no bounds, since 0 and -1 have no logarithm. Where the second branch is selected x is 16 or more,
-and every function on the way is non-decreasing. So the bounds of x there map to the bounds of the branch.
+The rule for Log gives no bounds, since 0 and -1 have no logarithm. But the second branch is selected only for x >= 16,
+and it is a composition of non-decreasing functions. So the bounds of x >= 16 map to the bounds of the branch.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 OPERATORS: Final = frozenset({"Cast", "Mul", "Div", "Log", "Add", "Min", "Max", "Identity"})
 MAX_STEPS: Final = 16
 _ERROR: Final = 2.0**-16
-"""Bound on the rounding error of one step, relative and absolute: far more than float32 has."""
+"""Bound on the relative and the absolute rounding error of one step, far larger than that of float32."""
 _LARGEST_FLOAT: Final = 1e30
 _LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
-"""Beyond these bounds additions and casts to integers are not tracked, as they may overflow."""
+"""By type, the largest magnitude for which additions and casts are tracked; beyond it they may overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonotoneStep:
-    """One non-decreasing function: the operator, the type of the result, and the constant operand if it has one."""
+    """One non-decreasing function: operator, element type of the result, and constant operand, NaN if there is none."""
 
     op_type: str
     dtype: DType
@@ -44,7 +43,7 @@ class MonotoneStep:
 
 @dataclass(frozen=True, slots=True)
 class MonotoneFunction:
-    """A non-decreasing function of the elements of `base`, an integer tensor, up to broadcasting with constants."""
+    """A non-decreasing function, applied to each element of the integer tensor `base`, whose shape may be broadcast."""
 
     base: str
     steps: tuple[MonotoneStep, ...]
@@ -53,7 +52,7 @@ class MonotoneFunction:
 def transfer_monotone(
     node: NodeProto, inputs: Sequence[Value | None], result: SymbolicTensor, environment: Environment, scope: Scope
 ) -> None:
-    """Record of which tensor a node's output is a non-decreasing function."""
+    """Record a MonotoneFunction for the output of a node, if it is a non-decreasing function of some integer tensor."""
     for at, source in enumerate(inputs[:2]):
         before = environment.monotonicity.get(node.input[at])
         if (before is None and node.op_type != "Cast") or not isinstance(source, SymbolicTensor):
@@ -102,7 +101,7 @@ def _step(
 
 
 def image(function: MonotoneFunction, domain: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
-    """Integer bounds of the function where its base, a `dtype`, is in `domain`; open when they are unknown."""
+    """The value range of `function` for base elements of type `dtype` in `domain`; without bounds when unknown."""
     least, most = INTEGER_RANGE[dtype]
     lo = None if domain.lo is None else scope.bounds(domain.lo).lo
     hi = None if domain.hi is None else scope.bounds(domain.hi).hi
@@ -115,7 +114,7 @@ def image(function: MonotoneFunction, domain: ValueRange, dtype: DType, scope: S
 
 
 def _image_of_step(step: MonotoneStep, lo: float, hi: float) -> tuple[float, float] | None:
-    """The image of a range under one step; None when it may leave the domain or overflow the type."""
+    """Bounds of `step` on [lo, hi]; None when it may leave the domain of the operator or overflow its type."""
     number, largest = step.number, _LARGEST.get(step.dtype)
     if largest is not None:
         match step.op_type:
