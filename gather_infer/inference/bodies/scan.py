@@ -222,7 +222,7 @@ def _with_batch(value: Value, batch: Dim | None, context: Context) -> Value:
 
 
 def _ints(attributes: Mapping[str, Attribute], name: str, count: int) -> Sequence[int]:
-    """The axes in the attribute `name`, or zeros when it is missing. Raises SpecViolation unless it has `count` axes."""
+    """The `count` axes in the attribute `name`, or zeros when it is missing. Raises SpecViolation for another count."""
     value = attributes.get(name)
     if not isinstance(value, tuple):
         return [0] * count

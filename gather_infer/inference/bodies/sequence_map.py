@@ -44,8 +44,8 @@ def sequence_map(
     body      (a member of each sequence, the tensors) -> one tensor per output
     outputs   sequences of n members
 
-    Raises SpecViolation when the first input is not a sequence, two sequences differ in length, or the node and the body
-    differ in the number of inputs or outputs.
+    Raises SpecViolation when the first input is not a sequence, two sequences differ in length, or the node and the
+    body differ in the number of inputs or outputs.
     """
     outputs = len(node.output)
     if not inputs or not isinstance(inputs[0], SequenceType):

@@ -80,7 +80,7 @@ def read_constraints(
 
 
 def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
-    """The option that renames the symbol `name` to `new`, `--input 'ids=[batch, seq]'`; empty if no input has the dim."""
+    """The option that renames symbol `name` to `new`: `--input 'ids=[batch, seq]'`; empty if no input has `name`."""
     for value in values:
         dims = [
             dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
@@ -94,7 +94,7 @@ def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int]
 def _persisted(
     model: ModelProto, values: Sequence[ValueInfoProto]
 ) -> tuple[list[DimConstraint], frozenset[str], list[Diagnostic]]:
-    """The dim constraints that the file records, the symbols that only they introduce, and findings about unusable ones.
+    """The dim constraints that the file records, the symbols that they introduce, and findings about unusable ones.
 
     A recorded constraint introduces symbols when it defines a dim name of the file as an expression.
     """

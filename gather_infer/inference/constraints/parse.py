@@ -193,7 +193,7 @@ def bind(specs: DimSpecs, name: str, dim: Dim) -> None:
 
 
 def bound_dim(dim: Dim, bound: Mapping[str, Dim]) -> Dim:
-    """`dim` with symbols substituted by `bound`. Raises UsageError if a divisor becomes 0 or the dim grows too large."""
+    """`dim` with `bound` substituted. Raises UsageError if a divisor becomes 0 or the dim grows too large."""
     try:
         return substitute(dim, bound)
     except ZeroDivisionError as error:
@@ -321,7 +321,7 @@ def _add_facts(scope: Scope, dim: Dim, value: Interval | Dim) -> None:
 
 
 def read_inputs(specs: Mapping[str, str] | Iterable[str], known: Iterable[str]) -> dict[str, GivenType]:
-    """Parse `inputs=`: texts `ids=int64[batch, seq]` or `ids=[batch, 128]`, or a mapping of an input to a type.
+    """Parse `inputs=`: texts `ids=int64[batch, seq]`, `ids=[batch, 128]`, or a mapping of an input to a type.
 
     known   names of the model's inputs
 

@@ -92,7 +92,10 @@ def read_persisted(texts: Iterable[str], names: Set[str]) -> tuple[list[DimConst
 
 
 def _constraint(left: str, right: str, names: Set[str]) -> DimConstraint:
-    """The constraint of the entry `left=right`. Raises DimSyntaxError when a side is malformed or `left` is a number."""
+    """The constraint of the entry `left=right`.
+
+    Raises DimSyntaxError when a side is malformed or `left` is a number.
+    """
     dim = parse_dim(left, names=names)
     if isinstance(dim, int):
         raise DimSyntaxError(left, 0, "expected a dim with a name in it")
@@ -103,7 +106,7 @@ def _constraint(left: str, right: str, names: Set[str]) -> DimConstraint:
 
 
 def _expression_symbols(left: str, right: str, names: Set[str]) -> Set[str]:
-    """The symbols in `right` if the entry `left=right` defines a dim name that is spelt as that expression; else none."""
+    """The symbols in `right` if `left` is a dim name whose text is that expression; else none."""
     try:
         dim, value = parse_dim(left, names=names), parse_dim(right)
     except DimSyntaxError:

@@ -202,8 +202,7 @@ def bit_shifted(context: TransferContext) -> Provenance | None:
 
 
 def _stepped_input(context: TransferContext, index: int, step: Affine | Quotient) -> Provenance | None:
-    """The provenance of input `index` after one more step; None when neither its provenance nor exact bounds are known.
-    """
+    """The provenance of input `index` after one more step; None if neither provenance nor exact bounds are known."""
     trace, parts = context.provenance(index), context.origins(index)
     if trace is None and not any(part.exact for part in parts):
         return None

@@ -93,7 +93,10 @@ def _length(value: SymbolicTensor) -> int | None:
 def _with_known_dims(
     node: NodeProto, result: SymbolicTensor, environment: Environment, context: Context
 ) -> SymbolicTensor:
-    """The output of ConstantOfShape, with recorded symbols for dims; the node fails in runs where a scalar is negative."""
+    """The output of ConstantOfShape with recorded symbols for its dims.
+
+    The symbols are valid sizes, since the node fails in runs where a scalar is negative.
+    """
     scalars = environment.shape_scalars_of(node.input[0])
     if scalars is None or result.shape is None or len(scalars) != len(result.shape):
         return result

@@ -1,4 +1,4 @@
-"""Transfer functions of data movement: all elements of an input, a subset of them, or several inputs side by side."""
+"""Transfer functions of data movement: the output holds all elements of an input, a subset, or several inputs."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SEQUENCE_AXIS: Final = -1
 
 
 def relocated_input(context: TransferContext, index: int = 0) -> Provenance | None:
-    """All elements of an input, at other positions."""
+    """The provenance of an output that holds all elements of input `index`, at other positions."""
     trace = context.provenance(index)
     return None if trace is None else Provenance(relocated(trace))
 
 
 def repeated(context: TransferContext) -> Provenance | None:
-    """Expand and Tile: every element of the input, any number of times; none where only the result is empty."""
+    """Expand and Tile: every element of the input, any number of times; none if the result is empty."""
     trace, given, shape = relocated_input(context), context.tensor(0).shape, context.result.shape
     if trace is None or (
         given is not None
@@ -50,12 +50,12 @@ def repeated(context: TransferContext) -> Provenance | None:
 
 
 def same(context: TransferContext) -> Provenance | None:
-    """Identity."""
+    """Identity: the same elements at the same positions."""
     return context.provenance(0)
 
 
 def transposed(context: TransferContext) -> Provenance | None:
-    """Transpose: the axis of the origins moves too."""
+    """Transpose: all elements; if the origins are by index of an axis, that axis is permuted too."""
     trace, rank = context.provenance(0), context.tensor(0).rank
     if trace is None or trace.axis is None or rank is None:
         return relocated_input(context)
@@ -64,7 +64,7 @@ def transposed(context: TransferContext) -> Provenance | None:
 
 
 def any_elements(provenance: Provenance | None) -> Provenance | None:
-    """An unknown subset of the elements of a tensor."""
+    """The provenance of an unknown subset of the elements of a tensor with the given provenance."""
     if provenance is None:
         return None
     alone = len(provenance.origins) == 1
@@ -72,7 +72,7 @@ def any_elements(provenance: Provenance | None) -> Provenance | None:
 
 
 def gathered(context: TransferContext) -> Provenance | None:
-    """Gather: columns by constant index, else an unknown subset."""
+    """Gather: the origins (columns) selected by constant indices, else an unknown subset of the elements."""
     source, index = context.tensor(0), context.scalar(1)
     axis = context.axis(source.rank)
     trace = by_column(context, 0, axis)
@@ -88,8 +88,9 @@ def gathered(context: TransferContext) -> Provenance | None:
 
 
 def gathered_openvino(context: TransferContext) -> Provenance | None:
-    """Gather of OpenVINO, whose axis is an input. It returns 0 for an index out of bounds, so the indices must be
-    known.
+    """Gather of OpenVINO, whose axis is an input; None unless all indices are constants in bounds.
+
+    For an index that is out of bounds the operator returns 0.
     """
     axis, rank = context.scalar(2), context.tensor(0).rank
     if rank is None or not isinstance(axis, int) or context.attribute("batch_dims", 0) != 0:
@@ -102,14 +103,14 @@ def gathered_openvino(context: TransferContext) -> Provenance | None:
 
 
 def _known_indices(context: TransferContext) -> list[int]:
-    """The indices where all are known, else an empty list."""
+    """The elements of input 1 if all are known numbers, else an empty list."""
     values = context.tensor(1).values
     numbers = [] if values is None else values.reshape(-1).tolist()
     return numbers if all(isinstance(n, int) for n in numbers) else []
 
 
 def _columns(context: TransferContext, provenance: Provenance) -> Provenance | None:
-    """One column for a scalar index, several columns for an index vector."""
+    """Gather on the axis of the origins: one origin for a constant scalar index, several for an index vector."""
     numbers, rank, count = _known_indices(context), context.tensor(1).rank, len(provenance.origins)
     if not numbers or rank not in (0, 1) or not all(-count <= n < count for n in numbers):
         return any_elements(context.provenance(0))
@@ -117,7 +118,7 @@ def _columns(context: TransferContext, provenance: Provenance) -> Provenance | N
 
 
 def _rows(context: TransferContext, provenance: Provenance, axis: int) -> Provenance | None:
-    """A subset of the rows, where the columns are along another axis."""
+    """Gather on another axis than that of the origins: a subset of the elements of each origin."""
     rank, columns = context.tensor(1).rank, provenance.axis
     assert columns is not None, "the caller checks that there are columns"
     if rank is None:
@@ -128,7 +129,7 @@ def _rows(context: TransferContext, provenance: Provenance, axis: int) -> Proven
 
 
 def sliced(context: TransferContext) -> Provenance | None:
-    """Slice: contiguous columns, else an unknown subset."""
+    """Slice: contiguous origins (columns) if the bounds are constant, else an unknown subset of the elements."""
     trace = context.provenance(0)
     if context.tensor(0).shape is not None and context.tensor(0).shape == context.result.shape:
         return relocated_input(context)  # all elements, in any order
@@ -150,7 +151,7 @@ def sliced(context: TransferContext) -> Provenance | None:
 
 
 def split(context: TransferContext, outputs: Sequence[str]) -> None:
-    """Split: record the columns of each output, else an unknown subset."""
+    """Split: record for each output its origins (columns), else an unknown subset of the elements."""
     axis, at = context.axis(context.tensor(0).rank), 0
     trace = by_column(context, 0, axis)
     if trace is None:
@@ -171,7 +172,10 @@ def split(context: TransferContext, outputs: Sequence[str]) -> None:
 
 
 def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], environment: Environment, scope: Scope) -> None:
-    """Record the provenance of a sequence's members: one origin for each member that is a single column."""
+    """SplitToSequence: record one origin for each member if every member is a single index of the split axis.
+
+    Otherwise each member is an unknown subset of the elements.
+    """
     source = inputs[0]
     if not isinstance(source, SymbolicTensor):
         return
@@ -189,7 +193,7 @@ def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], environme
 
 
 def member(context: TransferContext) -> Provenance | None:
-    """SequenceAt."""
+    """SequenceAt: the origin of the member at a constant index, else an unknown subset of the elements."""
     trace, index = context.provenance(0), context.scalar(1)
     if trace is None or trace.axis != SEQUENCE_AXIS:
         return any_elements(trace)
@@ -199,7 +203,7 @@ def member(context: TransferContext) -> Provenance | None:
 
 
 def concat(context: TransferContext) -> Provenance | None:
-    """Concat: the origins of all inputs, by index where each input has length 1 on the axis."""
+    """Concat: the origins of all inputs; one for each index of the axis if every input has length 1 on it."""
     count = len(context.node.input)
     if count > MAX_ORIGINS:
         return None
@@ -226,7 +230,7 @@ def concat(context: TransferContext) -> Provenance | None:
 
 
 def _merged(origins: tuple[Origin, ...], scope: Scope) -> Origin:
-    """One origin with the bounds of several."""
+    """One origin, without input and steps, whose bounds contain those of all `origins`."""
     return Origin(
         value_ranges.hull(*(part.value_range for part in origins), scope=scope),
         nonempty_if=() if any(part.is_nonempty for part in origins) else None,

@@ -1,7 +1,7 @@
 """Provenance of integer tensors: origins of their elements, and the steps from a graph input to them.
 
-Facts bound the elements of a tensor. Provenance also records that they are those of an input, or that component 1 of an
-index tuple has other bounds than component 0. The bounds check relies on it.
+Facts bound the elements of a tensor. Provenance also records that the elements are those of a graph input, or that
+component 1 of an index tuple has other bounds than component 0. The bounds check relies on provenance.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Clamp:
 class Affine:
     """`factor * element + offset`.
 
-    overflow_dtype  the type in which the result may overflow; None when it cannot
-    bounds          bounds of the element; None when they are unknown
+    overflow_dtype  the type in which the result may overflow; None when it cannot overflow
+    bounds          numeric bounds of the element before this step; None when unknown
     """
 
     factor: int
@@ -46,10 +46,10 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class RangeEnd:
-    """A bound of a range of consecutive values whose ends are computed from input elements (Range, sums).
+    """A bound of a range of values that is computed from graph input elements (Range, sums).
 
-    is_lower     it is the lower bound
-    is_attained  the bound is an element itself; False where that is unknown
+    is_lower     whether it is the lower bound
+    is_attained  whether the bound is known to be an element itself
     """
 
     is_lower: bool
@@ -81,26 +81,29 @@ def _with_dim(step: ElementStep, dim: Dim) -> ElementStep:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of some elements of a tensor: x + offset, then clamped, where x is what the steps make of a graph input
-    element.
+    """Origin of some elements of a tensor, each computed from an element of a graph input.
+
+    An element is x + offset, then clamped, where x is the result of `steps` for the input element. "The elements" below
+    are the elements of the tensor that have this origin.
 
     value_range      bounds of the elements
-    input            the graph input; empty when they come from none
-    source_dtype     its element type
-    negative_offset  added to x first where x < 0; None when nothing is added
-    clamps           minima and maxima that were applied to them, in this order
-    exact            both bounds of the value range are attained, whenever there are any elements
-    nonempty_if      of a nonempty tensor, there are such elements exactly where all of these are >= 1; None when
+    input            name of the graph input; empty when the elements come from no input
+    source_dtype     element type of the graph input
+    negative_offset  number added to x first if x < 0; None when nothing is added
+    clamps           minima and maxima applied to x + offset, in this order
+    exact            both bounds of `value_range` are attained whenever there are any elements
+    nonempty_if      a nonempty tensor has elements of this origin exactly if all dims listed here are >= 1; None when
                      unknown
-    column           they are those at this index of the last axis of the input; None for any index
-    whole            every element of the input, or of the column, is among them
-    direct           they have the positions that they had in the input
-    overflow_dtype   the type in which x + offset may overflow; None when it cannot
-    steps            steps applied to the input element first, in this order
-    step_bounds      bounds of x after the steps; None when unknown, and where there are no steps
-    end              these are one bound of a range that the other elements of the tensor are in
-    is_definite      an element that is read is read through this origin; False where it may come from another one alone
-    slice_symbol     the symbol of the iterations that together visit all the elements, a slice each; or empty
+    column           the input elements are those at this index of the input's last axis; None for any index
+    whole            every element of the input, or of the column, is among the elements
+    direct           each element has the position of its input element
+    overflow_dtype   the type in which x + offset may overflow; None when it cannot overflow
+    steps            steps applied to the input element to compute x, in this order
+    step_bounds      numeric bounds of x; None when unknown or without steps
+    end              set if the elements of this origin are one bound of a range that contains the whole tensor
+    is_definite      every read of the tensor reads an element of this origin; False if all may come from other origins
+    slice_symbol     symbol of the iteration number if each iteration reads one slice and all together read every
+                     element; else empty
     """
 
     value_range: ValueRange
@@ -123,7 +126,7 @@ class Origin:
 
     @property
     def is_changed(self) -> bool:
-        """False when the elements are unmodified input elements."""
+        """Whether the elements may differ from the input elements."""
         is_moved = self.offset != 0 or bool(self.clamps) or bool(self.steps)
         return is_moved or self.end is not None or self.negative_offset is not None or self.overflow_dtype is not None
 
@@ -135,7 +138,7 @@ class Origin:
         return self.negative_offset is not None or (self.overflow_dtype is not None and bool(self.clamps))
 
     def with_step(self, step: ElementStep, value_range: ValueRange, step_bounds: tuple[int, int] | None) -> Origin:
-        """The origin after one more step, which leaves its elements in `value_range` and x within `step_bounds`."""
+        """The origin after one more step; `value_range` and `step_bounds` are the bounds after it."""
         assert not self.is_bounded_only, "the caller checks this"
         steps: tuple[ElementStep, ...] = self.steps
         if self.offset != 0 or self.overflow_dtype is not None:
@@ -153,7 +156,7 @@ class Origin:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The dims of the offset, the clamps and the steps; not those of the value range."""
+        """The dims in the offsets, clamps and steps, without the bounds of `value_range`."""
         found: list[Dim] = [self.offset, *(limit.bound for limit in self.clamps)]
         found += [] if self.negative_offset is None else [self.negative_offset]
         for step in self.steps:
@@ -161,7 +164,7 @@ class Origin:
         return tuple(found)
 
     def substituted(self, values: Mapping[str, Dim]) -> Origin:
-        """The origin with dims in place of symbols."""
+        """The origin with the symbols in all its dims replaced by `values`."""
 
         def put(dim: Dim) -> Dim:
             return substitute(dim, values)
@@ -178,11 +181,11 @@ class Origin:
         )
 
     def is_offset(self, dim: Dim) -> bool:
-        """Whether `dim` is an offset and not a divisor or a clamp."""
+        """Whether `dim` is the offset of this origin or of one of its steps, not a divisor or a clamp."""
         return self.offset == dim or any(isinstance(step, Affine) and step.offset == dim for step in self.steps)
 
     def is_increasing_in(self, dim: Dim) -> bool:
-        """Whether the index increases with the offset `dim`: an even number of later steps reverses the order."""
+        """Whether the elements increase with the offset `dim`: an even number of later steps reverses the order."""
         if self.offset == dim:
             return True
         at = next(i for i, step in enumerate(self.steps) if isinstance(step, Affine) and step.offset == dim)
@@ -190,29 +193,29 @@ class Origin:
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """Bounds of x, from the steps or from the element type."""
+        """Numeric bounds of x, from the steps or, without steps, from the input's element type; None when unknown."""
         if self.steps:
             return self.step_bounds
         return None if self.source_dtype is None else INTEGER_RANGE[self.source_dtype]
 
     @property
     def subset(self) -> Origin:
-        """The origin of an unknown subset of the elements."""
+        """The origin of an unknown subset of the elements of this origin."""
         is_point = self.exact and self.value_range.lo == self.value_range.hi
         end = None if self.end is None else replace(self.end, is_attained=False)
         return replace(self, whole=False, direct=False, exact=is_point, end=end, slice_symbol="")
 
     @property
     def is_nonempty(self) -> bool:
-        """True when there are such elements whenever the tensor is not empty."""
+        """True when every nonempty tensor has elements of this origin."""
         return self.nonempty_if == ()
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Provenance of a tensor: its origins.
+    """Provenance of a tensor: each of its elements has one of the `origins`.
 
-    axis    origin j is that of index j on this axis; None when the positions are unknown
+    axis    axis on which the elements at index j have origin j; None when the positions are unknown
     """
 
     origins: tuple[Origin, ...]
@@ -221,7 +224,11 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ElementPredicate:
-    """Branch predicate on elements: a bool that bounds another tensor's elements where it is true, and where false."""
+    """Bounds that the elements of a bool tensor imply for the elements of another tensor at the same positions.
+
+    when_true   range of the other element if the bool is true
+    when_false  range of the other element if the bool is false
+    """
 
     when_true: ValueRange
     when_false: ValueRange
@@ -232,19 +239,19 @@ class ElementPredicate:
 
 
 def one_element(tensor: SymbolicTensor) -> Dim | None:
-    """The only element of an integer tensor; None when it is unknown, or there are more."""
+    """The element of a one-element integer tensor; None when it is unknown, or for any other tensor."""
     element = tensor.only_element
     is_integer = tensor.dtype is not None and tensor.dtype.is_integer  # floats have Dims for elements too
     return element if is_integer and isinstance(element, (int, Expr)) else None
 
 
 def origin_of_facts(tensor: SymbolicTensor, scope: Scope) -> Origin:
-    """The origin that the facts of a tensor give for all its elements."""
+    """An origin without a graph input, with the bounds that the facts of a tensor give for all its elements."""
     values = tensor.values
     is_known = tensor.dtype is not None and tensor.dtype.is_integer and values is not None and None not in values.flat
     return Origin(value_ranges.range_of(tensor, scope), exact=is_known)
 
 
 def provenance_of_input(name: str, tensor: SymbolicTensor, scope: Scope) -> Provenance:
-    """The provenance of a graph input."""
+    """The provenance of the graph input `name`: its own elements at their positions."""
     return Provenance((Origin(value_ranges.range_of(tensor, scope), name, tensor.dtype, direct=True),))

@@ -1,7 +1,7 @@
-"""Provenance through Where (select), and the branch predicates that it selects by.
+"""Provenance through Where (select), and the predicates on elements in its condition.
 
-Predicates also refine the value range of `Where(x < 0, x + n, x)`. A rule cannot do that: it sees three tensors and not
-that they all depend on x.
+Predicates also refine the value range of `Where(x < 0, x + n, x)`. A rule cannot do that: it receives facts of three
+tensors and does not know that all of them depend on x.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _JOINING: Final = frozenset({"And", "Or"})
 PREDICATES: Final = _COMPARING.keys() | _JOINING | {"Not"}
 
 MAX_PREDICATES: Final = 4
-"""Tensors that one bool may bound."""
+"""Maximal number of tensors for which a bool tensor records predicates."""
 
 
 def record_predicates(context: TransferContext) -> None:
-    """Record the bounds that a bool implies for its operands."""
+    """Record the bounds that the elements of a node's bool output imply for the elements of its operands."""
     node, tests = context.node, context.environment.element_predicates
     found: dict[str, ElementPredicate] = {}
     if node.op_type == "Not":
@@ -72,7 +72,10 @@ def record_predicates(context: TransferContext) -> None:
 def _joined_predicates(
     context: TransferContext, a: Mapping[str, ElementPredicate], b: Mapping[str, ElementPredicate]
 ) -> dict[str, ElementPredicate]:
-    """The conjunction of two predicates; Or is the negated conjunction of the negated ones (De Morgan)."""
+    """The predicates of And or Or, by bounded tensor, from the predicates `a` and `b` of its inputs.
+
+    Or is the negated conjunction of the negated predicates (De Morgan).
+    """
     is_or = context.node.op_type == "Or"
     nothing = ElementPredicate(value_ranges.ANY, value_ranges.ANY)
     found: dict[str, ElementPredicate] = {}
@@ -86,8 +89,10 @@ def _joined_predicates(
 
 
 def selected(context: TransferContext) -> Provenance | None:
-    """Where: the origins of both branches. Under a predicate on the same tensor each branch has the range that it is
-    used for.
+    """Where: the origins of both branches.
+
+    If the condition bounds a tensor from which a branch is computed, the value range of the branch is narrowed to the
+    elements that the condition selects.
     """
     node, frame, scope = context.node, context.environment, context.scope
     tests = frame.element_predicates.get(node.input[0], {})
@@ -125,7 +130,7 @@ def selected(context: TransferContext) -> Provenance | None:
 
 
 def _is_without_overflow(context: TransferContext, branch: int, base: str, domain: ValueRange) -> bool:
-    """Whether a branch is `base` plus an offset that cannot overflow where `base` is in `domain`."""
+    """Whether the input `branch` is `base` plus an offset and cannot overflow for elements of `base` in `domain`."""
     offset, trace = context.offset_from(context.node.input[branch], base), context.environment.provenance_of(base)
     if offset is None or trace is None or any(part.overflow_dtype is not None for part in trace.origins):
         return False
@@ -134,7 +139,7 @@ def _is_without_overflow(context: TransferContext, branch: int, base: str, domai
 
 
 def _branch_range(context: TransferContext, branch: int, base: str, domain: ValueRange) -> ValueRange:
-    """The value range of a branch where `base` is in `domain`."""
+    """The value range of the input `branch` at the positions where the element of `base` is in `domain`."""
     name, known = context.node.input[branch], value_ranges.range_of(context.tensor(branch), context.scope)
     if name == base:
         return domain
@@ -156,7 +161,10 @@ def _branch_range(context: TransferContext, branch: int, base: str, domain: Valu
 
 
 def _sum_range(context: TransferContext, name: str, base: str, domain: ValueRange) -> ValueRange | None:
-    """The value range of `base` plus or minus another tensor where `base` is in `domain`; None if it is open."""
+    """The value range of a sum or difference `name` of `base` and another tensor for elements of `base` in `domain`.
+
+    None when `name` is no such sum, a bound is unknown, or the sum may overflow.
+    """
     op_type, *operands = context.environment.sums.get(name, ("",))
     if base not in operands:
         return None
@@ -170,7 +178,7 @@ def _sum_range(context: TransferContext, name: str, base: str, domain: ValueRang
 
 
 def _wrapped_index(context: TransferContext, predicates: Mapping[str, ElementPredicate]) -> Provenance | None:
-    """The provenance of `Where(x < 0, x + n, x)` for an unmodified input x."""
+    """The provenance of `Where(x < 0, x + n, x)` for unmodified elements x of a graph input; None for other nodes."""
     below_zero, others = ValueRange(None, -1), ValueRange(0, None)
     for base, test in predicates.items():
         for below, above, told in ((1, 2, test), (2, 1, test.negated)):

@@ -1,4 +1,4 @@
-"""Table of transfer functions by operator, and the analyses that run after the shape rule of a node."""
+"""Table of provenance transfer functions by operator, and the analyses that run after the shape rule of a node."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpTransfer:
-    """Transfer functions of an operator; see `op_transfer_of`.
+    """The analyses that apply to an operator; see `op_transfer_of`.
 
-    op_type   key of its transfer function; empty where it has none
-    moves     the input that output 0 takes elements from, some or all; None for other operators
-    permuted  that input, where output 0 has each of its elements exactly once
+    op_type   key of its transfer function; empty when it has none
+    moves     position of the input of which output 0 has some or all elements, unchanged; None for other operators
+    permuted  equal to `moves` if output 0 has each element of that input exactly once; else None
     """
 
     op_type: str
@@ -45,7 +45,7 @@ class OpTransfer:
 
 
 def op_transfer_of(domain: str, op_type: str, traits: Traits) -> OpTransfer | None:
-    """The transfer of an operator: by its transfer function, or because its traits declare that it moves elements."""
+    """The OpTransfer of an operator; None when it has no transfer function and its traits declare no moved input."""
     name = op_type if (domain, op_type) in _WITH_TRANSFER_FUNCTION else ""
     if domain == OPENVINO and f"{OPENVINO}.{op_type}" in _TRANSFER_FUNCTIONS:
         name = f"{OPENVINO}.{op_type}"
@@ -63,7 +63,10 @@ def apply_transfer(
     context: Context,
     load: Callable[[str, Environment], np.ndarray[Any, Any] | None],
 ) -> None:
-    """Record in `environment` the provenance and the relations of a node's outputs, where they are known."""
+    """Record in `environment` the provenance of a node's outputs and their relations to other tensors, if known.
+
+    load   reads the elements of a constant by name; see `InterpreterState.load_constant`
+    """
     scope = context.scope
     if op_transfer.op_type == "SplitToSequence":
         movement.split_to_sequence(node, inputs, environment, scope)
@@ -157,4 +160,4 @@ _WITH_TRANSFER_FUNCTION: Final = frozenset(
     | cardinality.OPERATORS
     | extents.OPERATORS
 )
-"""Operators with a transfer function. Any other tracked operator moves elements, and its traits declare that."""
+"""Operators with a transfer function; for any other operator, provenance is tracked only if its traits give `moves`."""

@@ -1,4 +1,4 @@
-"""Context of a transfer function: a node, its operands, and what transfer functions share."""
+"""Context of a transfer function: a node and its operands, and operations that transfer functions share."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from gather_infer.inference.environment import Environment
 
 TABLE_LIMIT: Final = 65536
-"""Constants with more elements are not read."""
+"""Maximal number of elements of a constant that a transfer function reads."""
 
 MAX_ORIGINS: Final = 8
-"""Origins of one provenance; a tensor with more is not tracked."""
+"""Maximal number of origins of a provenance without an axis; a tensor with more is not tracked."""
 
 MAX_COLUMNS: Final = 64
-"""Origins of a provenance with one for each index of an axis."""
+"""Maximal number of origins of a provenance with an axis, which has one origin for each index of the axis."""
 
 
 @dataclass(slots=True)
 class TransferContext:
-    """One node while the provenance of its outputs is computed."""
+    """Arguments of a transfer function: one node and the state in which it is interpreted.
+
+    result   fact of output 0
+    load     reads the elements of a constant by name
+    """
 
     node: NodeProto
     inputs: Sequence[Value | None]
@@ -47,16 +51,16 @@ class TransferContext:
         return self.environment.provenance_of(self.node.input[index]) if index < len(self.node.input) else None
 
     def origins(self, index: int) -> tuple[Origin, ...]:
-        """The origins of an input, or the one that its facts give."""
+        """The origins of an input, or, if its provenance is not tracked, one origin with the bounds of its facts."""
         trace = self.provenance(index)
         return trace.origins if trace is not None else (origin_of_facts(self.tensor(index), self.scope),)
 
     def scalar(self, index: int) -> Dim | None:
-        """The only element of an integer input; None when it is unknown."""
+        """The element of a one-element integer input; None when it is unknown, or for any other input."""
         return one_element(self.tensor(index))
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
-        """The elements of a constant of up to `TABLE_LIMIT` elements."""
+        """The elements of a constant input; None when it is not constant or larger than `TABLE_LIMIT`."""
         tensor = self.tensor(index)
         size = None if tensor.shape is None else product(tensor.shape)
         if not isinstance(size, int) or size > TABLE_LIMIT:
@@ -64,12 +68,15 @@ class TransferContext:
         return self.load(self.node.input[index], self.environment)
 
     def offset_from(self, name: str, base: str) -> Dim | None:
-        """The number d where the tensor `name` is `base` + d elementwise; None when it is not."""
+        """The number d for which the tensor `name` is recorded as `base` + d, element by element; None otherwise."""
         shifted = self.environment.offsets.get(name)
         return None if shifted is None or shifted[0] != base else shifted[1]
 
     def constant_row(self, index: int) -> list[int] | None:
-        """The elements of an integer constant whose axes except the last have length 1; None if too many."""
+        """The elements of an integer constant in which only the last axis is longer than 1; None for any other input.
+
+        Also None when there are more than MAX_COLUMNS elements or one of them is too large.
+        """
         shape, values = self.tensor(index).shape, self.tensor(index).values
         if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
             return None
@@ -84,15 +91,15 @@ class TransferContext:
         return next((int(a.i) for a in self.node.attribute if a.name == name), default)
 
     def axis(self, rank: int | None, default: int = 0) -> int | None:
-        """The attribute axis as a nonnegative number; None when the rank is unknown and the axis is negative."""
+        """The attribute `axis`, counted from the front; None when the axis is negative and `rank` is None."""
         axis = self.attribute("axis", default)
         return axis if axis >= 0 else None if rank is None else axis + rank
 
 
 def refine_range(name: str, value_range: ValueRange, environment: Environment) -> None:
-    """Meet the value range of a tensor with another one, where its own bound is open or that of a larger tensor.
+    """Replace the bounds of the tensor `name` by those of `value_range`, which the caller has found to be tighter.
 
-    A bound that equals the limit of the element type carries no information.
+    A bound that is None or the limit of the element type carries no information and replaces nothing.
     """
     value = environment.values[name]
     assert isinstance(value, SymbolicTensor) and value.dtype is not None, "only tensors of a known type are tracked"
@@ -107,7 +114,7 @@ def refine_range(name: str, value_range: ValueRange, environment: Environment) -
 
 
 def without_overflow(context: TransferContext, value_range: ValueRange) -> ValueRange:
-    """The value range of a result; where it may overflow the element type, the range of that type."""
+    """`value_range`, or the range of the result's element type if a result in `value_range` may overflow it."""
     if context.result.dtype is DType.INT64:
         least, most = INTEGER_RANGE[DType.INT64]
         fits = all(not isinstance(end, int) or least <= end <= most for end in (value_range.lo, value_range.hi))
@@ -119,20 +126,20 @@ def without_overflow(context: TransferContext, value_range: ValueRange) -> Value
 
 
 def is_point(origin: Origin) -> bool:
-    """Whether an origin has one known value."""
+    """Whether all elements of an origin are equal to one known value."""
     return origin.exact and origin.value_range.lo == origin.value_range.hi
 
 
 def relocated(provenance: Provenance) -> tuple[Origin, ...]:
-    """The origins, without the claim that elements have their input positions."""
+    """The origins with `direct` cleared, since the elements may have other positions than in the graph input."""
     return tuple(replace(p, direct=False) for p in provenance.origins)
 
 
 def by_column(context: TransferContext, index: int, axis: int | None) -> Provenance | None:
     """The provenance of an input of the node, split into one origin for each index of `axis`.
 
-    The split needs an unmodified graph input whose last axis, of known length, is `axis`; else the provenance is
-    returned as it is.
+    Only elements at their positions in a graph input can be split, and only if `axis` is the last axis and its length is
+    known. Otherwise the provenance is returned unchanged.
     """
     trace, shape = context.provenance(index), context.tensor(index).shape
     if trace is None or trace.axis is not None or len(trace.origins) != 1 or not shape or axis != len(shape) - 1:
@@ -145,7 +152,7 @@ def by_column(context: TransferContext, index: int, axis: int | None) -> Provena
 
 
 def at_result_rank(context: TransferContext, provenance: Provenance, source: SymbolicTensor) -> Provenance:
-    """The provenance at the rank of the result; broadcasting against an operand of higher rank moves the elements."""
+    """`provenance` of an operand `source`, for the result; relocated if broadcasting gives the result a higher rank."""
     if source.rank is not None and source.rank == context.result.rank:
         return provenance
     return Provenance(relocated(provenance))
