@@ -59,7 +59,7 @@ class Context:
 
     reserved       names that generated symbols must avoid: the symbols and dim names that the file uses
     may_assume     whether rules may add assumptions; if False, a result that needs one is unknown
-    zero_dims      symbols whose declared lower bound is 0; rules make no assumptions about them
+    zero_dims      symbols whose declared lower bound is 0; `assume` adds no assumption about dims that contain them
     implied_facts  dims that are >= 0 in every valid run, each with all nodes that imply this, even if it was known
                    before; None in place of a node means the types of the inputs
     equated        pairs of dims that nodes of the outermost graph require to be equal, each with those nodes

@@ -98,7 +98,7 @@ class Interpreter(InterpreterState):
         return outputs
 
     def name_suggestion(self, name: str, environment: Environment) -> str:
-        """`; did you mean 'x'?` if a name in scope is close; else, and beyond MAX_SUGGESTIONS calls, an empty text."""
+        """`; did you mean 'x'?` if a name in scope is close and no suggestion limit is reached; else an empty text."""
         names: dict[str, Value] = {}
         around: Environment | None = environment
         while around is not None:

@@ -328,7 +328,7 @@ class Inference(Mapping[str, Value]):
         return shape
 
     def _below(self, title: str) -> Iterator[Value]:
-        """The values outside the main graph whose graph label and name, joined by `/`, equal `title`."""
+        """The values outside the main graph whose graph label and name, joined by `/`, are `title`."""
         for path, label in self.labels.items():
             name = title[len(label) + 1 :]
             if label and title.startswith(f"{label}/") and name in self.scopes[path]:

@@ -97,8 +97,7 @@ class TransferContext:
 
 
 def refine_range(name: str, value_range: ValueRange, environment: Environment) -> None:
-    """Replace the bounds of the tensor `name` by those of `value_range`, which the caller has found to be tighter.
-
+    """Replace the bounds of the tensor `name` by those of `value_range`, without comparing them.
     A bound that is None or the limit of the element type carries no information and replaces nothing.
     """
     value = environment.values[name]
@@ -138,8 +137,8 @@ def relocated(provenance: Provenance) -> tuple[Origin, ...]:
 def by_column(context: TransferContext, index: int, axis: int | None) -> Provenance | None:
     """The provenance of an input of the node, split into one origin for each index of `axis`.
 
-    Only elements at their positions in a graph input can be split, and only if `axis` is the last axis and its length is
-    known. Otherwise the provenance is returned unchanged.
+    Only elements at their positions in a graph input can be split, and only if `axis` is the last axis and its length
+    is known. Otherwise the provenance is returned unchanged.
     """
     trace, shape = context.provenance(index), context.tensor(index).shape
     if trace is None or trace.axis is not None or len(trace.origins) != 1 or not shape or axis != len(shape) - 1:
