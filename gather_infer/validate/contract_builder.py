@@ -59,7 +59,7 @@ class ContractResult:
 
     @property
     def undischarged(self) -> tuple[Diagnostic, ...]:
-        """The lines and the open points as errors: declarations prove none of them."""
+        """The lines and the open points of the contract as errors, because the declarations do not prove them."""
         stated = (*self.contract.nonempty, *self.contract.lines)
         lines = (
             diagnostic("GI502", f"not proved: {line.text}", _place(line.nodes), detail=_detail(line)) for line in stated
@@ -107,7 +107,7 @@ def contract_of(
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
     initializers_as_constants, progress   as for `infer`
 
-    Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
+    Raises ModelReadError when the model cannot be read, and UsageError for arguments that `infer` rejects.
 
         >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
         >>> print([line.text for line in contract.lines])
@@ -418,7 +418,7 @@ def _without_implied(conditions: Iterable[Condition], scope: Scope, tight_scope:
 
 
 def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:
-    """The lines for a declared interval."""
+    """The contract lines for the declared interval of a dim."""
     if isinstance(dim, int):
         return
     if bounds.lo is not None and bounds.lo > 0:

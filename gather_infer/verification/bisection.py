@@ -136,7 +136,7 @@ class Bisection:
         return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
 
     def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
-        """These values of the converted model, or of a model derived from it."""
+        """The `values` of `proto`, the converted model or one derived from it; None where it does not run."""
         part = ModelProto()
         part.CopyFrom(proto)
         del part.graph.output[:]
@@ -152,7 +152,7 @@ class Bisection:
 
 
 def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
-    """The model with these values as inputs instead of computed ones."""
+    """The model with the tensors named in `values` as inputs instead of computed ones."""
     fed = ModelProto()
     fed.CopyFrom(proto)
     for node in fed.graph.node:

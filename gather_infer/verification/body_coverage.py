@@ -136,7 +136,7 @@ def _positions(proto: ModelProto) -> dict[_Key, int]:
 
 
 def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
-    """Bodies that no run enters by any call, as far as known."""
+    """Bodies that are proved to be entered by no run, through any call."""
     proto = inference.model.proto
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()
@@ -147,7 +147,7 @@ def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
 
 
 def is_dead(inference: Inference, path: GraphPath) -> bool:
-    """Whether no run is known to enter a body by the calls on its path."""
+    """Whether it is proved that no run enters a body through the calls on its path; False if unknown."""
     condition = inference.conditions.get(path)
     if condition is None:
         return False
@@ -217,7 +217,7 @@ class _Instrumentation:
         return self.proto
 
     def observed(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
-        """The position of each body whose every entry is observed."""
+        """The positions in the vector of the bodies that report every time they are entered."""
         lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
         return {path: at for path, at in self.positions.items() if path in self.reporting and path not in lost}
 
@@ -283,7 +283,7 @@ class _Instrumentation:
         return name
 
     def any_of(self, body: GraphOrFunction, seen: Sequence[str]) -> str:
-        """The disjunction of these vectors."""
+        """Add nodes that compute the disjunction of the vectors named in `seen`; the name of the result."""
         found = seen[0]
         for name in seen[1:]:
             both = self.names.fresh("entered")
@@ -292,7 +292,7 @@ class _Instrumentation:
         return found
 
     def constant(self, name: str, position: int | None) -> NodeProto:
-        """A vector with one entry set, or none."""
+        """A Constant node with a vector in which only the element at `position` is True, or no element if None."""
         values = np.zeros(len(self.positions), np.bool_)
         if position is not None:
             values[position] = True

@@ -35,7 +35,7 @@ class Goal:
     sign_predicates: tuple[Dim, ...] = ()
 
     def is_met_by(self, sizes: Mapping[str, int]) -> bool:
-        """Whether the sizes allow a run to enter it."""
+        """Whether the sizes allow a run to enter the body."""
         try:
             return all(evaluate(dim, sizes) < 0 for dim in self.sign_predicates)
         except ZeroDivisionError:
@@ -77,7 +77,7 @@ class Goals:
         return goal
 
     def is_met(self, goal: Goal) -> bool:
-        """Whether a compared run has entered the body, as far as known."""
+        """Whether a compared run is known to have entered the body of the goal."""
         return self.coverage.entered.get(goal.body, 0) > 0
 
     def _count(self, goal: Goal) -> int:

@@ -151,7 +151,7 @@ class InputDraws:
         return self.state_io is not None
 
     def draw(self, run: int, attempt: int) -> Draw:
-        """Inputs for a run after `attempt` failed draws. Raises NotDrawable.
+        """Inputs for a run after `attempt` failed draws. Raises NotDrawable when no sizes or elements are found.
 
         The sizes of the plan come first, then variations of successful ones, then arbitrary ones, and finally
         successful ones again. Each run is guided to a body of the model, as far as its conditions are known.
@@ -210,7 +210,7 @@ class InputDraws:
     def _varied(
         self, goal: Goal | None, worked: Draw, pattern: SizePattern, numbers: np.random.Generator
     ) -> tuple[dict[str, int], Move] | None:
-        """A variation of sizes at which the model ran."""
+        """A variation of the sizes of `worked`, and the changed symbols; None where there is no new one."""
         base = self._guided(goal, dict(worked.binding), numbers)
         if self.variations.is_new(base):
             return base, frozenset()
@@ -226,7 +226,7 @@ class InputDraws:
         scale: int,
         trusts: bool,
     ) -> dict[str, int] | None:
-        """Sizes of a pattern, new ones where possible."""
+        """Sizes of a pattern, preferably not yet tried; None when none satisfy the declarations."""
         # A size of 0 is tried even if the inferred constraints exclude it, since they may be too strong. Not for an IR:
         # OpenVINO also runs with sizes for which it defines no result.
         for trusting in (trusts or self.is_converted or pattern is not SizePattern.ZEROS, False):

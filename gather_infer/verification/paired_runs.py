@@ -53,20 +53,17 @@ STATE_STEPS: Final = 3
 
 @dataclass(slots=True)
 class PairedRuns:
-    """The paired runs.
+    """Runs the original and the rewritten model on the same inputs and compares their outputs.
 
-    names             outputs of the original and of the rewritten model
-    feeds             the file that passes inputs to the runtimes
-    nondeterministic  outputs that depend on random numbers, each with the node that draws them
+    names             outputs of the original and of the rewritten model feeds             the file that passes inputs
+    to the runtimes nondeterministic  outputs that depend on random numbers, each with the node that draws them
     unspecified       outputs that depend on scan outputs of a Loop: their sizes are unspecified without an iteration
-    is_lenient        the runtime of the original accepts empty tensors that others reject
-    tolerance         allowed difference of floats in a run with these sizes; None compares bits
-    coverage          bodies that runs entered
-    progress          receives a function that returns the current activity
-    bisection         finds the first layer of an IR that differs
-    slowest           seconds of the slowest draw that ran
-    differing_feeds   feeds of the first run that differs
-    growing           the size that grows from step to step, as far as it was found
+    is_lenient        the runtime of the original accepts empty tensors that others reject tolerance         allowed
+    difference of floats in a run with these sizes; None compares bits coverage          bodies that runs entered
+    progress          receives a function that returns the current activity bisection         finds the first layer of
+    an IR that differs slowest           seconds of the slowest draw that ran differing_feeds   feeds of the first run
+    that differs growing           the symbol whose size grows with each step of a model with state, None if no size
+    does; empty until it is found
     """
 
     draws: InputDraws
@@ -89,7 +86,7 @@ class PairedRuns:
     uncounted: int = 0
 
     def run(self, given: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Compare on the given inputs, with their labels, and then on as many random ones as requested."""
+        """Compare the models on the `given` (label, feeds) pairs, then on as many random inputs as requested."""
         for label, feeds in given:
             draw = self.draws.of_feeds(feeds)
             first = self._original(draw)
@@ -281,7 +278,7 @@ class PairedRuns:
         return wrong
 
     def _unstable_outputs(self, first: list[Any]) -> set[str]:
-        """The outputs for which another run of the original on the same inputs differs."""
+        """The names of the outputs that differ between `first` and another run of the original on the same inputs."""
         again = self._repeat()
         if isinstance(again, Failure):  # a model that fails intermittently is not compared
             return set(self.names[0])
@@ -313,7 +310,9 @@ class PairedRuns:
     def _steps_with(
         self, draw: Draw, results: Mapping[str, Any], growing: str | None
     ) -> tuple[int, list[Mismatch], str]:
-        """As `_steps`, where one size grows, or none; and why there were no more steps."""
+        """As `_steps`, with the size of the symbol `growing` increased at each step, or no size if None. Also returns
+        why there were no more steps.
+        """
         states = self.draws.state_io
         assert states is not None, "only models with state make steps"
         begun = self._original(draw)

@@ -172,7 +172,7 @@ class SizeSampler:
         return found
 
     def is_legal(self, binding: Mapping[str, int], *, trusting: bool = True) -> bool:
-        """Whether a run may have these sizes, within its budget.
+        """Whether a binding satisfies the declarations and stays within the budget of a run.
 
         trusting   require the implied constraints too
         """
@@ -185,7 +185,7 @@ class SizeSampler:
         )
 
     def _within(self, name: str, size: int) -> int:
-        """The size, or one within the declared bounds in its place."""
+        """The size if it is within the declared bounds of the symbol, else a size within them."""
         bounds = self.declared.symbol_bounds(name)
         low = max(0, bounds.lo or 0)
         if size < low:

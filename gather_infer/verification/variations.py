@@ -66,7 +66,9 @@ class Variations:
     def vary(
         self, base: Mapping[str, int], pattern: SizePattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
-        """A new binding near one that ran, and the changed symbols; None where there is none."""
+        """A binding near `base` that was not tried yet, and the symbols that changed; None where there is no such
+        binding.
+        """
         # a size of 0 or 1 may do where others have to change together
         is_narrow = pattern in (SizePattern.ZEROS, SizePattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
