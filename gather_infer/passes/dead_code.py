@@ -24,7 +24,7 @@ class DeadCode:
     initializers: dict[GraphPath, set[str]] = field(default_factory=dict)
 
     def edits(self, by: str) -> Iterator[Edit]:
-        """The edits that remove them."""
+        """The edits that remove the dead nodes and initializers."""
         for path, reasons in self.nodes.items():
             for position, reason in sorted(reasons.items()):
                 yield RemoveNode(by=by, reason=reason, path=path, node=position)

@@ -115,7 +115,7 @@ class DuplicateConstants:
                 self._sampled[kind].setdefault(self._sample(graph, name), {}).setdefault(graph, {})[name] = None
 
     def _candidates(self, graph: Graph, name: str, kind: _TypeKey) -> dict[Graph, dict[str, None]]:
-        """The constants with the type, shape and ends of this one, by graph."""
+        """The constants with the same type, shape, first and last elements as the constant `name`, by graph."""
         sampled = self._sampled.get(kind)
         if sampled is None:
             sampled = self._sampled[kind] = {}
@@ -169,7 +169,7 @@ class CommonSubexpressions:
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
     def equivalent_to(self, node: Node) -> list[Node]:
-        """The other nodes that are equivalent to this one, in this graph, enclosing graphs and subgraphs.
+        """The other nodes that are equivalent to `node`, in its graph, enclosing graphs and subgraphs.
 
         Nodes of this graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
@@ -192,7 +192,7 @@ class CommonSubexpressions:
         return [*outside, *(other for other in found if other.graph not in around)]
 
     def _equivalent_among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
-        """The nodes among a few that are equivalent to this one."""
+        """The nodes among `few` that are equivalent to `node`."""
         if len(few) < 2:
             return []
         key = self._key(node)
@@ -218,7 +218,7 @@ class CommonSubexpressions:
         return found
 
     def _equivalent_in_table(self, node: Node) -> list[Node]:
-        """The equivalent nodes, by the table."""
+        """The nodes equivalent to `node`, looked up in the table of common subexpressions."""
         if not self._indexed:
             for each in self.model.nodes:
                 self._index(each)

@@ -174,7 +174,7 @@ class GreedyDriver:
         return False
 
     def _match_without(self, lost: frozenset[Fact], node: Node, entry: RuleEntry) -> Rewrite | None:
-        """The rewrite of a rule for a node if these facts are not known."""
+        """The rewrite of a rule for a node when the facts in `lost` are left out."""
         self._weakened_scope, memo = self._support.scope_without(lost), self._memo
         self._memo = len(self.applied), {}
         try:
@@ -207,7 +207,7 @@ class GreedyDriver:
 
     @property
     def needs_another_round(self) -> bool:
-        """Whether another inference may find facts that let more rules match."""
+        """Whether inferring the rewritten model again may find facts that let more rules match."""
         return (
             self._refinement.needs_inference
             or self._inference.relies_on_constraints
@@ -289,7 +289,9 @@ class GreedyDriver:
         return True
 
     def _facts_lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no node implies after the rewrite; new nodes do not count."""
+        """The facts that no remaining node implies after the rewrite; those that new nodes imply do not count as
+        support.
+        """
         self._support.remove(self.model.removed_sources)
         self.model.removed_sources.clear()
         dead, _ = dead_after(self.model, node, rewrite)
@@ -421,7 +423,7 @@ class GreedyDriver:
         return cost.run_bytes is not None and known_le(cost.run_bytes, 0, self.scope) is True
 
     def _fits_in_message(self, nbytes: int) -> bool:
-        """Whether the message of the model, without external data, can hold so many more bytes of constants."""
+        """Whether the message of the model, without external data, can hold `nbytes` more bytes of constants."""
         if self._free_bytes is None:
             self._free_bytes = MAX_MESSAGE_BYTES - self.model.pass_input.model.proto.ByteSize() - _RESERVED_FOR_NODES
         return self._added_bytes + nbytes <= self._free_bytes

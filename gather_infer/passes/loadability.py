@@ -92,7 +92,7 @@ class ProtectedValues:
         )
 
     def _moved(self, model: MutableModel) -> dict[str, list[NodeId]]:
-        """The original nodes of the values, if the mutable model is of the original file."""
+        """The original nodes that write the protected values, if the mutable model was built from the original file."""
         if model.pass_input.inference is not self._inference:
             return {}
         return {
@@ -139,7 +139,7 @@ def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[NodeId], known: Mapping[str, Sequence[NodeId]]) -> list[NodeId]:
-    """The original nodes of the first known values downstream of these nodes of the rewritten model."""
+    """The original nodes of the first known values downstream of the nodes `places` of the rewritten model."""
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():

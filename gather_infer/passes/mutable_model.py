@@ -57,12 +57,12 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Whether it differs from the node of the file."""
+        """Whether the node differs from that of the file."""
         return self.origin is None or bool(self.why)
 
     @property
     def source(self) -> tuple[GraphPath, int] | None:
-        """Its graph and position in the file; None for a new node."""
+        """The graph and position of the node in the file; None for a new node."""
         return self.moved_from if self.origin is None else (self.graph.path, self.origin)
 
 
@@ -264,7 +264,7 @@ class MutableModel:
         return name in graph.constants and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
-        """Whether the graph can hold a new constant of this type.
+        """Whether the graph can hold a new constant of the type of `constant`.
 
         A Constant node is needed where an initializer would have to be an input; not every version allows every type.
         """

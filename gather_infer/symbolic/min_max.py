@@ -88,7 +88,7 @@ def _argument_order(arg: Dim) -> tuple[int, str]:
 
 
 def _flattened(kind: type[Extremum], dims: tuple[Dim, ...]) -> list[Dim]:
-    """The arguments after max(max(a, b) + c, d) == max(a + c, b + c, d), with duplicates dropped and constants merged."""
+    """The arguments by max(max(a, b) + c, d) == max(a + c, b + c, d), without duplicates, with constants merged."""
     found: dict[Dim, None] = {}
     constants: list[int] = []
     todo = list(reversed(dims))

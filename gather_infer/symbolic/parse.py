@@ -256,7 +256,7 @@ class _Parser:
             self.fail(str(problem), position)
 
     def whole(self, value: _Ratio) -> Dim:
-        """The quotient, when the denominator divides the numerator for all bindings. Raises DimSyntaxError otherwise."""
+        """The quotient, if the denominator divides the numerator for all bindings; else raises DimSyntaxError."""
         if isinstance(value.den, int) and value.den != 0:
             if value.den == 1:
                 return value.num

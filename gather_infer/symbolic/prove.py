@@ -50,7 +50,7 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 def _is_zero(difference: Expr, scope: Scope) -> bool | None:
     # g*x + k is never 0 when g does not divide k.
-    """Whether the difference is 0, that is, both the difference and its negation are nonnegative; None when undecided."""
+    """Whether the difference is 0: both the difference and its negation are nonnegative; None when undecided."""
     k = constant_term(difference)
     if k % gcd(*[coefficient for monomial, coefficient in difference.terms if monomial]):
         return False

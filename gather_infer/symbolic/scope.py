@@ -106,7 +106,7 @@ class Scope:
         return found
 
     def snapshot(self) -> Scope:
-        """A copy of this scope with its present facts, unaffected by later ones; the same object until a fact is added."""
+        """A copy of this scope with its present facts only; the same object until a fact is added."""
         if self._snapshot is None or self._snapshot[0] != self.version:
             found = Scope(divisors_are_nonzero=self.divisors_are_nonzero)
             found._contradictory = self.is_contradictory
@@ -376,7 +376,7 @@ class Scope:
                 self.declare(name, Interval(None, highest // -coefficient))
 
     def _decomposed(self, fact: Expr) -> list[Dim] | None:
-        """Simpler facts whose conjunction is equivalent to `fact` in this scope; None when there are no simpler facts."""
+        """Simpler facts whose conjunction is equivalent to `fact` in this scope; None when there are none."""
         try:
             return self._parts(fact)
         except DimTooLarge:
@@ -446,7 +446,7 @@ def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> 
 
 
 def _has_independent_terms(dim: Expr) -> bool:
-    """Whether interval arithmetic gives the exact range, because no symbol occurs in two terms or inside another atom."""
+    """Whether interval arithmetic is exact, because no symbol occurs in two terms or inside another atom."""
     if len(dim.terms) == 1:
         monomial = dim.terms[0][0]
         return len(monomial) == 1 or all(isinstance(atom, Symbol) for atom in monomial)

@@ -233,7 +233,7 @@ def _target_with_bounded_overflow(
 def _preimage_of_negative_wrap(
     origin: Origin, negative_offset: Dim, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool
 ) -> ElementPreimage | None:
-    """The preimage of [low, high] where `negative_offset` is added to each negative element; None when it is unknown."""
+    """The preimage of [low, high] if `negative_offset` is added to each negative element; None when unknown."""
     if known_le(0, negative_offset, scope) is not True or known_le(negative_offset, high + 1, scope) is not True:
         return None
     return ElementPreimage(None if is_above else low - negative_offset, None if is_below else high)

@@ -311,7 +311,7 @@ def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
 def _as_conditions(
     ranges: Ranges, assumed: Sequence[Condition], undecided: Verdict, again: Verdict, scope: Scope
 ) -> Verdict:
-    """The undecided verdict with the guessed ranges as conditions, which are sufficient but not known to be necessary."""
+    """The undecided verdict with the guessed ranges as conditions: sufficient, but not known to be necessary."""
     conditions = [*(replace(condition, tight=False) for condition in again.conditions), *assumed]
     for name, span in ranges.items():
         assert span.lo is not None and span.hi is not None, "guessed ranges are closed"

@@ -106,7 +106,9 @@ class SizeSearch:
     # terms
 
     def best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
-        """The cheapest term for a tensor of rank 0 or 1 with one of these alternatives as its elements."""
+        """The cheapest term for a tensor of rank 0 or 1 whose elements are one of `alternatives`; None if there is
+        none.
+        """
         return self._best(dtype, rank, alternatives, self._canonical_limit(limit))
 
     def _best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
@@ -294,7 +296,7 @@ class SizeSearch:
         yield from found
 
     def _shape_pieces(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Parts of shapes that have these elements."""
+        """Terms for a vector with the elements `way`, as parts of shapes."""
         seen: set[Term] = set()
         for dim in (dim for each in way for dim in self._on_axes(each)):
             for source, _ in self._axes[dim]:
@@ -312,7 +314,7 @@ class SizeSearch:
                         yield self._new("Gather", [self._shape(source), self.constant(tuple(axes), 1)], (), elements, 1)
 
     def _on_axes(self, choice: tuple[Dim, ...]) -> list[Dim]:
-        """Those of some dims that are the size of an axis."""
+        """The dims among `choice` that are the size of an axis of an available value."""
         found = self._dims_on_axes.get(choice)
         if found is None:
             found = self._dims_on_axes[choice] = [dim for dim in choice if dim in self._axes]
@@ -378,7 +380,7 @@ class SizeSearch:
         return self._memoized(("parts", way, limit), lambda: self._cheapest(self._parts(way, limit)))
 
     def _existing_with(self, dtype: DType, rank: int, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Values of the graph that have these elements."""
+        """Terms for values of the graph that have the elements `way`."""
         for elements in _combinations(way):
             for name in self._values.get((dtype, rank, elements), ())[:_MAX_EXISTING]:
                 available = self.available.get(name)
