@@ -68,5 +68,5 @@ def find_dead_code(
 
 
 def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
-    """Whether a node cannot fail and has no effect but its outputs."""
+    """Whether a node cannot fail and has no side effect."""
     return is_constant(node) or pass_input.traits(node).outputs_dims

@@ -27,7 +27,7 @@ _TypeKey: TypeAlias = "tuple[int, tuple[int, ...]]"
 
 @dataclass(slots=True, eq=False)
 class DuplicateConstants:
-    """The constants of a model that are equal bit for bit, of which one can replace the others.
+    """Finds the constants of a model that are equal bit for bit, and the one that replaces the others.
 
     The replacement is a constant of an outer graph, or a graph output, else the first one: initializers come before new
     constants, and these before Constants. Only constants that share type and shape with another one are read: their
@@ -91,7 +91,7 @@ class DuplicateConstants:
         return None
 
     def _can_replace(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
-        """Whether a constant can replace a candidate with equal ends, in its graph or in a subgraph."""
+        """Whether the constant `name` can replace the constant `other` of the same graph or of a subgraph `inner`."""
         if name not in graph.constants or other not in inner.constants or inner.defining_graph(name) is not graph:
             return False
         if graph is inner and self._rank(graph, name) >= self._rank(graph, other):
@@ -127,7 +127,7 @@ class DuplicateConstants:
         return candidates
 
     def _rank(self, graph: Graph, name: str) -> tuple[bool, int, tuple[int, int]]:
-        """The order of constants within a graph: the first one replaces the others."""
+        """Sort key of a constant within a graph: of equal constants, the first replaces the others."""
         may_go = name not in graph.output_set
         found = graph.producers.get(name)
         if found is not None:
@@ -144,7 +144,7 @@ class DuplicateConstants:
         )
 
     def _sample(self, graph: Graph, name: str) -> object:
-        """The elements at the ends of a constant; a unique object if it cannot be read."""
+        """The first and last elements of a constant; a unique object if it cannot be read."""
         payload = graph.constants[name]
         known = self._samples.get((graph, name))
         if known is None or known[0] is not payload:

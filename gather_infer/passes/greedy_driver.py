@@ -66,14 +66,14 @@ _RESERVED_FOR_NODES: Final = 16 << 20
 class GreedyDriver:
     """The driver: takes nodes from the worklist and applies the first rule that matches and is profitable.
 
-    A rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is empty.
-    Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the rules
-    examine.
+    Applying a rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is
+    empty. Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the
+    rules examine.
 
     max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
     faulty             nodes of the file at which the inference has found an error
-    protected          values whose nodes stay as they are; see `loadability`
+    protected          values whose producers are not rewritten; see `loadability`
     applied            the rewrites, in order
     diagnostics        notes about nodes that a rule has left alone, each once
     dependencies       nodes and names of values that the rules have examined for the current node
@@ -314,7 +314,7 @@ class GreedyDriver:
         return True
 
     def _inline(self, node: Node, rule: str, rewrite: Rewrite, body: Graph) -> bool:
-        """Replace the node by one of its subgraphs; False if names or constants prevent it, or nodes would be added.
+        """Replace the node by its subgraph `body`; False if names or constants prevent it, or nodes would be added.
 
         Bytes are not counted: a run reads and writes the same as in the subgraph.
         """
@@ -378,7 +378,7 @@ class GreedyDriver:
         return rewrite if len(nodes) == len(rewrite.nodes) else replace(rewrite, values=values, nodes=tuple(nodes))
 
     def _can_replace(self, node: Node, rewrite: Rewrite) -> bool:
-        """Whether the values can replace the outputs under the names that have to stay."""
+        """Whether the new values can replace the outputs although graph outputs and fixed values keep their names."""
         graph, made = node.graph, rewrite.new_values
         targets: set[str] = set()
         for old, new in rewrite.values.items():
@@ -406,7 +406,9 @@ class GreedyDriver:
         return True
 
     def _is_profitable(self, node: Node, rewrite: Rewrite, cost: RewriteCost) -> bool:
-        """Whether a rewrite adds no nodes and no bytes of a run, and keeps to the limits of constants."""
+        """Whether a rewrite adds neither nodes nor bytes that a run reads or writes, and respects the limits on
+        constants.
+        """
         if cost.nodes > 0:
             return False
         added = sum(constant.nbytes for constant in rewrite.constants.values())
@@ -459,7 +461,7 @@ class GreedyDriver:
         return self._inference.facts(proto, known, graph.versions)
 
     def _facts(self, node: Node, rule: str, rewrite: Rewrite) -> dict[str, Value]:
-        """The facts about the new values. Raises UsageError if one has another element type."""
+        """The facts about the new values. Raises UsageError if a replacement changes an element type."""
         graph = node.graph
         facts: dict[str, Value] = {name: fact_of(constant) for name, constant in rewrite.constants.items()}
         for proto in rewrite.nodes:

@@ -1,4 +1,4 @@
-"""Values that rewrites leave alone, so that the rewritten model still loads.
+"""Protected values: rewrites do not change their producers, so that the rewritten model still loads.
 
 A node that never runs may fail, and a runtime loads it as long as it cannot infer the shapes that the node reads. An
 example is a Squeeze of an axis that is never 1, in a branch that is not taken. A rewrite that makes such a shape
@@ -79,7 +79,9 @@ class ProtectedValues:
 
     @cached_property
     def _refused_before(self) -> frozenset[NodeId]:
-        """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
+        """The nodes of the original model that shape inference of onnx refuses: the rewrites did not cause these
+        refusals.
+        """
         return refused_alone(self._source, self._source.proto)
 
     @cached_property

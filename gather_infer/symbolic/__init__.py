@@ -32,7 +32,7 @@ Linear relaxation and Fourier-Motzkin elimination (`linear_relaxation`, `fourier
 or facts bear on them, each monomial becomes a variable. Rows tie the variables together: quotients to their numerators,
 extrema to their arguments, products to their factors (McCormick envelopes), and the facts. Eliminating every variable
 except the one that equals the dim leaves the range of the dim. Rows are divided by the gcd of their coefficients and
-rounded, so the range is tight for integers rather than rationals.
+rounded, which is sound because all variables are integers.
 
     t.add_fact(N + M - 10); t.add_fact(N - M)               N + M >= 10 and N >= M
     t.bounds(N)             is [5, inf): the sum of both facts is 2*N - 10 >= 0

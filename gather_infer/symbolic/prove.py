@@ -24,7 +24,7 @@ _MAX_ELIMINATIONS = 100  # of one query; real models need up to 25
 
 
 def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a == b for every binding in scope: True, False for none, None when undecided or only for some."""
+    """True if a == b for every binding in scope, False if for none; None if only for some, or undecided."""
     if a is b:
         return True
     if isinstance(a, int) and isinstance(b, int):
@@ -62,7 +62,7 @@ def _is_zero(difference: Expr, scope: Scope) -> bool | None:
 
 
 def known_le(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a <= b for every binding in scope: True, False for none, None when undecided or only for some."""
+    """True if a <= b for every binding in scope, False if for none; None if only for some, or undecided."""
     if isinstance(a, int) and isinstance(b, int):
         return a <= b
     if a is b:
@@ -78,7 +78,7 @@ def known_le(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 
 def known_lt(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a < b for every binding in scope: True, False for none, None when undecided or only for some."""
+    """True if a < b for every binding in scope, False if for none; None if only for some, or undecided."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
     try:

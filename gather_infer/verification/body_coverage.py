@@ -42,14 +42,11 @@ MAX_BODIES: Final = 2048
 class BodyCoverage:
     """The bodies that the runs of a model have entered.
 
-    proto           the instrumented copy, None where there is none; its last output is the vector
-    bodies          those that may run, by their place in the file; one of a function stands for all calls
-    labels          their labels
-    positions       of a body in the vector; bodies that are not observed have none
-    unknown_reason  why some are not observed, empty where all are
-    entered         number of compared runs that entered each body
-    is_enabled      the copy is what runs
-    last_entered    the bodies that the last run entered
+    proto           the instrumented copy, None where there is none; its last output is the vector bodies          paths
+    in the file of the bodies that may run; a body in a function represents all calls of the function labels their
+    labels positions       of a body in the vector; bodies that are not observed have none unknown_reason  why some
+    bodies are not observed; empty if all are entered         number of compared runs that entered each body is_enabled
+    the copy is what runs last_entered    the bodies that the last run entered
     """
 
     proto: ModelProto | None
@@ -69,7 +66,7 @@ class BodyCoverage:
         return given
 
     def count(self) -> None:
-        """Count the last run, which was compared."""
+        """Count the bodies that the last run entered; called when the run was compared."""
         for path in self.last_entered:
             self.entered[path] = self.entered.get(path, 0) + 1
 
@@ -147,7 +144,7 @@ def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
 
 
 def is_dead(inference: Inference, path: GraphPath) -> bool:
-    """Whether it is proved that no run enters a body through the calls on its path; False if unknown."""
+    """Whether it is proved that no run enters the body at `path`, through the calls on that path; False if unknown."""
     condition = inference.conditions.get(path)
     if condition is None:
         return False
@@ -165,7 +162,7 @@ def is_dead(inference: Inference, path: GraphPath) -> bool:
 
 
 def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
-    """A graph, the functions that it calls, and the bodies in all of them, except those that no run enters."""
+    """The graph `start`, the functions that it calls, and the bodies in all of them, except the `dead` bodies."""
     positions = _positions(proto)
     pending, known = [start], {start}
     while pending:
@@ -201,7 +198,7 @@ class _Instrumentation:
         self.original_outputs: dict[_Key, int] = {}
 
     def instrument(self, functions: Iterable[int]) -> ModelProto:
-        """The copy, with these functions and the main graph instrumented."""
+        """The copy, with the main graph and the functions at the positions `functions` instrumented."""
         for position in _inner_first(self.proto, functions):
             function = self.proto.functions[position]
             self.version = _version(function.opset_import) or _version(self.proto.opset_import)

@@ -68,7 +68,7 @@ class Goals:
         return len(self.all) > 1
 
     def next(self) -> Goal | None:
-        """The goal that the fewest runs have reached; None where there is none."""
+        """The goal with the fewest runs and attempts; None where no goal is left."""
         open_ones = [goal for goal in self.all if self.is_met(goal) or self.attempts[goal] < MAX_ATTEMPTS_PER_GOAL]
         if not open_ones:
             return None
@@ -87,7 +87,7 @@ class Goals:
 def satisfying(
     array: npt.NDArray[Any], predicates: Sequence[InputPredicate], numbers: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """The array, or one of its shape whose elements satisfy the predicates, where a suitable number is known."""
+    """`array` if its first 8 elements satisfy the predicates, else an array of a number that does, if found."""
     drawn = [int(element) for element in array.reshape(-1)[:8]]
     if not predicates or all(_holds(choice, element) for choice in predicates for element in drawn):
         return array

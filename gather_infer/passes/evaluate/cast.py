@@ -127,7 +127,10 @@ def _has_nan(numbers: Numbers) -> bool:
 
 
 def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
-    """Numbers rounded to odd as float32, so that a second rounding equals a single one; and rounded to nearest."""
+    """The numbers as float32, rounded to odd (a second rounding then equals a single one) and rounded to nearest.
+
+    None for integers above 2**53 in magnitude.
+    """
     with np.errstate(all="ignore"):
         plain = numbers.astype(np.float32)
         if numbers.dtype.kind != "f":

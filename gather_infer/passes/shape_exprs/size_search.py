@@ -288,7 +288,7 @@ class SizeSearch:
             yield self._concat(way, limit)
 
     def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Present vectors, and parts of shapes."""
+        """Terms for a vector with the elements `way`: existing values of the graph, and parts of shapes."""
         yield from self._existing_with(DType.INT64, 1, way, limit)
         found = self._pieces.get((way, limit))
         if found is None:
@@ -321,7 +321,7 @@ class SizeSearch:
         return found
 
     def _consecutive(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
-        """Consecutive dims of the shape of a value."""
+        """Terms for the dims [start, end) of the shape of `source`."""
         shape = source.fact.shape or ()
         if start == 0 and end == len(shape):
             yield self._shape(source)
@@ -337,7 +337,7 @@ class SizeSearch:
             yield self._new("Slice", [self._shape(source)], (("ends", (end,)), ("starts", (start,))), elements, 1)
 
     def _single_element(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
-        """Vectors of one element."""
+        """Terms for the vector with the single element `dim`."""
         yield self._unsqueezed(self._scalar(dim, limit, depth), dim)
         if depth < _MAX_DEPTH:
             for op_type, left, right in self._decompositions(dim):
