@@ -253,7 +253,7 @@ class MemoryLimit:
 
     @contextmanager
     def limited(self, more: int | None) -> Iterator[None]:
-        """Limit further allocations to `more` bytes within the block; larger ones fail."""
+        """Limit the memory that the block allocates to `more` bytes in total; further allocations fail."""
         if more is None or not self.taken:
             yield
             return

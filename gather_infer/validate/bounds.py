@@ -131,7 +131,7 @@ def _without_negative_indices(indexing: Indexing) -> Indexing:
 
 
 def _outside(indexing: Indexing) -> Outside:
-    """The effect of an index out of bounds."""
+    """The effect that an index out of bounds has on the node."""
     if indexing.strict:
         return Outside.FAILS
     return Outside.UNDEFINED if indexing.fill is None else Outside.ZERO
@@ -148,7 +148,7 @@ def _why_not_addressed(access: Access) -> str:
 
 
 def _origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
-    """The origins of the index elements that address this axis."""
+    """The origins of the index elements that address the axis."""
     for part in _all_origins(facts_before, axis):
         yield replace(part.subset, exact=part.exact, nonempty_if=None) if axis.may_skip else part
 
@@ -312,7 +312,7 @@ class _BoundsCheck:
         return self.of_sizes(defined, is_above, is_below)
 
     def may_ignore(self) -> bool:
-        """Whether the origin may have the index that the operator ignores although it is out of bounds."""
+        """Whether the origin may contain the out-of-bounds index that the operator ignores."""
         ignored, scope, size = self.axis.indexing.ignored, self.facts_before.scope, self.axis.size
         if ignored is None:
             return False
@@ -477,7 +477,7 @@ class _BoundsCheck:
         return True
 
     def verdict_of(self, conditions: list[Condition], reason: str, *, is_exact: bool) -> _OriginVerdict:
-        """The verdict with these conditions; `is_exact` when they are necessary too."""
+        """The verdict for `conditions`, which are sufficient, and if `is_exact` also necessary."""
         if NEVER in conditions:
             if is_exact and self.origin.is_nonempty:
                 return self.violated()
@@ -496,7 +496,7 @@ class _BoundsCheck:
         return _OriginVerdict(VerdictKind.CONDITIONAL, loose, self.open_reason())
 
     def open_reason(self) -> str:
-        """The reason of an undecided verdict, or of one with conditions that are only sufficient."""
+        """The reason of an undecided verdict, or of a verdict whose conditions are sufficient only."""
         return f"indices are computed from data; {self.facts_text()}"
 
     def facts_text(self) -> str:

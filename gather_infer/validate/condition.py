@@ -242,7 +242,7 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
 
 
 def is_unsatisfiable(conditions: Sequence[Condition], scope: Scope) -> bool:
-    """Whether two conditions on the same elements are known to contradict each other."""
+    """Whether two of the conditions, on the same elements, are known to contradict each other."""
     about = [condition for condition in conditions if isinstance(condition.left, Elements)]
     return any(
         low.left == high.left and known_le(high.right, low.right, scope) is True
@@ -320,7 +320,7 @@ def _small(name: str, scope: Scope) -> int:
 
 
 def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
-    """Whether the scope allows the sizes, by its facts about these symbols alone."""
+    """Whether the sizes satisfy the intervals and those facts of the scope that contain no other symbols."""
     if any(size not in scope.symbol_bounds(name) for name, size in binding.items()):
         return False
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)

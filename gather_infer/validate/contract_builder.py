@@ -202,7 +202,7 @@ class _ContractBuilder:
                 )
 
     def _input_predicate_lines(self) -> Iterator[ElementsLine]:
-        """Lines that exclude the elements of an input that lead to a body which fails."""
+        """Lines that exclude the input elements for which a run enters a body that fails."""
         found: dict[InputPredicate, list[Diagnostic]] = {}
         for finding in self.avoidable:
             choice = self._input_predicate(finding)
@@ -216,7 +216,7 @@ class _ContractBuilder:
             )
 
     def _input_predicate(self, finding: Diagnostic) -> InputPredicate | None:
-        """The element predicate that alone leads to a failure, where its negation is a range."""
+        """The element predicate that alone leads to a failure; None unless its negation is a range of elements."""
         choices = [self.inference.conditions[body].input_predicate for body in finding.conditional_bodies]
         choice = choices[0] if len(choices) == 1 else None
         if choice is None or (choice.relation == "==" and not choice.is_bool):
@@ -224,7 +224,7 @@ class _ContractBuilder:
         return choice if choice.input in self.inference.inputs else None
 
     def _is_always_needed(self, condition: Condition, verdict: Verdict) -> bool:
-        """Whether every run reaches a condition on elements, and the condition does not depend on an assumption."""
+        """Whether every run reaches the access of `verdict`, and the condition does not depend on an assumption."""
         rests = any(True for _ in scopes_without_assumptions(self.inference, free_symbols(condition.right)))
         return is_always_reached(verdict) and not rests
 
@@ -326,7 +326,7 @@ class _ContractBuilder:
                 yield diagnostic("GI501", message, _place(line.nodes), detail=_detail(line), severity=severity)
 
     def _contradictions(self, line: Line) -> Iterator[str]:
-        """The declarations that allow values outside the line, as the caller wrote them."""
+        """The texts of the caller's declarations that allow values which the line excludes."""
         given = self.inference.input_constraints
         assert given is not None, "a run has input constraints"
         if isinstance(line, ElementsLine):

@@ -219,7 +219,7 @@ class _Trials:
         return origin
 
     def defining_name(self, name: str, graph: GraphPath) -> _ScopedName:
-        """A name that is read in a graph, with the graph that defines it."""
+        """The graph that defines the value which `name` refers to in `graph`, and the name."""
         while graph.steps and name not in self.inference.scopes.get(graph, {}):
             graph = graph.above
         return graph, name
@@ -267,9 +267,9 @@ def _number(fact: object) -> Dim | None:
 
 
 def _mixed_radix_ranges(terms: _IndexTerms, size: Dim, scope: Scope) -> dict[str, Dim]:
-    """The base of the digit that each input contributes, in a mixed radix; empty where there is none.
+    """By input, the base of its digit in a mixed-radix index; empty where the index has no such form.
 
-    Of `i*b + j` below `a*b` they are a and b. An input with an unknown coefficient has no digit.
+    For `i*b + j` below `a*b` the bases are a and b. An input with an unknown coefficient has no digit.
     """
     try:
         return _mixed_radix_digits(terms, size, scope)

@@ -167,9 +167,9 @@ def _weakened_by_assumptions(
 
 
 def scopes_without_assumptions(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
-    """One scope for each assumption about these symbols that may be broken, with the facts that hold there.
+    """One scope for each assumption about `symbols` that may be violated, with the facts that hold if it is violated.
 
-    Assumptions that a size is not 0 do not count, since nothing is required of empty tensors.
+    Assumptions that a size is not 0 are left out, since empty tensors need no constraint.
     """
     for assumption in inference.assumptions:
         least = assumption.lower or 0
@@ -221,7 +221,7 @@ def avoidable_failures(inference: Inference, found: Iterable[Verdict]) -> Iterat
 def _avoidable_failure_constraints(
     inference: Inference, found: Iterable[Verdict]
 ) -> Iterator[tuple[NodePath, SizeConstraint]]:
-    """Constraints that avoid a failure: one of the bodies around it does not run."""
+    """Constraints that avoid a failure inside bodies, by requiring that one of the enclosing bodies does not run."""
     for finding in avoidable_failures(inference, found):
         conditions = [inference.conditions[body] for body in finding.conditional_bodies]
         dims = [c.sign_predicate for c in conditions if c.sign_predicate is not None and c.input_predicate is None]
@@ -427,7 +427,7 @@ def _without_implied(constraints: Sequence[SizeConstraint], scope: Scope) -> lis
 
 
 def is_true(constraint: SizeConstraint, scope: Scope) -> bool:
-    """Whether a constraint is known to hold: one of its relations does, or does where the others do not."""
+    """Whether a constraint is proved: one of its relations holds, or holds where the others do not."""
     if any(known_relation(relation, scope) is True for relation in constraint.relations):
         return True
     return len(constraint.relations) > 1 and any(

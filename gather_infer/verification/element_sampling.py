@@ -115,7 +115,7 @@ class BoundaryValues:
 
 
 def boundary_values_of(inference: Inference, model_numbers: Iterable[int]) -> BoundaryValues:
-    """The boundary values of a model with these integers.
+    """The boundary values of a model in which the integers `model_numbers` occur.
 
     Only small ones where elements of inputs may determine a size or a trip count.
     """

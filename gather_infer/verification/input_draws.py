@@ -104,9 +104,9 @@ class Draw:
 
 
 class InputDraws:
-    """Random inputs of an inferred model, as many as needed.
+    """Generates the random inputs of an inferred model.
 
-    failure     why there are none, empty when there are
+    failure     why no inputs can be drawn; empty if they can
     successful  the smallest inputs on which the original ran, by a body that they entered; of all runs under None
     """
 
@@ -240,7 +240,7 @@ class InputDraws:
         return None
 
     def _guided(self, goal: Goal | None, binding: dict[str, int], numbers: np.random.Generator) -> dict[str, int]:
-        """The binding, or one that guides a run to a body that none has entered."""
+        """The binding, or a nearby one at which a run may enter the body of the goal, if no run has entered it."""
         if goal is None or self.goals.is_met(goal):
             return binding
         found = self.variations.leading_to(goal, binding, numbers)
@@ -249,7 +249,7 @@ class InputDraws:
     def drawer(
         self, sizes: Mapping[str, int], kind: FloatPattern, numbers: np.random.Generator, at: tuple[int, int]
     ) -> ElementDrawer:
-        """The drawer of elements at these sizes, for a run and an attempt."""
+        """The drawer of elements at `sizes`; `at` is the run and the attempt."""
         run, attempt = at
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.boundary_values if run % 2 and not attempt else NO_BOUNDARY_VALUES

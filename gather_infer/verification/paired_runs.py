@@ -148,7 +148,7 @@ class PairedRuns:
         self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
 
     def _original(self, draw: Draw) -> list[Any] | Failure:
-        """Outputs of the original for a draw, within the limits of a draw."""
+        """Outputs of the original for a draw, run within the time and memory limits; or the failure."""
         self._write(draw.feeds)
         if draw.pattern is FloatPattern.GIVEN:
             return self._repeat()
@@ -161,7 +161,7 @@ class PairedRuns:
         return self.coverage.outputs(found)
 
     def _repeat(self, *, goes_on: bool = False) -> list[Any] | Failure:
-        """Outputs of the original for the inputs in the file."""
+        """Outputs of the original for the inputs in the file `feeds`, or the failure; `goes_on` keeps the state."""
         found = self.original.run(self.feeds, goes_on=goes_on)
         return found if isinstance(found, Failure) else self.coverage.outputs(found)
 
@@ -205,7 +205,7 @@ class PairedRuns:
         return True
 
     def _discard(self, draw: Draw, reason: str, what: str) -> Failure:
-        """Record, once, that a run is not counted."""
+        """Record that a run is not counted; a note reports the first such run, and every one on feeds of the caller."""
         if where := shown_binding(draw.binding):
             reason = f"at {where} {reason}"
         if draw.pattern is FloatPattern.GIVEN or not self.uncounted:
@@ -214,7 +214,9 @@ class PairedRuns:
         return Failure(reason)
 
     def _undefined_reason(self, draw: Draw) -> str:
-        """Why a run with these sizes proves nothing, since runtimes check less than the specification; else empty."""
+        """Why a run of `draw` proves nothing, because the specification rejects inputs that runtimes accept; else
+        empty.
+        """
         if draw.pattern is not FloatPattern.GIVEN and not self.draws.sizes.meets_constraints(dict(draw.binding)):
             return "the model requires other sizes"
         if not self.is_lenient:

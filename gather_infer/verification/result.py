@@ -115,5 +115,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """True when no run differs or fails, and outputs were compared or all were skipped with a reason."""
+        """True when runs were compared without a mismatch or failure, and outputs were compared or skipped with a
+        reason.
+        """
         return bool(self.runs and (self.compared_outputs or self.skipped)) and not self.mismatches and not self.failure
