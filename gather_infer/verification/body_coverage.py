@@ -42,11 +42,14 @@ MAX_BODIES: Final = 2048
 class BodyCoverage:
     """The bodies that the runs of a model have entered.
 
-    proto           the instrumented copy, None where there is none; its last output is the vector bodies          paths
-    in the file of the bodies that may run; a body in a function represents all calls of the function labels their
-    labels positions       of a body in the vector; bodies that are not observed have none unknown_reason  why some
-    bodies are not observed; empty if all are entered         number of compared runs that entered each body is_enabled
-    the copy is what runs last_entered    the bodies that the last run entered
+    proto           the instrumented copy, None where there is none; its last output is the vector
+    bodies          paths in the file of the bodies that may run; a body in a function represents all calls
+    labels          their labels
+    positions       of a body in the vector; bodies that are not observed have none
+    unknown_reason  why some bodies are not observed; empty if all are
+    entered         number of compared runs that entered each body
+    is_enabled      the copy is what runs
+    last_entered    the bodies that the last run entered
     """
 
     proto: ModelProto | None

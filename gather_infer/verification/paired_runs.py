@@ -55,15 +55,19 @@ STATE_STEPS: Final = 3
 class PairedRuns:
     """Runs the original and the rewritten model on the same inputs and compares their outputs.
 
-    names             outputs of the original and of the rewritten model feeds             the file that passes inputs
-    to the runtimes nondeterministic  outputs that depend on random numbers, each with the node that draws them
+    names             outputs of the original and of the rewritten model
+    feeds             the file that passes inputs to the runtimes
+    nondeterministic  outputs that depend on random numbers, each with the node that draws them
     unspecified       outputs that depend on scan outputs of a Loop: their sizes are unspecified without an iteration
-    is_lenient        the runtime of the original accepts empty tensors that others reject tolerance         allowed
-    difference of floats in a run with these sizes; None compares bits coverage          bodies that runs entered
-    progress          receives a function that returns the current activity bisection         finds the first layer of
-    an IR that differs slowest           seconds of the slowest draw that ran differing_feeds   feeds of the first run
-    that differs growing           the symbol whose size grows with each step of a model with state, None if no size
-    does; empty until it is found
+    is_lenient        the runtime of the original accepts empty tensors that others reject
+    tolerance         allowed difference of floats in a run with these sizes; None compares bits
+    coverage          bodies that runs entered
+    progress          receives a function that returns the current activity
+    bisection         finds the first layer of an IR that differs
+    slowest           seconds of the slowest draw that ran
+    differing_feeds   feeds of the first run that differs
+    growing           the symbol whose size grows with each step of a model with state, None if no size does; empty until
+                      it is found
     """
 
     draws: InputDraws
