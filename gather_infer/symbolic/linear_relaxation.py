@@ -48,7 +48,7 @@ def range_by_relations(
 class _LinearRelaxation:
     """The rows for a dim, its monomials, and the monomials that their rows introduce.
 
-    variables monomial -> number of its variable
+    variables    monomial -> number of its variable
     pending      monomials whose rows are still missing
     relations    dims that are >= 0
     remainders   n % d and d - 1 - n % d, where d > 0

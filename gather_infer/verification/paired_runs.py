@@ -66,8 +66,8 @@ class PairedRuns:
     bisection         finds the first layer of an IR that differs
     slowest           seconds of the slowest draw that ran
     differing_feeds   feeds of the first run that differs
-    growing           the symbol whose size grows with each step of a model with state, None if no size does; empty until
-                      it is found
+    growing           the symbol whose size grows with each step of a model with state, None if no size does;
+                      empty until it is found
     """
 
     draws: InputDraws

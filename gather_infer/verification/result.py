@@ -37,7 +37,7 @@ class VerificationRun:
 class Mismatch:
     """A difference of the rewritten model.
 
-    output name of the output; empty for a difference of the interface, or a failing run
+    output    name of the output; empty for a difference of the interface, or a failing run
     reason    the difference, where there is no element to show
     binding   the sizes of the run, None when it is found without a run
     index     the first differing element, in row-major order; of a sequence its position comes first. None when it is
