@@ -60,7 +60,7 @@ class Constants:
         return name
 
     def register(self, graph: Graph, name: str) -> Hashable:
-        """Add an initializer to the pool. Returns its key, None if it is too large to be shared."""
+        """Add an initializer to the pool. Returns its key; None if the initializer is too large to be shared."""
         payload = graph.constants.get(name)
         if not isinstance(payload, Constant) or name in graph.producers:
             return None
@@ -70,7 +70,7 @@ class Constants:
         return key
 
     def _pool(self, graph: Graph) -> dict[tuple[object, ...], list[str]]:
-        """The names of the small initializers of a graph, present and removed ones, by key."""
+        """The names of the small initializers of a graph, including removed ones, by key."""
         pool = self._pools.get(graph)
         if pool is None:
             pool = self._pools[graph] = {}

@@ -24,7 +24,7 @@ class DeadCode:
     initializers: dict[GraphPath, set[str]] = field(default_factory=dict)
 
     def edits(self, by: str) -> Iterator[Edit]:
-        """The edits that remove them."""
+        """The edits that remove the dead nodes and initializers."""
         for path, reasons in self.nodes.items():
             for position, reason in sorted(reasons.items()):
                 yield RemoveNode(by=by, reason=reason, path=path, node=position)
@@ -68,5 +68,5 @@ def find_dead_code(
 
 
 def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
-    """Whether a node cannot fail and has no effect but its outputs."""
+    """Whether a node cannot fail and has no side effect."""
     return is_constant(node) or pass_input.traits(node).outputs_dims

@@ -27,7 +27,7 @@ _TypeKey: TypeAlias = "tuple[int, tuple[int, ...]]"
 
 @dataclass(slots=True, eq=False)
 class DuplicateConstants:
-    """The constants of a model that are equal bit for bit, of which one can replace the others.
+    """Finds the constants of a model that are equal bit for bit, and the one that replaces the others.
 
     The replacement is a constant of an outer graph, or a graph output, else the first one: initializers come before new
     constants, and these before Constants. Only constants that share type and shape with another one are read: their
@@ -91,7 +91,7 @@ class DuplicateConstants:
         return None
 
     def _can_replace(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
-        """Whether a constant can replace a candidate with equal ends, in its graph or in a subgraph."""
+        """Whether the constant `name` can replace the constant `other` of the same graph or of a subgraph `inner`."""
         if name not in graph.constants or other not in inner.constants or inner.defining_graph(name) is not graph:
             return False
         if graph is inner and self._rank(graph, name) >= self._rank(graph, other):
@@ -115,7 +115,7 @@ class DuplicateConstants:
                 self._sampled[kind].setdefault(self._sample(graph, name), {}).setdefault(graph, {})[name] = None
 
     def _candidates(self, graph: Graph, name: str, kind: _TypeKey) -> dict[Graph, dict[str, None]]:
-        """The constants with the type, shape and ends of this one, by graph."""
+        """The constants with the same type, shape, first and last elements as the constant `name`, by graph."""
         sampled = self._sampled.get(kind)
         if sampled is None:
             sampled = self._sampled[kind] = {}
@@ -127,7 +127,7 @@ class DuplicateConstants:
         return candidates
 
     def _rank(self, graph: Graph, name: str) -> tuple[bool, int, tuple[int, int]]:
-        """The order of constants within a graph: the first one replaces the others."""
+        """Sort key of a constant within a graph: of equal constants, the first replaces the others."""
         may_go = name not in graph.output_set
         found = graph.producers.get(name)
         if found is not None:
@@ -144,7 +144,7 @@ class DuplicateConstants:
         )
 
     def _sample(self, graph: Graph, name: str) -> object:
-        """The elements at the ends of a constant; a unique object if it cannot be read."""
+        """The first and last elements of a constant; a unique object if it cannot be read."""
         payload = graph.constants[name]
         known = self._samples.get((graph, name))
         if known is None or known[0] is not payload:
@@ -169,7 +169,7 @@ class CommonSubexpressions:
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
     def equivalent_to(self, node: Node) -> list[Node]:
-        """The other nodes that are equivalent to this one, in this graph, enclosing graphs and subgraphs.
+        """The other nodes that are equivalent to `node`, in its graph, enclosing graphs and subgraphs.
 
         Nodes of this graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
@@ -192,7 +192,7 @@ class CommonSubexpressions:
         return [*outside, *(other for other in found if other.graph not in around)]
 
     def _equivalent_among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
-        """The nodes among a few that are equivalent to this one."""
+        """The nodes among `few` that are equivalent to `node`."""
         if len(few) < 2:
             return []
         key = self._key(node)
@@ -218,7 +218,7 @@ class CommonSubexpressions:
         return found
 
     def _equivalent_in_table(self, node: Node) -> list[Node]:
-        """The equivalent nodes, by the table."""
+        """The nodes equivalent to `node`, looked up in the table of common subexpressions."""
         if not self._indexed:
             for each in self.model.nodes:
                 self._index(each)

@@ -72,7 +72,7 @@ class FactSupport:
         return frozenset(self._unsupported)
 
     def unsupported_after(self, removed: Iterable[NodeId]) -> frozenset[Fact]:
-        """The facts that no node would imply after the removal of these."""
+        """The facts that no node would imply after the removal of the nodes in `removed`."""
         counts: dict[Fact, int] = {}
         for source in removed:
             for fact in self._facts_of.get(source, ()):
@@ -82,7 +82,7 @@ class FactSupport:
         )
 
     def scope_without(self, lost: frozenset[Fact]) -> Scope:
-        """The scope without these facts."""
+        """The facts about dims, except those in `lost`."""
         found = self._scopes.get(lost)
         if found is None:
             found = self._declared.child()

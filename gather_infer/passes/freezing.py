@@ -36,7 +36,7 @@ class FreezeResult(PassResult):
 
     @property
     def why_refused(self) -> str:
-        """The reason why nothing is written, if something is refused."""
+        """The reason why a model with refused sizes is not written; meaningless unless `refused` has entries."""
         return "the sizes contradict the model" if self.loads else "the file may not load with these sizes"
 
     def __repr__(self) -> str:

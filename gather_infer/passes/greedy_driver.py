@@ -66,14 +66,14 @@ _RESERVED_FOR_NODES: Final = 16 << 20
 class GreedyDriver:
     """The driver: takes nodes from the worklist and applies the first rule that matches and is profitable.
 
-    A rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is empty.
-    Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the rules
-    examine.
+    Applying a rewrite enqueues the nodes that depend on its changes. The graph-level passes run once the worklist is
+    empty. Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the
+    rules examine.
 
     max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
     faulty             nodes of the file at which the inference has found an error
-    protected          values whose nodes stay as they are; see `loadability`
+    protected          values whose producers are not rewritten; see `loadability`
     applied            the rewrites, in order
     diagnostics        notes about nodes that a rule has left alone, each once
     dependencies       nodes and names of values that the rules have examined for the current node
@@ -174,7 +174,7 @@ class GreedyDriver:
         return False
 
     def _match_without(self, lost: frozenset[Fact], node: Node, entry: RuleEntry) -> Rewrite | None:
-        """The rewrite of a rule for a node if these facts are not known."""
+        """The rewrite of a rule for a node when the facts in `lost` are left out."""
         self._weakened_scope, memo = self._support.scope_without(lost), self._memo
         self._memo = len(self.applied), {}
         try:
@@ -207,7 +207,7 @@ class GreedyDriver:
 
     @property
     def needs_another_round(self) -> bool:
-        """Whether another inference may find facts that let more rules match."""
+        """Whether inferring the rewritten model again may find facts that let more rules match."""
         return (
             self._refinement.needs_inference
             or self._inference.relies_on_constraints
@@ -289,7 +289,9 @@ class GreedyDriver:
         return True
 
     def _facts_lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no node implies after the rewrite; new nodes do not count."""
+        """The facts that no remaining node implies after the rewrite; those that new nodes imply do not count as
+        support.
+        """
         self._support.remove(self.model.removed_sources)
         self.model.removed_sources.clear()
         dead, _ = dead_after(self.model, node, rewrite)
@@ -312,7 +314,7 @@ class GreedyDriver:
         return True
 
     def _inline(self, node: Node, rule: str, rewrite: Rewrite, body: Graph) -> bool:
-        """Replace the node by one of its subgraphs; False if names or constants prevent it, or nodes would be added.
+        """Replace the node by its subgraph `body`; False if names or constants prevent it, or nodes would be added.
 
         Bytes are not counted: a run reads and writes the same as in the subgraph.
         """
@@ -376,7 +378,7 @@ class GreedyDriver:
         return rewrite if len(nodes) == len(rewrite.nodes) else replace(rewrite, values=values, nodes=tuple(nodes))
 
     def _can_replace(self, node: Node, rewrite: Rewrite) -> bool:
-        """Whether the values can replace the outputs under the names that have to stay."""
+        """Whether the new values can replace the outputs although graph outputs and fixed values keep their names."""
         graph, made = node.graph, rewrite.new_values
         targets: set[str] = set()
         for old, new in rewrite.values.items():
@@ -404,7 +406,9 @@ class GreedyDriver:
         return True
 
     def _is_profitable(self, node: Node, rewrite: Rewrite, cost: RewriteCost) -> bool:
-        """Whether a rewrite adds no nodes and no bytes of a run, and keeps to the limits of constants."""
+        """Whether a rewrite adds neither nodes nor bytes that a run reads or writes, and respects the limits on
+        constants.
+        """
         if cost.nodes > 0:
             return False
         added = sum(constant.nbytes for constant in rewrite.constants.values())
@@ -421,7 +425,7 @@ class GreedyDriver:
         return cost.run_bytes is not None and known_le(cost.run_bytes, 0, self.scope) is True
 
     def _fits_in_message(self, nbytes: int) -> bool:
-        """Whether the message of the model, without external data, can hold so many more bytes of constants."""
+        """Whether the message of the model, without external data, can hold `nbytes` more bytes of constants."""
         if self._free_bytes is None:
             self._free_bytes = MAX_MESSAGE_BYTES - self.model.pass_input.model.proto.ByteSize() - _RESERVED_FOR_NODES
         return self._added_bytes + nbytes <= self._free_bytes
@@ -457,7 +461,7 @@ class GreedyDriver:
         return self._inference.facts(proto, known, graph.versions)
 
     def _facts(self, node: Node, rule: str, rewrite: Rewrite) -> dict[str, Value]:
-        """The facts about the new values. Raises UsageError if one has another element type."""
+        """The facts about the new values. Raises UsageError if a replacement changes an element type."""
         graph = node.graph
         facts: dict[str, Value] = {name: fact_of(constant) for name, constant in rewrite.constants.items()}
         for proto in rewrite.nodes:

@@ -66,7 +66,9 @@ class Inlining:
         return True
 
     def move(self, load: Callable[[Graph, str], Constant | None], why: str) -> list[Node]:
-        """Move the nodes and constants of the body right before the node, which loses them. Returns the nodes."""
+        """Move the nodes and constants of the body to the enclosing graph, right before the node. Returns the moved
+        nodes.
+        """
         body, graph, model = self.body, self.node.graph, self.model
         moved = model.toposort(body)
         for name in [*body.initializers, *body.added]:

@@ -1,4 +1,4 @@
-"""Values that rewrites leave alone, so that the rewritten model still loads.
+"""Protected values: rewrites do not change their producers, so that the rewritten model still loads.
 
 A node that never runs may fail, and a runtime loads it as long as it cannot infer the shapes that the node reads. An
 example is a Squeeze of an axis that is never 1, in a branch that is not taken. A rewrite that makes such a shape
@@ -79,7 +79,9 @@ class ProtectedValues:
 
     @cached_property
     def _refused_before(self) -> frozenset[NodeId]:
-        """The nodes of the original model that shape inference of onnx refuses: none of them is new."""
+        """The nodes of the original model that shape inference of onnx refuses: the rewrites did not cause these
+        refusals.
+        """
         return refused_alone(self._source, self._source.proto)
 
     @cached_property
@@ -92,7 +94,7 @@ class ProtectedValues:
         )
 
     def _moved(self, model: MutableModel) -> dict[str, list[NodeId]]:
-        """The original nodes of the values, if the mutable model is of the original file."""
+        """The original nodes that write the protected values, if the mutable model was built from the original file."""
         if model.pass_input.inference is not self._inference:
             return {}
         return {
@@ -139,7 +141,7 @@ def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[NodeId], known: Mapping[str, Sequence[NodeId]]) -> list[NodeId]:
-    """The original nodes of the first known values downstream of these nodes of the rewritten model."""
+    """The original nodes of the first known values downstream of the nodes `places` of the rewritten model."""
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():

@@ -44,7 +44,9 @@ class Match(NodeView):
         self.context.note(self, violation.code, violation.message, violation.detail)
 
     def replace_with_constants(self, law: str, results: Sequence[Constant], *, needed_only: bool = False) -> Rewrite:
-        """A rewrite that replaces the outputs by these constants. Raises Unavailable."""
+        """A rewrite that replaces the outputs by `results`. Raises Unavailable if the model cannot hold a constant of a
+        type.
+        """
         names = []
         for at, result in enumerate(results):
             if not self.output(at) or (needed_only and not self.is_needed(at)):
@@ -59,7 +61,7 @@ class Match(NodeView):
     # the replacement
 
     def replace_with(self, law: str, *values: str) -> Rewrite:
-        """A rewrite that replaces the outputs of the node by these values, in order; "" for an output that is dead.
+        """A rewrite that replaces the outputs of the node by `values`, in order; "" for an output that is dead.
 
         A value is one that the node could read, or comes from `new` and the other builders.
         """
@@ -116,7 +118,7 @@ class Match(NodeView):
         return made
 
     def copy(self, node: Match, inputs: Sequence[str]) -> list[str]:
-        """Build a copy of a node, with its attributes and these inputs. Returns its outputs."""
+        """Build a copy of a node, with its attributes and the given `inputs`. Returns its outputs."""
         proto = NodeProto()
         proto.CopyFrom(node.node.proto)
         base = self.output() or node.op_type
@@ -140,12 +142,12 @@ class Match(NodeView):
         )
 
     def vector(self, elements: Iterable[int], dtype: int = TensorProto.INT64) -> str:
-        """A constant integer tensor of rank 1. Raises Unavailable."""
+        """A constant integer tensor of rank 1. Raises Unavailable as `add_constant`."""
         values = np.array(list(elements), dtype=object).reshape(-1)
         return self.add_constant(from_integers(dtype, values))
 
     def scalar(self, element: int, dtype: int = TensorProto.INT64) -> str:
-        """A constant integer of rank 0. Raises Unavailable."""
+        """A constant integer of rank 0. Raises Unavailable as `add_constant`."""
         values = np.empty((), dtype=object)
         values[()] = element
         return self.add_constant(from_integers(dtype, values))

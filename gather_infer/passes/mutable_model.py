@@ -30,10 +30,10 @@ class Node:
 
     proto      the message of the file, or that of a rewrite; `inputs` and `outputs` are the current ones
     op_type    a copy of `proto.op_type`, which is slow to read; `is_constant` is True for a Constant of ai.onnx
-    order_key  its place in the graph: the position of a node of the file, and a counter of new nodes
-    origin     its position in the file, None for a new node
+    order_key  sort key within the graph: the position of a node of the file, and a counter of new nodes
+    origin     the position of the node in the file, None for a new node
     bodies     its subgraphs
-    why        the law of the rewrite that has added or changed it
+    why        the law of the rewrite that has added or changed the node
     """
 
     proto: NodeProto
@@ -57,12 +57,12 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Whether it differs from the node of the file."""
+        """Whether the node differs from that of the file."""
         return self.origin is None or bool(self.why)
 
     @property
     def source(self) -> tuple[GraphPath, int] | None:
-        """Its graph and position in the file; None for a new node."""
+        """The graph and position of the node in the file; None for a new node."""
         return self.moved_from if self.origin is None else (self.graph.path, self.origin)
 
 
@@ -74,7 +74,7 @@ class Graph:
     input_set, output_set  the inputs and outputs as sets
     has_subgraphs  whether one of its nodes has ever held a subgraph
     nodes          in the order in which they were added
-    producers      value -> the node that writes it, and which of its outputs it is
+    producers      value -> the node that writes it, and the index of the output
     readers        value defined here -> the nodes that read it, those of subgraphs included
     constants      value -> the payload that holds its elements, the same in every run
     initializers   those of the file; `sparse` ones are not among the constants
@@ -126,7 +126,7 @@ class Graph:
             graph = graph.outer
 
     def defining_graph(self, name: str) -> Graph | None:
-        """The graph that defines the value which `name` refers to here; None if there is none."""
+        """The graph that defines the value which `name` refers to in this graph; None if there is none."""
         if name in self.producers:  # the most frequent case
             return self
         graph: Graph | None = self
@@ -135,17 +135,17 @@ class Graph:
         return graph
 
     def fact(self, name: str) -> Value:
-        """The fact about the value that `name` refers to here."""
+        """The fact about the value that `name` refers to in this graph."""
         home = self if name in self.producers else self.defining_graph(name)
         return UNKNOWN if home is None else home.facts.get(name, UNKNOWN)
 
     def producer(self, name: str) -> tuple[Node, int] | None:
-        """The node that writes the value which `name` refers to here, and which of its outputs that is."""
+        """The node that writes the value which `name` refers to in this graph, and the index of the output."""
         home = self.defining_graph(name)
         return None if home is None else home.producers.get(name)
 
     def constant_payload(self, name: str) -> ConstantPayload | None:
-        """The payload of the constant that `name` refers to here; None if it is not a constant."""
+        """The payload of the constant that `name` refers to in this graph; None if the value is not a constant."""
         home = self.defining_graph(name) if name else None
         return None if home is None else home.constants.get(name)
 
@@ -250,11 +250,11 @@ class MutableModel:
         return () if home is None else tuple(home.readers.get(name, ()))
 
     def is_needed(self, graph: Graph, name: str) -> bool:
-        """Whether a value that the graph defines is live: a node reads it, or it has to stay."""
+        """Whether a value that the graph defines is live: a node reads it, or it is a graph output or a fixed value."""
         return bool(graph.readers.get(name)) or name in graph.fixed or name in graph.output_set
 
     def is_removable(self, node: Node) -> bool:
-        """Whether a node can be removed once its outputs are dead: it is known to have no other effect."""
+        """Whether a node can be removed once its outputs are dead, because it is known to have no side effect."""
         return self.pass_input.is_pure(node.proto, node.version) and all(
             self.pass_input.is_pure(inner.proto, inner.version) for inner in _nested_nodes(node)
         )
@@ -264,7 +264,7 @@ class MutableModel:
         return name in graph.constants and not graph.is_fixed(name)
 
     def may_add_constant(self, graph: Graph, constant: Constant) -> bool:
-        """Whether the graph can hold a new constant of this type.
+        """Whether the graph can hold a new constant of the type of `constant`.
 
         A Constant node is needed where an initializer would have to be an input; not every version allows every type.
         """
@@ -280,7 +280,7 @@ class MutableModel:
 
     @property
     def spare_gathers(self) -> int:
-        """The number of Gathers that can be added before the model has more of them than its file."""
+        """The number of Gathers that can be added until the model has as many Gathers as its file."""
         return self._gathers_of_file - self._gathers
 
     # changes

@@ -184,7 +184,7 @@ class NodeView:
         return None if shape is None else len(shape)
 
     def elements(self, at: int) -> tuple[Dim, ...] | None:
-        """All elements of an integer input, in order, as numbers or dims; None if one is unknown.
+        """All elements of an integer input, in order, as numbers or dims; None if an element is unknown.
 
         A constant is read from the model if it has up to 65 536 elements.
         """
@@ -229,7 +229,8 @@ class NodeView:
         return self.context.constants.load(self.graph, name)
 
     def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The producer of an input, if it is one of these operators of ai.onnx (any, if none is given).
+        """The producer of an input, if its operator is one of `op_types` of ai.onnx (any, if none are given); else
+        None.
 
         None for a faulty node: nothing follows from it.
         """
@@ -292,7 +293,7 @@ class NodeView:
         return home is not None and name not in home.producers and self.context.model.is_droppable(home, name)
 
     def feeds(self, name: str, *op_types: str) -> bool:
-        """Whether one of these operators, of any domain, reads a value."""
+        """Whether a node with one of the `op_types`, of any domain, reads a value."""
         self.context.dependencies.append(name)
         return any(node.op_type in op_types for node in self.context.model.readers(self.graph, name))
 
@@ -444,7 +445,7 @@ def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
 
 
 def _count(shape: Shape | None) -> int:
-    """The number of elements; more than any limit if it is unknown."""
+    """The number of elements of a shape; a number above every limit if it is unknown."""
     total = 1
     for dim in shape or ():
         total *= dim if isinstance(dim, int) else _MAX_READ + 1

@@ -96,7 +96,9 @@ class PassInput:
         return {*self._annotated.get(path, ()), *(self._training_names if path == MAIN else ())}
 
     def read(self, payload: ConstantPayload) -> Constant | None:
-        """The elements of a constant; None if they are not known one by one. Raises ModelReadError."""
+        """The elements of a constant; None if they cannot be represented one by one. Raises ModelReadError if data is
+        missing.
+        """
         if isinstance(payload, Constant):
             return payload
         return (
@@ -159,7 +161,7 @@ class PassInput:
 
     @property
     def has_free_initializers(self) -> bool:
-        """Whether an initializer need not be an input; if not, new constants are Constant nodes."""
+        """Whether an initializer need not be a graph input; otherwise new constants must be Constant nodes."""
         return self.model.proto.ir_version >= 4
 
     def is_constant_type(self, data_type: int, version: int) -> bool:
@@ -226,7 +228,7 @@ class PassInput:
 
 
 def _annotated(graph: GraphProto) -> frozenset[str]:
-    """Names that quantization annotations refer to."""
+    """The names that the quantization annotations of a graph refer to."""
     names = {a.tensor_name for a in graph.quantization_annotation}
     return frozenset(names | {p.value for a in graph.quantization_annotation for p in a.quant_parameter_tensor_names})
 
@@ -250,7 +252,7 @@ def _function_key(call: NodeProto) -> _FunctionKey:
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those of their subgraphs, at any depth."""
+    """The given nodes and the nodes of their subgraphs, at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:

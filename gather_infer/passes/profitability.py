@@ -43,7 +43,7 @@ def cost_of(
 
 
 def replaced_nodes(node: Node, rewrite: Rewrite) -> list[Node]:
-    """The nodes of which the rewrite replaces outputs."""
+    """The nodes that write a value which the rewrite replaces."""
     return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
 
 
@@ -58,7 +58,7 @@ def constant_bytes(graph: Graph, name: str) -> int:
 
 
 def count_nodes(nodes: Iterable[Node]) -> int:
-    """The number of nodes, those of subgraphs included and Constants excluded."""
+    """The number of nodes, including those of subgraphs and excluding Constants."""
     count = 0
     pending = list(nodes)
     while pending:

@@ -39,7 +39,7 @@ class Size:
 class PassResult:
     """A model after a pass, and the changes to it.
 
-    model        of the kind that was given: a graphsurgeon Graph for one, else a ModelProto. If a path was given, large
+    model        a graphsurgeon Graph if the input was one, else a ModelProto. If a path was given, large
                  weights are still on disk; `save` writes them out
     diagnostics  findings of the inference in the original model, and notes about nodes that the pass has left alone
     journal      the edits

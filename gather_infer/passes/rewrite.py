@@ -21,7 +21,7 @@ class Unavailable(Exception):
 
 
 class RewriteCost(NamedTuple):
-    """The nodes and bytes that a rewrite adds to a model; negative for those that it removes.
+    """The numbers of nodes and bytes that a rewrite adds to a model; negative if it removes more than it adds.
 
     nodes           Constants not counted
     run_bytes       read and written by nodes in each run, constants of up to 64 elements not counted; None if unknown

@@ -133,7 +133,7 @@ class Rewriter:
         assert len(graph.nodes) <= count, "a graph-level rewrite adds no nodes"
 
     def eliminate_dead_code(self, candidates: Iterable[tuple[Graph, str]]) -> None:
-        """Remove those of the candidates that are dead, then all that this leaves dead (dead code elimination)."""
+        """Dead code elimination: remove the dead candidates, then all code that their removal leaves dead."""
         pending = list(candidates)
         while pending:
             graph, name = pending.pop()
@@ -177,7 +177,7 @@ class Rewriter:
         return self.model.pass_input.index.fresh(base)
 
     def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
-        """Insert a new node with these inputs right before another node."""
+        """Insert a new node with the given `inputs` right before another node."""
         del proto.input[:]
         proto.input.extend(inputs)
         return self.model.add(before.graph, proto, before, why, self.infer(proto, before.graph))

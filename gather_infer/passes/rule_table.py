@@ -57,7 +57,7 @@ class RewriteSet:
         self._graph_passes: list[GraphPass] = []
 
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
-        """Decorator: registers a rule for nodes of these operators; without any, for every node.
+        """Decorator: registers a rule for nodes of the operators in `op_types`; if none are given, for every node.
 
         since   the first opset version to which it applies
         name    of the rule, by default that of the function

@@ -61,7 +61,7 @@ class TypeRefinement:
             self._propagate(graph, name)
 
     def propagate_if_refined(self, graph: Graph, name: str, known: Value) -> None:
-        """Propagate the fact about a value that was replaced, if it is more precise than `known`, the one before."""
+        """Propagate the present fact about a replaced value, if it is more precise than `known`, the fact before."""
         fact = graph.fact(name)
         if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
             return

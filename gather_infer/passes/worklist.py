@@ -31,7 +31,9 @@ class Worklist:
             self._nodes.append(node)
 
     def pop(self) -> Node:
-        """The next node, which may have been removed by now. Raises IndexError when the queue is empty."""
+        """Dequeue the first node, which may have been removed from the model. Raises IndexError when the queue is
+        empty.
+        """
         node = self._nodes.popleft()
         self._queued.discard(node)
         return node

@@ -19,7 +19,9 @@ _COMPRESSED = ("u2", "u4", "i4", "nf4", "u8", "i8", "f4e2m1", "f8e4m3", "f8e5m2"
 
 
 def conform(openvino: Any, model: Any) -> None:
-    """Replace such layers of a model, including those in bodies, in place."""
+    """Replace the layers of a model, also in bodies, that the CPU plugin computes incorrectly or leaves unspecified, in
+    place.
+    """
     opset = openvino.opset11
     _decompress(openvino, model)
     for body in _bodies(model):

@@ -62,7 +62,7 @@ class ChecksWhileRunning:
     """A runtime that checks sizes while it runs."""
 
     def check(self, feeds: Mapping[str, Any]) -> None:
-        """Nothing is left to check."""
+        """Do nothing: the runtime checks sizes during the run."""
 
 
 class OnnxRuntime(ChecksWhileRunning):
@@ -139,7 +139,7 @@ class OpenVinoRuntime:
     """OpenVINO's CPU plugin with float computation in the precision of the file, and layers that follow their
     specification.
 
-    A run begins without state, unless it continues with the state of the one before.
+    A run starts from the initial state, unless `goes_on` continues with the state of the previous run.
     """
 
     # by default activations next to compressed weights, and key-value state, are quantized to 8 bits
@@ -226,7 +226,7 @@ def _objects(array: Any) -> Any:
 
 
 def _is_foreign(array: Any) -> bool:
-    """True for an array of a type that numpy itself does not have."""
+    """Whether the element type of an array is not built into numpy, such as bfloat16."""
     return array.dtype.kind not in "biufcOUS"
 
 
@@ -253,7 +253,7 @@ class MemoryLimit:
 
     @contextmanager
     def limited(self, more: int | None) -> Iterator[None]:
-        """Limit further allocations to `more` bytes within the block; larger ones fail."""
+        """Limit the memory that the block allocates to `more` bytes in total; further allocations fail."""
         if more is None or not self.taken:
             yield
             return

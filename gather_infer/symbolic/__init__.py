@@ -1,7 +1,7 @@
 """Symbolic integers for dims: a normal form, value ranges and proofs. Independent of ONNX.
 
-How to read the package, bottom up. Every line of the example holds: N and M are symbols, which are integers >= 0, and
-s and t are new scopes.
+How to read the package, bottom up. The indented lines are examples: N and M are symbols, which are integers >= 0, and s
+and t are new scopes.
 
 Representation (`normal_form`, `division`, `min_max`). A `Dim` is an int or an `Expr` in polynomial normal form:
 integer coefficients and monomials over atoms. An atom is a symbol, a floor division `num // den`, a `min` or a `max`.
@@ -11,13 +11,13 @@ drop dominated arguments. Each identity is a comment with its side condition.
 
     2*(N + M) - N           is 2*M + N
     (6*N + 3) // 3          is 2*N + 1
-    N - 2*(N//2)            is printed as N % 2: the remainder is no atom
+    N - 2*(N//2)            is printed as N % 2: a remainder is not an atom
     maximum(N + 1, N + 3)   is N + 3
     maximum(0, N - 1)       stays: neither argument dominates the other
 
 Scope (`scope`). A `Scope` holds an interval for each symbol (`declare`) and facts `dim >= 0` (`add_fact`). A child
-scope sees the facts of its parent and keeps its own. `simplify` (`substitution`) rebuilds a dim with the facts of a
-scope.
+scope also uses the facts of its parent, which does not see those added to the child. `simplify` (`substitution`)
+rebuilds a dim with the facts of a scope.
 
     s.declare("N", Interval(1, 512)); s.add_fact(M - N)     1 <= N <= 512 and N <= M
     simplify(maximum(0, N - 1), s)                          is N - 1
@@ -30,20 +30,20 @@ where no symbol occurs twice.
 
 Linear relaxation and Fourier-Motzkin elimination (`linear_relaxation`, `fourier_motzkin`). Where terms share symbols,
 or facts bear on them, each monomial becomes a variable. Rows tie the variables together: quotients to their numerators,
-extrema to their arguments, products to their factors (McCormick envelopes), and the facts. Eliminating all variables
-but the dim leaves its range. Rows are divided by the gcd of their coefficients and rounded, so the result holds for
-integers.
+extrema to their arguments, products to their factors (McCormick envelopes), and the facts. Eliminating every variable
+except the one that equals the dim leaves the range of the dim. Rows are divided by the gcd of their coefficients and
+rounded, which is sound because all variables are integers.
 
     t.add_fact(N + M - 10); t.add_fact(N - M)               N + M >= 10 and N >= M
     t.bounds(N)             is [5, inf): the sum of both facts is 2*N - 10 >= 0
     s.bounds(M - N)         is [0, inf); interval arithmetic alone gives [-511, inf)
 
-Proofs (`prove`). `known_le`, `known_lt` and `known_eq` return True or False when that holds for every binding in scope,
-else None. They try the cheapest argument first: a sample binding that refutes the claim (`sampling`), the bounds, then
-a case split over each argument of a min or max, innermost first.
+Proofs (`prove`). `known_le`, `known_lt` and `known_eq` return True when the relation holds for every binding in scope,
+False when it holds for none, else None. They try the cheapest argument first: a sample binding that refutes the claim
+(`sampling`), the bounds, then a case split over each argument of a min or max, innermost first.
 
     known_le(N, M, s)       is True
-    known_le(M, N, s)       is None: both answers occur
+    known_le(M, N, s)       is None: it holds for some bindings only
     known_lt(N, 0, s)       is False
     known_eq(maximum(N - M, 0) + minimum(N, M), N)          is True, by a case split on N - M
 

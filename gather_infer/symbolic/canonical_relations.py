@@ -10,9 +10,10 @@ __all__ = ["canonical_lower_bound", "canonical_relation"]
 
 
 def canonical_relation(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
-    """Two dims for which `relation`, `==` or `<=`, is equivalent, without common terms and common factors.
+    """Two sides, without common terms and factors, between which `relation` (`==` or `<=`) is equivalent to `left
+    relation right`.
 
-    The shortest of several forms: `N % 2` and 0 for `6*N == 12*(N//2)`.
+    The shortest of several equivalent forms is returned: `N % 2` and 0 for `6*N == 12*(N//2)`.
     """
     try:
         gap = left - right
@@ -40,7 +41,9 @@ def canonical_relation(left: Dim, relation: str, right: Dim) -> tuple[Dim, Dim]:
 
 
 def canonical_lower_bound(dim: Expr, lower_bound: int) -> tuple[Expr, int]:
-    """A dim and a number for which `dim >= number` is equivalent and shorter: `N >= 1` for `(3*N + 4)//5 >= 1`."""
+    """The two sides of the simplest relation `x >= number` equivalent to `dim >= lower_bound`: `N` and 1 for `(3*N +
+    4)//5 >= 1`.
+    """
     while True:
         # g*x + k >= n  is  x >= ceil((n - k)/g)                                            g > 0
         divisor = gcd(*(coefficient for monomial, coefficient in dim.terms if monomial))

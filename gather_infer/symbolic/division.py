@@ -174,7 +174,7 @@ def _by_symbolic(a: Dim, b: Expr, scope: Scope) -> Dim:
 
 
 def _merged(a: Expr, d: Dim, scope: Scope) -> Dim | None:
-    """One quotient for (x//b + c) // d, where d > 0; None when no term of `a` is a lone quotient."""
+    """One quotient equal to `a // d` for `a` = x//b + c and d > 0; None when no term of `a` is a lone quotient."""
     for monomial, coefficient in a.terms:
         if len(monomial) != 1 or coefficient not in (1, -1):
             continue
@@ -204,7 +204,9 @@ def _without(dim: Dim, factor: Expr) -> Dim:
 
 
 def _long_division(a: Dim, b: Expr) -> tuple[Dim, Dim]:
-    """(q, r) with a == b*q + r and no term of r a multiple of the leading term of b; (0, a) when the steps run out."""
+    """(q, r) with a == b*q + r, where no term of r is a multiple of the leading term of b; (0, a) after `_MAX_STEPS`
+    steps.
+    """
     lead, factor = b.terms[0]
     quotient: Dim = 0
     remainder: Dim = a

@@ -31,7 +31,7 @@ def free_symbols(dim: Dim) -> frozenset[str]:
 
 
 def is_total(dim: Dim) -> bool:
-    """True when the dim has a value for every binding: all its divisors are numbers."""
+    """Whether the dim has a value for every binding, because all its divisors are nonzero numbers."""
     if isinstance(dim, (int, Symbol)):
         return True
     if isinstance(dim, FloorDiv):
@@ -42,7 +42,7 @@ def is_total(dim: Dim) -> bool:
 
 
 def divisors(dims: Iterable[Dim]) -> list[Expr]:
-    """The symbolic divisors in the dims, each once."""
+    """The symbolic divisors in the dims, nested ones included, each once."""
     found: dict[Expr, None] = {}
     waiting = list(dims)
     while waiting:

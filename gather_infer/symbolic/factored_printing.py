@@ -33,7 +33,7 @@ def factored(dim: Dim) -> str:
 
 
 def _shared(dim: Expr) -> Monomial:
-    """The atoms that divide all terms, with multiplicity."""
+    """The atoms that divide all terms of the dim; an atom that divides them k times is listed k times."""
     first, *others = (monomial for monomial, _ in dim.terms)
     found = list(first)
     for monomial in others:
@@ -74,7 +74,9 @@ def _factor(atom: Atom) -> str:
 
 
 def _sum(dim: Expr) -> str:
-    """A sum without common factor. With a min or max each term is printed by itself, so that it is factored inside."""
+    """The text of a sum without a common factor. If it contains a min or max, each term is printed separately, to
+    factor the arguments of the extremum.
+    """
     if not any(isinstance(atom, Extremum) for monomial, _ in dim.terms for atom in monomial):
         return to_text(dim)
     # a positive term leads if there is one

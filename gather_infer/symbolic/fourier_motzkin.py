@@ -1,7 +1,7 @@
 """Fourier-Motzkin elimination with integer rounding.
 
-A row is a linear form that is >= 0. To eliminate a variable, every row that bounds it from below is added to every row
-that bounds it from above. The remaining rows are implied by the given ones, so rows may be dropped at any time: the
+A row is a linear form that is >= 0. To eliminate a variable, every row that bounds it from below is combined with every
+row that bounds it from above. The given rows imply the combined ones, so rows may be dropped at any time: the resulting
 range only widens.
 """
 
@@ -27,7 +27,9 @@ _MAX_LENGTH = 8  # variables of a combined row
 
 
 def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> Interval | None:
-    """The range of the linear form `target + constant` under the rows; None when the rows contradict each other."""
+    """The range of the linear form `target + constant` under the rows; None when the rows are found to contradict each
+    other.
+    """
     goal = -1
     known: _Table = {}
     for coefficients, shift in rows:
@@ -61,7 +63,7 @@ def range_of(target: Mapping[int, int], constant: int, rows: Iterable[Row]) -> I
 
 
 def _add_row(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool:
-    """Add a row; False when the row is a negative constant, which contradicts `>= 0`."""
+    """Add a row to `known`; False when the row is a negative constant, which contradicts `>= 0`."""
     items = [item for item in coefficients.items() if item[1]]
     if not items:
         return shift >= 0
@@ -80,9 +82,10 @@ def _add_row(known: _Table, coefficients: Mapping[int, int], shift: int) -> bool
 
 
 def _cheapest(known: _Table, goal: int) -> int | None:
-    """The variable whose elimination leaves the fewest rows; None when only the goal is left.
+    """The variable whose elimination leaves the fewest rows; None when the goal is the only variable left.
 
-    A variable that is bounded from one side only implies nothing: its rows are removed from `known`.
+    Rows with a variable that is bounded from one side only imply nothing about the others: they are removed from
+    `known`.
     """
     while True:
         above: dict[int, int] = {goal: 1}
@@ -109,7 +112,7 @@ def _cheapest(known: _Table, goal: int) -> int | None:
 
 
 def _eliminate(known: _Table, variable: int) -> _Table | None:
-    """The rows without a variable; None when they contradict each other."""
+    """The rows after elimination of a variable; None when they contradict each other."""
     result: _Table = {}
     lower: list[tuple[int, _Key, int]] = []
     upper: list[tuple[int, _Key, int]] = []

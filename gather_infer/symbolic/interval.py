@@ -1,4 +1,4 @@
-"""Interval arithmetic: integer intervals with open ends, with exact operations."""
+"""Arithmetic on integer intervals, which may be unbounded on either side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["EVERYTHING", "NONNEGATIVE", "Interval"]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """All integers from lo to hi, both included; None is unbounded on that side. Empty when lo > hi."""
+    """All integers from `lo` to `hi`, both included; None means unbounded on that side. Empty when lo > hi."""
 
     lo: int | None
     hi: int | None
@@ -54,7 +54,7 @@ class Interval:
         return self + -other
 
     def scaled(self, factor: int) -> Interval:
-        """factor * self."""
+        """The interval of `factor * x` for x in this interval."""
         if factor == 0:
             return Interval(0, 0)
         lo = None if self.lo is None else self.lo * factor
@@ -72,7 +72,7 @@ class Interval:
         return Interval(None if lowest == -_INFINITY else int(lowest), None if highest == _INFINITY else int(highest))
 
     def power(self, exponent: int) -> Interval:
-        """self ** exponent for an exponent >= 1, tight: x*x is never negative."""
+        """The tight interval of `x ** exponent` for x in this interval and an exponent >= 1: x*x is never negative."""
         if exponent == 1:
             return self
         lo = None if self.lo is None else self.lo**exponent
@@ -84,7 +84,7 @@ class Interval:
         return Interval(0, None if lo is None or hi is None else max(lo, hi))
 
     def __floordiv__(self, other: Interval) -> Interval:
-        """n // d over all n in self and all d != 0 in other."""
+        """The interval of `n // d` for all n in `self` and all d != 0 in `other`."""
         result: Interval | None = None
         for part in (other & Interval(1, None), other & Interval(None, -1)):
             if part.is_empty:
@@ -97,7 +97,7 @@ class Interval:
 
     @staticmethod
     def minimum(intervals: Iterable[Interval]) -> Interval:
-        """min(x, y, ...) with each operand in its interval."""
+        """The interval of `min(x, y, ...)` for operands in the given intervals."""
         lows, highs = zip(*((interval.lo, interval.hi) for interval in intervals), strict=True)
         return Interval(
             None if None in lows else min(lows), min((high for high in highs if high is not None), default=None)
@@ -105,7 +105,7 @@ class Interval:
 
     @staticmethod
     def maximum(intervals: Iterable[Interval]) -> Interval:
-        """max(x, y, ...) with each operand in its interval."""
+        """The interval of `max(x, y, ...)` for operands in the given intervals."""
         return -Interval.minimum(-interval for interval in intervals)
 
 
@@ -116,14 +116,14 @@ _INFINITY = float("inf")
 
 
 def _max_bound(a: int | None, b: int | None) -> int | None:
-    """The larger of two lower bounds; None is unbounded."""
+    """The larger of two lower bounds, where None means unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return max(a, b)
 
 
 def _min_bound(a: int | None, b: int | None) -> int | None:
-    """The smaller of two upper bounds; None is unbounded."""
+    """The smaller of two upper bounds, where None means unbounded."""
     if a is None or b is None:
         return b if a is None else a
     return min(a, b)

@@ -1,14 +1,14 @@
 """Linear relaxation of dims: ranges tighter than interval arithmetic gives.
 
-Each monomial becomes a variable of its own. These rows relate the variables:
+Each monomial becomes one variable. The following rows relate the variables:
 
     num - q*den >= 0,  q*den + den - 1 - num >= 0        q = num // den, den > 0
-    arg - m >= 0                                         m = min(..., arg, ...), and mirrored for max
+    arg - m >= 0                                         m = min(..., arg, ...), and m - arg >= 0 for max
     (x - lo)*(y - lo') >= 0, ...                         a monomial x*y with the bounds of x and y (McCormick)
     (x - k)*(x - k - 1) >= 0                             a monomial x*x, any integer k
-    the facts of the scope, and their products with a factor that is >= 0
+    the facts of the scope, and their products with an atom that is >= 0
 
-Fourier-Motzkin elimination gives the range of the dim under them.
+Fourier-Motzkin elimination gives the range of the dim under the rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _MAX_DEGREE = 6  # of a monomial that is looked into
 def range_by_relations(
     dim: Expr, bounds: Callable[[Dim], Interval], facts: Iterable[Expr], product_bounds: Callable[[Monomial], Interval]
 ) -> Interval | None:
-    """The range of the dim; None when the facts contradict each other. `bounds` returns the range of an atom."""
+    """The range of the dim; None when the facts contradict each other.
+
+    `bounds` returns the range of an atom or divisor, `product_bounds` that of a monomial.
+    """
     closure = _LinearRelaxation(bounds, product_bounds)
     closure.add(dim)
     facts = list(facts)
@@ -43,9 +46,9 @@ def range_by_relations(
 
 
 class _LinearRelaxation:
-    """The rows for a dim and the monomials that it leads to.
+    """The rows for a dim, its monomials, and the monomials that their rows introduce.
 
-    variables    monomials by their variable
+    variables    monomial -> number of its variable
     pending      monomials whose rows are still missing
     relations    dims that are >= 0
     remainders   n % d and d - 1 - n % d, where d > 0
@@ -62,7 +65,9 @@ class _LinearRelaxation:
         self.rows: list[Row] = []
 
     def add(self, dim: Dim) -> bool:
-        """Make variables of the monomials of the dim; False when the cap would be exceeded."""
+        """Number the new monomials of the dim as variables; False, adding none, when they would exceed
+        `_MAX_MONOMIALS`.
+        """
         fresh = [monomial for monomial, _ in terms_of(dim) if monomial and monomial not in self.variables]
         if len(self.variables) + len(fresh) > _MAX_MONOMIALS:
             return False
@@ -72,7 +77,7 @@ class _LinearRelaxation:
         return True
 
     def add_relation(self, relation: Dim) -> None:
-        """Add a row for a dim that is >= 0, while the caps allow it."""
+        """Add a row for a dim that is >= 0, unless a cap on rows or monomials would be exceeded."""
         if isinstance(relation, int) or len(self.rows) >= _MAX_SEED_ROWS or not self.add(relation):
             return
         self.relations.append(relation)
@@ -92,7 +97,9 @@ class _LinearRelaxation:
         return coefficients, constant
 
     def add_atom_rows(self) -> None:
-        """Add the rows of atoms, bounds and products for all pending monomials, a worklist."""
+        """Add the rows of atoms, bounds and products for all pending monomials, including those that the rows
+        introduce.
+        """
         while self.pending:
             monomial = self.pending.pop(0)
             for atom in monomial:
@@ -109,7 +116,7 @@ class _LinearRelaxation:
                 self.add_mccormick_rows(monomial)
 
     def relate(self, atom: Atom) -> None:
-        """Add the rows that define a quotient, a minimum or a maximum."""
+        """Add the rows that relate a quotient, minimum or maximum to its operands."""
         if isinstance(atom, FloorDiv):
             num, den = atom.num, atom.den
             sign = self.bounds(den)
@@ -131,7 +138,7 @@ class _LinearRelaxation:
                 self.add_relation(atom - arg if isinstance(atom, Max) else arg - atom)
 
     def add_mccormick_rows(self, monomial: Monomial) -> None:
-        """Add the McCormick rows of a product of two or more factors."""
+        """Add the McCormick rows of a monomial with two or more factors, splitting off each factor in turn."""
         for atom in dict.fromkeys(monomial):
             at = monomial.index(atom)
             rest = monomial[:at] + monomial[at + 1 :]
@@ -164,7 +171,7 @@ class _LinearRelaxation:
                 self.add_relation((x - k) * (x - k + 1))
 
     def add_products(self) -> None:
-        """Add products of a relation with a factor >= 0 that introduce no new monomial."""
+        """Add the products of two remainders, or of a relation and an atom >= 0, that contain no new monomial."""
         for (left, relation), (right, other) in combinations(self.remainders, 2):
             # Only useful where the dim multiplies the two quotients.
             if left is not right and ((left, right) in self.variables or (right, left) in self.variables):

@@ -1,15 +1,15 @@
 """`min` and `max` of dims in canonical form.
 
 Canonical: n-ary and flat, constants merged into one, dominated arguments dropped, arguments sorted with the constant
-first. Whatever the arguments share is moved outside:
+first. Terms and factors that all arguments share are moved outside:
 
     max(a + c, b + c) == max(a, b) + c        c: the terms that all arguments have with one sign
     max(g*a, g*b)     == g*max(a, b)          g: the positive common divisor of all coefficients
     max(s*a, s*b)     == s*max(a, b)          s: a common factor with s >= 0
     max(-a, -b)       == -min(a, b)           when all arguments lead with a minus
 
-The same identities hold for min with both signs turned. `max(0, N - 1)` stays, its arguments share nothing. `max(1, N)`
-is another object although it equals `max(0, N - 1) + 1`; `known_eq` proves that.
+The same identities hold with min and max exchanged. `max(0, N - 1)` stays, because its arguments share nothing. `max(1,
+N)` is another object, although it equals `max(0, N - 1) + 1`; `known_eq` proves that.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _argument_order(arg: Dim) -> tuple[int, str]:
 
 
 def _flattened(kind: type[Extremum], dims: tuple[Dim, ...]) -> list[Dim]:
-    """max(max(a, b) + c, d) == max(a + c, b + c, d), with duplicates dropped and constants merged."""
+    """The arguments by max(max(a, b) + c, d) == max(a + c, b + c, d), without duplicates, with constants merged."""
     found: dict[Dim, None] = {}
     constants: list[int] = []
     todo = list(reversed(dims))
@@ -112,7 +112,7 @@ def _flattened(kind: type[Extremum], dims: tuple[Dim, ...]) -> list[Dim]:
 
 
 def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Dim]:
-    """Drop x from max(x, y, ...) when x <= y is known, from min when x >= y is."""
+    """Drop x from max(x, y, ...) when x <= y is known, and from min(x, y, ...) when x >= y is known."""
     if len(args) < 2 or len(args) > _MAX_COMPARED:
         return args
     kept: list[Dim] = []
@@ -133,7 +133,7 @@ def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Di
 
 
 def _shared_addend(args: list[Dim]) -> dict[Monomial, int]:
-    """The terms that all arguments have with one sign, each with the smallest coefficient."""
+    """The monomials that all arguments have with the same sign, each with the coefficient of the smallest magnitude."""
     tables = [dict(terms_of(arg)) for arg in args]
     shared: dict[Monomial, int] = {}
     for monomial in tables[0]:
@@ -146,7 +146,7 @@ def _shared_addend(args: list[Dim]) -> dict[Monomial, int]:
 
 
 def _shared_factor(args: list[Dim], scope: Scope) -> Atom | None:
-    """An atom >= 0 that divides all arguments."""
+    """An atom that is known to be >= 0 and divides all arguments; None if there is none."""
     monomials = [monomial for arg in args for monomial, _ in terms_of(arg)]
     if not monomials or not all(monomials):
         return None

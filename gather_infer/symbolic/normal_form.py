@@ -6,13 +6,13 @@ A `Dim` is an `int` or an `Expr`. An `Expr` is a polynomial with integer coeffic
     FloorDiv(num, den)    num // den, rounded toward minus infinity
     Min(args), Max(args)  the minimum and the maximum of two or more dims
 
-`n % d` is no atom: it *is* `n - d*(n//d)`, and is printed as `n % d` again.
+`n % d` is not an atom: it is represented as `n - d*(n//d)` and printed as `n % d`.
 
 A divisor carries its side condition: an Expr is undefined where a divisor in it is 0, and no identity removes a divisor
 from a single quotient unless the divisor is known to be nonzero. (A sum may lose one: `n//d - n//d` is 0.)
 
-Expressions are hash-consed: equal expressions are the same object. They live in weak tables, one per kind, which are
-written under a lock. The results of `+` and `*` are memoised in plain dicts that are cleared when full.
+Expressions are hash-consed: equal expressions are the same object. They are interned in weak tables, one per class,
+which are written under a lock. The results of `+` and `*` are memoised in plain dicts that are cleared when full.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _MEMO_CAPACITY = 1 << 16
 
 
 class DimTooLarge(ArithmeticError):
-    """The result would exceed a hard cap; the caller uses a fresh symbol instead."""
+    """An expression would exceed a hard cap; the caller uses a fresh symbol in its place."""
 
 
 class Expr:
@@ -171,7 +171,7 @@ class Expr:
 
 
 class Atom(Expr):
-    """A factor of a monomial."""
+    """A factor of a monomial: a symbol, a floor division, a minimum or a maximum."""
 
     __slots__ = ("_order",)
 
@@ -212,13 +212,13 @@ class Extremum(Atom):
 
 
 class Min(Extremum):
-    """Built by `min_max.minimum` only, which applies the identities."""
+    """A minimum of two or more dims. Built by `min_max.minimum` only, which applies the identities."""
 
     __slots__ = ()
 
 
 class Max(Extremum):
-    """Built by `min_max.maximum` only, which applies the identities."""
+    """A maximum of two or more dims. Built by `min_max.maximum` only, which applies the identities."""
 
     __slots__ = ()
 
@@ -244,7 +244,7 @@ _PRODUCTS: dict[tuple[Expr, Dim], Dim] = {}
 
 
 def bounded_memo(memo: dict[tuple[Expr, Dim], Dim], key: tuple[Expr, Dim], value: Dim) -> Dim:
-    """Store a result in a memo, which is cleared first when it is full."""
+    """Store `value` in a memo, which is cleared first when it is full, and return the value."""
     if len(memo) >= _MEMO_CAPACITY:
         memo.clear()
     memo[key] = value
@@ -252,7 +252,7 @@ def bounded_memo(memo: dict[tuple[Expr, Dim], Dim], key: tuple[Expr, Dim], value
 
 
 def symbol(name: str) -> Symbol:
-    """The symbol `name`, an integer >= 0. Any text is a name.
+    """The symbol `name`, an integer >= 0. Any text may be a name.
 
     >>> seq = gather_infer.symbol("seq")
     >>> print((6 * seq + 3) // 3)
@@ -276,7 +276,7 @@ def symbol(name: str) -> Symbol:
 
 
 def _initialize_atom(atom: Atom, args: tuple[Dim, ...]) -> None:
-    """Set the derived fields of a new atom. Raises DimTooLarge."""
+    """Set the derived fields of a new atom. Raises DimTooLarge when the atom exceeds a cap."""
     atom._order = atom._text = None
     atom.terms = (((atom,), 1),)
     atom.size = 1 + sum(1 if isinstance(arg, int) else arg.size for arg in args)
@@ -335,7 +335,10 @@ def _term_order(term: Term) -> tuple[int, tuple[tuple[int, str], ...]]:
 
 
 def from_terms(coefficients: Mapping[Monomial, int]) -> Dim:
-    """The dim with these coefficients; monomials are sorted by `Atom.order`, zero coefficients are dropped."""
+    """The dim with the given coefficient of each monomial; zero coefficients are dropped.
+
+    Each monomial must be sorted by `Atom.order`. Raises DimTooLarge when the dim exceeds a cap.
+    """
     terms = [term for term in coefficients.items() if term[1]]
     if not terms:
         return 0
@@ -383,7 +386,7 @@ def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:
 
 
 def terms_of(dim: Dim) -> tuple[Term, ...]:
-    """The terms of any dim; a constant k has the one term ((), k), and 0 has none."""
+    """The terms of any dim: a constant k has the single term ((), k), and 0 has no terms."""
     if isinstance(dim, int):
         return (((), dim),) if dim else ()
     return dim.terms

@@ -8,8 +8,8 @@ The grammar is that of ONNX `dim_param` expressions as onnx-ir reads them:
     primary  = NUMBER | NAME | QUOTED | "(" sum ")" | FUNCTION "(" sum ("," sum)* ")"
 
 FUNCTION is max, min, mod, floor or ceil (Max, Min, Mod and ceiling are accepted too). `a / b` is exact: it must be an
-integer for all bindings, or be the argument of floor or ceil. A name that is no identifier is quoted: `'batch-size' +
-1`. `-a ** 2` is rejected, because readers disagree about its meaning.
+integer for all bindings, or be the argument of floor or ceil. A name that is not an identifier is quoted: `'batch-size'
++ 1`. `-a ** 2` is rejected, because languages disagree about its meaning.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ALIASES = {"Max": "max", "Min": "min", "Mod": "mod", "ceiling": "ceil"}
 
 
 class DimSyntaxError(ValueError):
-    """The text is not a dim. `position` counts characters from 0."""
+    """The text is not a dim. `position` is the offset of the problem, in characters from 0."""
 
     def __init__(self, text: str, position: int, problem: str) -> None:
         shown = text if len(text) <= 80 else text[:77] + "..."
@@ -60,9 +60,9 @@ class DimSyntaxError(ValueError):
 
 
 def parse_dim(text: str, names: Collection[str] | None = None) -> Dim:
-    """The dim that a text denotes. With `names`, every symbol must be one of them.
+    """The dim that a text denotes. If `names` is given, every symbol must be among them.
 
-    Raises DimSyntaxError.
+    Raises DimSyntaxError when the text is malformed, too long or too large, divides by 0 or has an unknown name.
 
         >>> print(gather_infer.parse_dim("2*seq + seq - 1"))
         3*seq - 1
@@ -74,7 +74,7 @@ def parse_dim(text: str, names: Collection[str] | None = None) -> Dim:
 
 @dataclass(slots=True)
 class _Ratio:
-    """num / den before floor or ceil makes it an integer."""
+    """The value num / den, which need not be an integer before floor or ceil is applied."""
 
     num: Dim
     den: Dim
@@ -82,7 +82,7 @@ class _Ratio:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis, of a group or of a call."""
+    """An open parenthesis, of a group or of a call, and the operands and operators read since."""
 
     position: int
     function: str | None
@@ -256,7 +256,7 @@ class _Parser:
             self.fail(str(problem), position)
 
     def whole(self, value: _Ratio) -> Dim:
-        """The value without its denominator, when that divides it for all bindings."""
+        """The quotient, if the denominator divides the numerator for all bindings; else raises DimSyntaxError."""
         if isinstance(value.den, int) and value.den != 0:
             if value.den == 1:
                 return value.num

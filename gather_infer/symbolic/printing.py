@@ -13,7 +13,7 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether the name needs no quotes in an expression."""
+    """Whether the name can be written without quotes in an expression."""
     return _PLAIN_NAME.match(name) is not None
 
 
@@ -25,7 +25,7 @@ def quoted(name: str) -> str:
 def to_text(dim: Dim) -> str:
     """The text of a dim, as written to `dim_param`: `2*N + 1`, `(N + 1)//2`, `N % 2`, `max(0, N - 1)`.
 
-    Higher degree first, then by name, the constant last; a positive term leads if there is one.
+    Terms are ordered by descending degree, then by name, the constant last. A positive term leads if there is one.
     """
     if isinstance(dim, int):
         return str(dim)
@@ -84,7 +84,10 @@ def _product(monomial: Monomial, coefficient: int) -> str:
 
 
 def _remainders(dim: Expr) -> tuple[list[tuple[int, str]], Dim]:
-    """Split k*(n - d*(n//d)) off, to be printed as `k*(n % d)`; the rest has no new symbolic term."""
+    """Split off each k*(n - d*(n//d)), printed as `k*(n % d)`, whose removal leaves no new symbolic term.
+
+    Returns the signed pieces as (coefficient, text), and the rest of the dim.
+    """
     pieces: list[tuple[int, str]] = []
     rest: Dim = dim
     if len(dim.terms) == 1:

@@ -1,9 +1,9 @@
-"""Decision procedure for `==`, `<=` and `<`: True or False for every binding in scope, or None when undecided.
+"""Decision of `==`, `<=` and `<`: True when it holds for every binding in scope, False when for none, else None.
 
-A binding counts when it satisfies the scope and both sides are defined, that is, no divisor in them is 0.
+Only bindings count that satisfy the scope and for which both sides are defined, that is, no divisor in them is 0.
 
-The steps, cheapest first: refute with sample bindings, compare the bounds with 0, then split cases over the arguments
-of each min or max. Fuel limits the eliminations of one query.
+The steps, cheapest first: refute the claim with sample bindings, compare bounds with 0, then split cases over the
+arguments of each min or max. `Fuel` limits the Fourier-Motzkin eliminations of one query.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_ELIMINATIONS = 100  # of one query; real models need up to 25
 
 
 def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a == b."""
+    """True if a == b for every binding in scope, False if for none; None if only for some, or undecided."""
     if a is b:
         return True
     if isinstance(a, int) and isinstance(b, int):
@@ -50,7 +50,7 @@ def known_eq(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 def _is_zero(difference: Expr, scope: Scope) -> bool | None:
     # g*x + k is never 0 when g does not divide k.
-    """Whether the difference is 0: both it and its negation are nonnegative."""
+    """Whether the difference is 0: both the difference and its negation are nonnegative; None when undecided."""
     k = constant_term(difference)
     if k % gcd(*[coefficient for monomial, coefficient in difference.terms if monomial]):
         return False
@@ -62,7 +62,7 @@ def _is_zero(difference: Expr, scope: Scope) -> bool | None:
 
 
 def known_le(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a <= b."""
+    """True if a <= b for every binding in scope, False if for none; None if only for some, or undecided."""
     if isinstance(a, int) and isinstance(b, int):
         return a <= b
     if a is b:
@@ -78,7 +78,7 @@ def known_le(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
 
 
 def known_lt(a: Dim, b: Dim, scope: Scope | None = None) -> bool | None:
-    """Whether a < b."""
+    """True if a < b for every binding in scope, False if for none; None if only for some, or undecided."""
     if isinstance(a, int) and isinstance(b, int):
         return a < b
     try:
@@ -119,7 +119,7 @@ def _sign(dim: Expr, scope: Scope) -> bool:
 
 
 def _is_refuted(dim: Expr, scope: Scope, samples: Iterable[SampleBinding]) -> bool:
-    """Whether the dim is negative for a sample, or one close to it, that satisfies the relevant facts."""
+    """Whether the dim is negative for a sample binding, or one close to a sample, that satisfies the relevant facts."""
     for sample in samples:
         if _is_below(dim, sample):
             found = candidate_counterexample(sample, scope.relevant_facts(dim))
@@ -139,12 +139,12 @@ def _is_below(dim: Expr, sample: SampleBinding) -> bool:
 def _by_cases(
     dim: Dim, scope: Scope, budget: list[int], fuel: Fuel, split_atoms: frozenset[Extremum] = frozenset()
 ) -> bool:
-    """Prove dim >= 0 by a case split: substitute each argument of a min or max, with the facts that make it the
-    extremum.
+    """Prove dim >= 0 by a case split: substitute each argument of a min or max, under the facts that make that argument
+    the extremum.
 
-    budget        number of cases left
-    fuel          limits the eliminations
-    split_atoms   atoms that were split on the way here
+    budget  a list of one number, the cases left, which the calls decrease
+    fuel    the Fourier-Motzkin eliminations left
+    split_atoms   atoms that the enclosing calls have split
     """
     try:
         dim = normalized(dim, scope)
@@ -181,7 +181,9 @@ def _by_cases(
 
 
 def _split_candidate(dim: Expr, scope: Scope, split_atoms: frozenset[Extremum]) -> tuple[Extremum | None, list[Expr]]:
-    """A min or max in the dim, or in a fact about its symbols, with the facts that contain it too."""
+    """A min or max in the dim or in a relevant fact, with the facts whose innermost extremum it is; (None, []) if none
+    is left.
+    """
     relevant = scope.relevant_facts(dim)
     for holder in (dim, *relevant):
         atom = _innermost_extremum(holder)
@@ -191,7 +193,7 @@ def _split_candidate(dim: Expr, scope: Scope, split_atoms: frozenset[Extremum]) 
 
 
 def _innermost_extremum(dim: Dim) -> Extremum | None:
-    """The first min or max whose arguments contain no other one."""
+    """The first min or max in the dim whose arguments contain no other min or max; None if there is none."""
     if isinstance(dim, int):
         return None
     for monomial, _ in dim.terms:

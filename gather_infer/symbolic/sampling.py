@@ -1,4 +1,4 @@
-"""Sample bindings: a claim that fails for one of them needs no proof attempt."""
+"""Sample bindings: a claim that fails for a sample needs no proof attempt."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gather_infer.symbolic.normal_form import Expr
 __all__ = ["SAMPLES", "SampleBinding", "candidate_counterexample"]
 
 SAMPLES: Final[tuple[tuple[int, int, int], ...]] = ((0, 1, 1), (150, 1009, 64), (3, 11, 1), (0, 3, 1))
-"""(first, count, step) of each sample: a symbol is at its lower bound plus `first`, plus one of `count` offsets chosen
-by its name, rounded up to a multiple of `step`. Multiples suit images that are cut into windows.
+"""(first, count, step) of each sample. The value of a symbol is its lower bound plus `first` plus an offset below
+`count`, a hash of its name, rounded up to a multiple of `step`. Multiples suit images that are cut into windows.
 """
 
 
 class SampleBinding(dict[str, int]):
-    """A value in its interval for each symbol, chosen on first access.
+    """A binding of each symbol to a value in its declared interval, chosen on first access.
 
-    number   which of `SAMPLES` chooses the values
+    number   index of the entry of `SAMPLES` that determines the values
     """
 
     def __init__(self, number: int, bounds: Callable[[str], Interval]) -> None:
@@ -44,12 +44,12 @@ class SampleBinding(dict[str, int]):
         return other
 
     def lower_bound(self, name: str) -> int:
-        """The lower bound of a symbol."""
+        """The lower bound of a symbol; 0 if it is unbounded below."""
         return self._bounds(name).lo or 0
 
 
 def candidate_counterexample(sample: SampleBinding, facts: Sequence[Expr]) -> SampleBinding | None:
-    """The sample, or one close to it, for which every fact is >= 0; None when none is found."""
+    """The sample, or a binding close to it, for which every fact is >= 0; None when no such binding is found."""
     key = tuple(facts)
     if key not in sample.candidates:
         sample.candidates[key] = _candidate_counterexample(sample, key)
@@ -57,7 +57,7 @@ def candidate_counterexample(sample: SampleBinding, facts: Sequence[Expr]) -> Sa
 
 
 def _candidate_counterexample(sample: SampleBinding, facts: tuple[Expr, ...]) -> SampleBinding | None:
-    """Lower the symbols with negative coefficients in a violated fact, one fact at a time."""
+    """Repair violated facts one at a time, setting the symbols with negative coefficients to their lower bounds."""
     wrong = _violated_fact(sample, facts)
     if wrong is None:
         return sample
@@ -76,7 +76,7 @@ def _candidate_counterexample(sample: SampleBinding, facts: tuple[Expr, ...]) ->
 
 
 def _violated_fact(sample: SampleBinding, facts: Iterable[Expr]) -> Expr | None:
-    """The first fact that is negative or undefined for the sample."""
+    """The first fact that is negative or undefined for the sample; None if all hold."""
     for fact in facts:
         try:
             if evaluate(fact, sample) < 0:

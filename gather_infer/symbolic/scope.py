@@ -31,7 +31,7 @@ _MAX_FACTS = 64  # of one scope: each query scans all of them
 
 
 class Fuel:
-    """A budget of eliminations. It is a count and not a clock, so equal queries get equal answers."""
+    """A budget of Fourier-Motzkin eliminations: a count rather than a time limit, so results are reproducible."""
 
     __slots__ = ("left",)
 
@@ -44,11 +44,11 @@ class Fuel:
 
 
 class Scope:
-    """Bounds of symbols and facts about them. A symbol without a bound is in [0, inf).
+    """Intervals of symbols, and facts about them. A symbol that is not declared is in [0, inf).
 
-    A scope is consistent as long as some binding satisfies it. Under a contradictory one every answer is vacuous.
+    A scope is consistent if some binding satisfies it. In a contradictory scope every relation holds vacuously.
 
-    divisors_are_nonzero  set while an equality is decided: it must hold only where both sides are defined
+    divisors_are_nonzero  True while a relation is decided, which must hold only where both sides are defined
     fuels                 budgets for bounds beyond interval arithmetic; children share them
     """
 
@@ -86,11 +86,13 @@ class Scope:
         self.fuels: tuple[Fuel, ...] = () if parent is None else parent.fuels
 
     def child(self) -> Scope:
-        """A scope that sees the facts of this one, present and future, and keeps its own facts to itself."""
+        """A scope that has the facts of this scope, present and future; facts added to the child do not affect this
+        scope.
+        """
         return Scope(parent=self)
 
     def restricted_to(self, names: Collection[str]) -> Scope:
-        """A new scope with the intervals of these symbols, and the facts about them alone."""
+        """A new scope with the intervals of the symbols in `names`, and the facts in which only these symbols occur."""
         found = Scope()
         scope: Scope | None = self
         while scope is not None:
@@ -104,7 +106,7 @@ class Scope:
         return found
 
     def snapshot(self) -> Scope:
-        """A copy of the present facts, unaffected by later ones; the same object until a fact is added."""
+        """A copy of this scope with its present facts only; the same object until a fact is added."""
         if self._snapshot is None or self._snapshot[0] != self.version:
             found = Scope(divisors_are_nonzero=self.divisors_are_nonzero)
             found._contradictory = self.is_contradictory
@@ -120,7 +122,7 @@ class Scope:
         return self._snapshot[1]
 
     def has_same_facts_as(self, other: Scope) -> bool:
-        """True when both scopes themselves hold the same intervals and the same facts."""
+        """Whether both scopes hold the same intervals and the same facts; those of their parents are not compared."""
         return self._intervals == other._intervals and self._facts.keys() == other._facts.keys()
 
     def where_defined(self) -> Scope:
@@ -138,12 +140,12 @@ class Scope:
 
     @property
     def is_contradictory(self) -> bool:
-        """Whether the facts are found to exclude every binding; False does not prove consistency."""
+        """Whether the facts were found to exclude every binding; False does not prove that they are consistent."""
         return self._contradictory or (self._parent is not None and self._parent.is_contradictory)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether a budget is spent, so that only interval arithmetic is left."""
+        """Whether one of the budgets is spent, so that bounds come from interval arithmetic alone."""
         return any([effort.left <= 0 for effort in self.fuels])  # noqa: C419 - evaluated for each query
 
     @property
@@ -163,7 +165,9 @@ class Scope:
             self._version += 1
 
     def add_fact(self, dim: Dim) -> None:
-        """Add the fact dim >= 0: `scope.add_fact(n - 1)` declares n >= 1. A fact that would be too large is dropped."""
+        """Add the fact dim >= 0: `scope.add_fact(n - 1)` declares n >= 1. Facts beyond `_MAX_FACTS` only narrow
+        intervals.
+        """
         before = self._version
         self._add_fact(dim)
         if self._version != before:
@@ -174,7 +178,7 @@ class Scope:
                         self._add_fact(simpler)
 
     def _add_fact(self, dim: Dim) -> None:
-        """Decompose a fact with a worklist, of at most 64 steps, and store what is left."""
+        """Decompose a fact into simpler ones, with a worklist of at most 64 steps, and store the facts that remain."""
         todo = [dim]
         for _ in range(64):
             if not todo:
@@ -221,7 +225,9 @@ class Scope:
 
     @property
     def samples(self) -> Sequence[SampleBinding]:
-        """Sample bindings: each symbol is in its interval, but the facts may not hold."""
+        """The sample bindings, one for each entry of `SAMPLES`: each symbol is in its interval, but the facts may not
+        hold.
+        """
         if self._memo_version != self.version:
             self._forget()
         if not self._samples:
@@ -229,7 +235,7 @@ class Scope:
         return self._samples
 
     def symbol_bounds(self, name: str) -> Interval:
-        """The declared interval of a symbol, of this scope and its parents."""
+        """The interval of a symbol: the intersection of those declared in this scope and its parents."""
         scope: Scope | None = self
         own: Interval | None = None
         while scope is not None:
@@ -240,7 +246,9 @@ class Scope:
         return NONNEGATIVE if own is None else own
 
     def _bounds(self, dim: Expr) -> Interval:
-        """Interval arithmetic, refined by relations where terms depend on each other and the budget allows it."""
+        """The bounds by interval arithmetic, refined by linear relaxation where terms depend on each other and fuel is
+        left.
+        """
         interval = self._of_parts(dim, self.bounds)
         if interval.is_empty or interval.is_point:
             return interval
@@ -259,8 +267,8 @@ class Scope:
         return interval if narrowed.is_empty else narrowed
 
     def _range_by_relations(self, dim: Expr, facts: list[Expr]) -> Interval:
-        """The range of the dim by relations. It follows from facts and declared intervals alone, so all scopes share
-        the memo.
+        """The range of the dim by linear relaxation. The range depends on facts and declared intervals only, so all
+        scopes share one memo.
         """
         names = dim.symbols.union(*(fact.symbols for fact in facts))
         key = (dim, tuple(facts), tuple(map(self.symbol_bounds, sorted(names))))
@@ -278,8 +286,8 @@ class Scope:
         return found
 
     def _atom_bounds(self, dim: Dim) -> Interval:
-        """Bounds of a part without facts, which the relaxation of the whole dim uses itself. No fact may be added
-        meanwhile.
+        """Bounds of a part of a dim by interval arithmetic alone; the linear relaxation of the whole dim applies the
+        facts. The memo is valid only until a fact is added.
         """
         if isinstance(dim, int):
             return Interval(dim, dim)
@@ -302,13 +310,13 @@ class Scope:
         return self._sum_of_terms(dim, bounds)
 
     def _bounds_now(self, atom: Atom) -> Interval:
-        """Bounds of a part, after the memo is cleared if facts were added since."""
+        """As `_atom_bounds`, after clearing the memo if facts were added."""
         if self._memo_version != self.version:
             self._forget()
         return self._atom_bounds(atom)
 
     def _sum_of_terms(self, dim: Expr, bounds: Callable[[Atom], Interval], *, but: Monomial | None = None) -> Interval:
-        """The sum of the intervals of the terms, except the term `but`."""
+        """The sum of the intervals of the terms, except that of the monomial `but`."""
         lo: int | None = 0
         hi: int | None = 0
         for monomial, coefficient in dim.terms:
@@ -330,7 +338,9 @@ class Scope:
         return _monomial_bounds(monomial, self._atom_bounds)
 
     def relevant_facts(self, dim: Expr) -> list[Expr]:
-        """Facts that share a symbol with the dim, directly or through other facts, nearest first."""
+        """At most `_MAX_FACTS_USED` facts that share a symbol with the dim, directly or through other facts, nearest
+        first.
+        """
         waiting = list(self.facts)
         reached = set(dim.symbols)
         chosen: list[Expr] = []
@@ -345,7 +355,7 @@ class Scope:
         return chosen[:_MAX_FACTS_USED]
 
     def _store_fact(self, fact: Expr) -> None:
-        """Store a fact that the scope does not imply yet, and derive bounds of its symbols."""
+        """Store a fact unless the scope already implies it, and narrow the intervals of its symbols."""
         known = self.bounds(fact).lo
         if known is not None and known >= 0:
             return
@@ -366,7 +376,7 @@ class Scope:
                 self.declare(name, Interval(None, highest // -coefficient))
 
     def _decomposed(self, fact: Expr) -> list[Dim] | None:
-        """Simpler facts that together are equivalent to `fact` in this scope; None when there are none."""
+        """Simpler facts whose conjunction is equivalent to `fact` in this scope; None when there are none."""
         try:
             return self._parts(fact)
         except DimTooLarge:
@@ -436,7 +446,7 @@ def _monomial_bounds(monomial: Monomial, bounds: Callable[[Atom], Interval]) -> 
 
 
 def _has_independent_terms(dim: Expr) -> bool:
-    """Whether interval arithmetic is exact: no symbol occurs in two terms or inside another atom."""
+    """Whether interval arithmetic is exact, because no symbol occurs in two terms or inside another atom."""
     if len(dim.terms) == 1:
         monomial = dim.terms[0][0]
         return len(monomial) == 1 or all(isinstance(atom, Symbol) for atom in monomial)
@@ -450,7 +460,7 @@ def _has_independent_terms(dim: Expr) -> bool:
 
 
 _RANGES: dict[tuple[Expr, tuple[Expr, ...], tuple[Interval, ...]], Interval] = {}
-"""Memo of ranges by relations. The cases of a proof, and each run over a model, repeat queries in scopes of their own.
+"""Memo of ranges by linear relaxation, shared by all scopes: each case of a proof repeats queries in a new scope.
 """
 
 DEFAULT = Scope()

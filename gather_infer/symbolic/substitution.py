@@ -13,7 +13,7 @@ __all__ = ["normalized", "replace_atom", "simplify", "substitute"]
 
 
 def substitute(dim: Dim, mapping: Mapping[str, Dim]) -> Dim:
-    """The dim with symbols replaced. The replacement of a symbol must be >= 0, like the symbol.
+    """The dim with the symbols in `mapping` replaced. A replacement must be >= 0, like the symbol.
 
     Raises ZeroDivisionError when a divisor becomes the constant 0.
     """
@@ -42,15 +42,19 @@ def normalized(dim: Dim, scope: Scope) -> Dim:
 
 
 def replace_atom(dim: Dim, old: Expr, new: Dim, scope: Scope) -> Dim:
-    """The dim with one atom replaced by an equal dim, then simplified."""
+    """The dim with the atom `old` replaced by `new`, which is equal in `scope`, and simplified with the facts of the
+    scope.
+
+    Raises ZeroDivisionError when a divisor becomes 0.
+    """
     return _Substitution({}, {old: new}, scope).dim(dim)
 
 
 class _Substitution:
-    """Rebuilds dims bottom up through the constructors, which apply their identities.
+    """Rebuilds dims bottom up with `floordiv`, `minimum`, `maximum`, `+` and `*`, which apply their identities.
 
     mapping        replacements of symbols
-    rebuilt_dims   memo; an entry that is set in advance replaces an atom
+    rebuilt_dims   memo of results; an initial entry replaces an atom by the given dim
     scope          facts to simplify with; None for a plain substitution
     """
 
@@ -92,6 +96,6 @@ class _Substitution:
 
 
 def _as_constant(dim: Dim, scope: Scope) -> Dim:
-    """The number of a dim that its bounds fix, else the dim."""
+    """The number that the dim equals if its bounds in scope coincide, else the dim."""
     interval = scope.bounds(dim)
     return interval.lo if interval.lo is not None and interval.lo == interval.hi else dim

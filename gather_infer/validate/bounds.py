@@ -1,9 +1,9 @@
 """Bounds checks: whether every access by index stays in bounds, from facts and value ranges alone.
 
 An access implies facts about itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A
-verdict must not use that, nor what later nodes imply, since they may depend on it. So it uses only the facts
-before the access in the first pass: declarations, and what earlier nodes imply. By induction over the nodes, the first
-node that fails in a run is never one whose access is proved.
+verdict must not use those facts, nor facts that later nodes imply, since the nodes may depend on the access. So it uses
+only the facts before the access in the first pass: declarations, and facts that earlier nodes imply. By induction over
+the nodes, the first node that fails in a run is never one whose access is proved.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _where_nonempty(facts_before: FactsBeforeAccess) -> FactsBeforeAccess:
 
 
 def _why_empty(facts_before: FactsBeforeAccess) -> str:
-    """Why the index may be empty though no input is; "" where it has elements then."""
+    """Why the index may be empty although no input is empty; "" where the index then always has elements."""
     indices, scope = facts_before.indices, facts_before.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return ""
@@ -131,7 +131,7 @@ def _without_negative_indices(indexing: Indexing) -> Indexing:
 
 
 def _outside(indexing: Indexing) -> Outside:
-    """The effect of an index out of bounds."""
+    """The effect that an index out of bounds has on the node."""
     if indexing.strict:
         return Outside.FAILS
     return Outside.UNDEFINED if indexing.fill is None else Outside.ZERO
@@ -148,13 +148,13 @@ def _why_not_addressed(access: Access) -> str:
 
 
 def _origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
-    """The origins of the index elements that address this axis."""
+    """The origins of the index elements that address the axis."""
     for part in _all_origins(facts_before, axis):
         yield replace(part.subset, exact=part.exact, nonempty_if=None) if axis.may_skip else part
 
 
 def _all_origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
-    """As `_origins`, when all elements of the index are used."""
+    """As `_origins`, for an operator that uses all elements of the index."""
     for element in axis.elements:
         if element != axis.indexing.ignored:
             yield Origin(ValueRange(element, element), exact=True)
@@ -190,7 +190,8 @@ def _may_vary_in_size(facts_before: FactsBeforeAccess) -> bool:
 
 
 def _over_iterations(origin: Origin, size: Dim, facts_before: FactsBeforeAccess, *, varies: bool) -> list[Origin]:
-    """The origin quantified over all iterations of the loops around the node, as far as their numbers are known.
+    """The origins for all iterations of the enclosing loops, up to the first loop over which a bound cannot be
+    computed.
 
     varies   some iterations may have no elements, among them those that attain the bounds
     """
@@ -206,13 +207,13 @@ def _over_iterations(origin: Origin, size: Dim, facts_before: FactsBeforeAccess,
 
 
 def _possibly_empty(origin: Origin) -> Origin:
-    """The origin without the claim that its bounds are attained."""
+    """The origin, changed to no longer assert that an index attains its bounds."""
     end = None if origin.end is None else replace(origin.end, is_attained=False)
     return replace(origin, exact=False, end=end)
 
 
 def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) -> list[Origin] | None:
-    """The origin quantified over the iterations of one loop; None where it is not linear in the iteration."""
+    """The origins for all iterations of one loop; None where the bounds over the loop cannot be computed."""
     if origin.slice_symbol == iteration_range.symbol:
         origin = replace(origin, whole=iteration_range.is_all, slice_symbol="")
     lo, hi = origin.value_range.lo, origin.value_range.hi
@@ -249,7 +250,7 @@ def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) ->
 
 
 def _bounds_over_loop(dim: Dim | None, iteration_range: IterationRange, scope: Scope) -> tuple[Dim, Dim] | None:
-    """The bounds of a dim over all iterations; None if it is not linear in the iteration."""
+    """The smallest and largest value of a dim over all iterations; None if the dim is not linear in the iteration."""
     if dim is None:
         return None
     name = iteration_range.symbol
@@ -266,7 +267,7 @@ def _bounds_over_loop(dim: Dim | None, iteration_range: IterationRange, scope: S
 class _OriginVerdict:
     """The verdict on one origin of an index on one axis.
 
-    conditions  when it is in bounds, exactly then where they are tight; None when undecided
+    conditions  sufficient for the origin to be in bounds, and necessary where tight; None when undecided
     """
 
     kind: VerdictKind
@@ -277,7 +278,7 @@ class _OriginVerdict:
 
 @dataclass(frozen=True, slots=True)
 class _ExtentConditions:
-    """The condition on an input element that determines an extent."""
+    """The conditions on the input elements that determine an extent; `is_exact` when they are necessary too."""
 
     conditions: list[Condition]
     is_exact: bool
@@ -293,7 +294,7 @@ class _BoundsCheck:
     may_be_empty: bool
 
     def run(self) -> _OriginVerdict:
-        """Proved from value ranges, violated, or reduced to conditions on elements or sizes."""
+        """The verdict: proved or violated by value ranges, else conditions on elements or sizes."""
         size, part = self.axis.size, self.origin
         scope, indexing = self.facts_before.scope, self.axis.indexing
         defined = 0 if indexing.negative_note else indexing.first_defined(size)  # the first index in bounds
@@ -311,7 +312,7 @@ class _BoundsCheck:
         return self.of_sizes(defined, is_above, is_below)
 
     def may_ignore(self) -> bool:
-        """Whether the origin may have the index that the operator ignores although it is out of bounds."""
+        """Whether the origin may contain the out-of-bounds index that the operator ignores."""
         ignored, scope, size = self.axis.indexing.ignored, self.facts_before.scope, self.axis.size
         if ignored is None:
             return False
@@ -358,7 +359,7 @@ class _BoundsCheck:
         return f"indices in {_shown(self.origin.value_range)} are outside {allowed}"
 
     def of_input(self, defined: Dim, is_above: bool, is_below: bool) -> _OriginVerdict:
-        """The condition on the input elements x, for indices that are a monotone function of x."""
+        """The verdict, as conditions on the input elements x, for indices that are a monotone function of x."""
         part, scope = self.origin, self.facts_before.scope
         needed = element_preimage(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
         if needed is None:
@@ -381,7 +382,7 @@ class _BoundsCheck:
         return self.verdict_of(conditions, f"{shown}, {self.axis_text()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _OriginVerdict:
-        """The condition on sizes that both bounds of the value range are in bounds."""
+        """The verdict, as conditions on sizes under which both ends of the value range are in bounds."""
         lo, hi = self.origin.value_range.lo, self.origin.value_range.hi
         gaps: list[Dim] = []
         if not is_above:
@@ -417,8 +418,8 @@ class _BoundsCheck:
         return known_le(self.axis.size, 0, negative) is True
 
     def extent_conditions(self, gap: Dim) -> _ExtentConditions | None:
-        """The condition that a gap is not negative, as one on input elements, where its only generated symbol is an
-        extent.
+        """The conditions on input elements under which a gap is not negative; None unless its only generated symbol is
+        an extent.
 
         max(0, x) <= n  is  x <= n and 0 <= n
         """
@@ -476,7 +477,7 @@ class _BoundsCheck:
         return True
 
     def verdict_of(self, conditions: list[Condition], reason: str, *, is_exact: bool) -> _OriginVerdict:
-        """The verdict with these conditions; `is_exact` when they are necessary too."""
+        """The verdict for `conditions`, which are sufficient, and if `is_exact` also necessary."""
         if NEVER in conditions:
             if is_exact and self.origin.is_nonempty:
                 return self.violated()
@@ -495,7 +496,7 @@ class _BoundsCheck:
         return _OriginVerdict(VerdictKind.CONDITIONAL, loose, self.open_reason())
 
     def open_reason(self) -> str:
-        """The reason of an undecided verdict, or of one with conditions that are only sufficient."""
+        """The reason of an undecided verdict, or of a verdict whose conditions are sufficient only."""
         return f"indices are computed from data; {self.facts_text()}"
 
     def facts_text(self) -> str:

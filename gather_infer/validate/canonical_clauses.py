@@ -34,7 +34,9 @@ Clause: TypeAlias = "tuple[Relation, ...]"
 
 
 def canonical_clauses(relation: Relation, scope: Scope) -> tuple[Clause, ...]:
-    """Clauses whose conjunction is equivalent for sizes >= 0; the relation itself if none is simpler."""
+    """Clauses whose conjunction is equivalent to the relation for sizes >= 0; the relation itself if no simpler form is
+    found.
+    """
     try:
         return tuple(_canonical_clauses(relation, scope))
     except DimTooLarge:
@@ -94,7 +96,9 @@ def _sides(gap: Dim, relation: Relation) -> Relation:
 
 
 def _residues(relation: Relation, gap: Expr) -> list[Clause] | None:
-    """`height % 8 <= 3` for `(height + 4)//8 == height//8`; None where the gap is not periodic."""
+    """`height % 8 <= 3` for `(height + 4)//8 == height//8`; None where the gap is not periodic, or the legal remainders
+    are not one interval.
+    """
     if len(gap.symbols) != 1 or not is_total(gap):
         return None
     (name,) = gap.symbols
@@ -174,7 +178,9 @@ def _plain(left: Dim, relation: str, right: Dim) -> Relation:
 
 
 def _factors(gap: Expr, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
-    """Pairs of dims, P >= p, where the gap is 0 exactly if the products of the P and of the p are equal."""
+    """Pairs (P, p) of dims with P >= p, such that the gap is 0 exactly if the product of all P equals that of all p;
+    None if none are found.
+    """
     if len(gap.terms) != 2 or gap.terms[0][1] * gap.terms[1][1] >= 0:
         return None
     divisor = gcd(*(coefficient for _, coefficient in gap.terms))
@@ -208,7 +214,9 @@ def _groups(one: Monomial, other: Monomial) -> list[tuple[Dim, Dim]]:
 def _dominating_groups(
     groups: Sequence[tuple[Dim, Dim]], a: int, b: int, scope: Scope
 ) -> tuple[tuple[Expr, Dim], ...] | None:
-    """The groups times factors of `a` and `b`, such that the left one is never smaller; None if there are none."""
+    """The groups multiplied by factors of `a` and `b`, such that the left dim is never smaller than the right; None if
+    not found.
+    """
     (left, right), rest = groups[0], groups[1:]
     for x, y in islice(cartesian(_divisors(a), _divisors(b)), MAX_SPLITS) if rest else [(a, b)]:
         large, small = left * x, right * y

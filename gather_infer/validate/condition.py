@@ -86,7 +86,7 @@ def joined(conditions: Sequence[Condition]) -> str:
 def nonnegative_conditions(dim: Dim, scope: Scope) -> Iterator[Condition]:
     """Canonical conditions for `dim >= 0`: `seq <= 512` for `512 - seq`.
 
-    None where it always holds, NEVER among them where it cannot hold.
+    Yields no condition where it always holds, and `NEVER` where it cannot hold.
     """
     simpler = simplify(dim, scope)
     if known_lt(simpler, 0, scope) is True:
@@ -152,7 +152,7 @@ def _plain(simpler: Expr) -> Condition:
 
 
 def _factors(dim: Expr) -> tuple[Dim, Dim] | None:
-    """Two dims whose product has the sign of `dim`, for a*x*y + b*x + c*y + d with a*d == b*c; None for all others."""
+    """Two dims whose product has the sign of `dim`, if `dim` is a*x*y + b*x + c*y + d with a*d == b*c; else None."""
     products = [(monomial, a) for monomial, a in dim.terms if len(monomial) == 2]
     if len(products) != 1 or any(len(monomial) > 2 for monomial, _ in dim.terms):
         return None
@@ -166,7 +166,8 @@ def _factors(dim: Expr) -> tuple[Dim, Dim] | None:
 
 
 def _threshold(dim: Expr, scope: Scope) -> Condition | None:
-    """`seq <= 62` or `seq >= 3` for a nonlinear dim of one symbol that changes its sign once; None for all others.
+    """`seq <= 62` or `seq >= 3` for `dim >= 0`, if `dim` is nonlinear in one symbol and changes its sign once; else
+    None.
 
     A bisection over sample sizes finds the threshold, then both sides are proved.
     """
@@ -203,9 +204,10 @@ def _holds(dim: Expr, name: str, size: int) -> bool | None:
 
 
 def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, ...]:
-    """The conditions without those that the scope and the others imply: `seq <= 64` of that and `seq <= 191`.
+    """The conditions without those that the scope and the others imply: of `seq <= 64` and `seq <= 191`, only `seq <=
+    64`.
 
-    A tight condition is dropped only where tight ones imply it, so that the rest stays necessary.
+    A tight condition is dropped only where tight conditions imply it, so that the remaining tight ones are equivalent.
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):
@@ -240,7 +242,7 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
 
 
 def is_unsatisfiable(conditions: Sequence[Condition], scope: Scope) -> bool:
-    """Whether two conditions on the same elements are known to contradict each other."""
+    """Whether two of the conditions, on the same elements, are known to contradict each other."""
     about = [condition for condition in conditions if isinstance(condition.left, Elements)]
     return any(
         low.left == high.left and known_le(high.right, low.right, scope) is True
@@ -259,7 +261,7 @@ def difference(condition: Condition) -> Dim:
 
 
 def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple[str, Dim], ...]:
-    """Sizes, or an element, that barely violate one of the conditions and that the scope allows.
+    """Sizes, or an input element, that the scope allows and that violate one of the conditions by little.
 
     Empty when none was found.
     """
@@ -277,7 +279,9 @@ def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple
 
 
 def _breaking_sizes(dim: Dim, name: str, scope: Scope) -> tuple[tuple[str, Dim], ...]:
-    """Sizes that make `dim` negative, with all but one symbol at their smallest values; 1 rather than 0."""
+    """Sizes that make `dim` negative, with all symbols except `name` at their smallest values, 1 rather than 0; empty
+    if none are found.
+    """
     if not isinstance(dim, Expr):
         return ()
     others = {n: _small(n, scope) for n in dim.symbols if n != name}
@@ -316,7 +320,7 @@ def _small(name: str, scope: Scope) -> int:
 
 
 def _is_allowed(binding: dict[str, int], scope: Scope) -> bool:
-    """Whether the scope allows the sizes, by its facts about these symbols alone."""
+    """Whether the sizes satisfy the intervals and those facts of the scope that contain no other symbols."""
     if any(size not in scope.symbol_bounds(name) for name, size in binding.items()):
         return False
     return not any(f.symbols <= binding.keys() and _is_negative(f, binding) for f in scope.facts)

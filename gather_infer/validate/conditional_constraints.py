@@ -140,7 +140,7 @@ class ConditionalConstraints:
                 yield from (Open(node, str(claim), shown) for node in claim.nodes)
 
     def _within(self, around: ConditionalBodies) -> Scope:
-        """The facts about sizes in runs that enter a body."""
+        """A scope with the facts about sizes in runs that enter all bodies in `around`."""
         where = self.inference.declared.child()
         for body in around:
             negative = self.inference.conditions[body].sign_predicate
@@ -150,7 +150,7 @@ class ConditionalConstraints:
 
 
 def bodies_of(inference: Inference, around: ConditionalBodies) -> tuple[ConditionalBody, ...]:
-    """The bodies in the form of a contract."""
+    """The bodies around a node, in the form that a contract lists them."""
     return tuple(_body(inference.conditions[body]) for body in around)
 
 

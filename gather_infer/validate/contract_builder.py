@@ -59,7 +59,7 @@ class ContractResult:
 
     @property
     def undischarged(self) -> tuple[Diagnostic, ...]:
-        """The lines and the open points as errors: declarations prove none of them."""
+        """The lines and the open points of the contract as errors, because the declarations do not prove them."""
         stated = (*self.contract.nonempty, *self.contract.lines)
         lines = (
             diagnostic("GI502", f"not proved: {line.text}", _place(line.nodes), detail=_detail(line)) for line in stated
@@ -107,7 +107,7 @@ def contract_of(
     dims, inputs, ranges, rules   as for `infer`: lines that they prove are left out
     initializers_as_constants, progress   as for `infer`
 
-    Raises ModelReadError when the model cannot be read, and UsageError as `infer`.
+    Raises ModelReadError when the model cannot be read, and UsageError for arguments that `infer` rejects.
 
         >>> contract = gather_infer.contract_of("fixtures/bert-torchscript.onnx").contract
         >>> print([line.text for line in contract.lines])
@@ -202,7 +202,7 @@ class _ContractBuilder:
                 )
 
     def _input_predicate_lines(self) -> Iterator[ElementsLine]:
-        """Lines that exclude the elements of an input that lead to a body which fails."""
+        """Lines that exclude the input elements for which a run enters a body that fails."""
         found: dict[InputPredicate, list[Diagnostic]] = {}
         for finding in self.avoidable:
             choice = self._input_predicate(finding)
@@ -216,7 +216,7 @@ class _ContractBuilder:
             )
 
     def _input_predicate(self, finding: Diagnostic) -> InputPredicate | None:
-        """The element predicate that alone leads to a failure, where its negation is a range."""
+        """The element predicate that alone leads to a failure; None unless its negation is a range of elements."""
         choices = [self.inference.conditions[body].input_predicate for body in finding.conditional_bodies]
         choice = choices[0] if len(choices) == 1 else None
         if choice is None or (choice.relation == "==" and not choice.is_bool):
@@ -224,7 +224,7 @@ class _ContractBuilder:
         return choice if choice.input in self.inference.inputs else None
 
     def _is_always_needed(self, condition: Condition, verdict: Verdict) -> bool:
-        """Whether every run reaches a condition on elements, and the condition does not depend on an assumption."""
+        """Whether every run reaches the access of `verdict`, and the condition does not depend on an assumption."""
         rests = any(True for _ in scopes_without_assumptions(self.inference, free_symbols(condition.right)))
         return is_always_reached(verdict) and not rests
 
@@ -326,7 +326,7 @@ class _ContractBuilder:
                 yield diagnostic("GI501", message, _place(line.nodes), detail=_detail(line), severity=severity)
 
     def _contradictions(self, line: Line) -> Iterator[str]:
-        """The declarations that allow values outside the line, as the caller wrote them."""
+        """The texts of the caller's declarations that allow values which the line excludes."""
         given = self.inference.input_constraints
         assert given is not None, "a run has input constraints"
         if isinstance(line, ElementsLine):
@@ -418,7 +418,7 @@ def _without_implied(conditions: Iterable[Condition], scope: Scope, tight_scope:
 
 
 def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:
-    """The lines for a declared interval."""
+    """The contract lines for the declared interval of a dim."""
     if isinstance(dim, int):
         return
     if bounds.lo is not None and bounds.lo > 0:

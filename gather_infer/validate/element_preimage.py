@@ -32,12 +32,12 @@ class ElementPreimage:
         return self.low_gaps + self.high_gaps
 
     def of_low_end(self) -> ElementPreimage:
-        """The preimage where no other index is smaller."""
+        """The part of the preimage that the lower bound requires, for an origin that is the smallest index."""
         changed = replace(self, last=None) if not self.is_falling else replace(self, first=None)
         return replace(changed, high_gaps=())
 
     def of_high_end(self) -> ElementPreimage:
-        """The preimage where no other index is greater."""
+        """The part of the preimage that the upper bound requires, for an origin that is the greatest index."""
         changed = replace(self, first=None) if not self.is_falling else replace(self, last=None)
         return replace(changed, low_gaps=())
 
@@ -56,9 +56,9 @@ class _Target:
 def element_preimage(
     origin: Origin, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool
 ) -> ElementPreimage | None:
-    """The preimage of [low, high] under the steps of an origin that comes from an input; None when it is unknown.
+    """The input elements that the operations recorded in `origin` map into [low, high]; None if they are unknown.
 
-    is_above, is_below  the indices are known not to be below `low`, above `high`
+    is_above, is_below  the indices are known to be >= `low`, and <= `high`, respectively
     """
     if origin.negative_offset is not None:
         return _preimage_of_negative_wrap(
@@ -85,7 +85,7 @@ def element_preimage(
 
 
 def _preimage_of_step(target: _Target, step: ElementStep, scope: Scope) -> _Target | None:
-    """The bounds before a step that give `target` after it; None when they are unknown."""
+    """The bounds of the operand of a step for which its result is in `target`; None when they are unknown."""
     match step:
         case Clamp():
             return _preimage_of_clamp(target, step, scope)
@@ -233,7 +233,7 @@ def _target_with_bounded_overflow(
 def _preimage_of_negative_wrap(
     origin: Origin, negative_offset: Dim, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool
 ) -> ElementPreimage | None:
-    """The preimage where an x < 0 has `negative_offset` added first."""
+    """The preimage of [low, high] if `negative_offset` is added to each negative element; None when unknown."""
     if known_le(0, negative_offset, scope) is not True or known_le(negative_offset, high + 1, scope) is not True:
         return None
     return ElementPreimage(None if is_above else low - negative_offset, None if is_below else high)
@@ -278,7 +278,7 @@ def _offset_target(
 
 
 def _ordered(a: Dim, b: Dim, scope: Scope) -> tuple[Dim, Dim] | tuple[None, None]:
-    """The smaller and the larger dim; None when the order is unknown."""
+    """The smaller and the larger dim; (None, None) when the order is unknown."""
     if known_le(a, b, scope) is True:
         return a, b
     return (b, a) if known_le(b, a, scope) is True else (None, None)

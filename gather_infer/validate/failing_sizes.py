@@ -1,4 +1,4 @@
-"""Failures at given sizes: accesses that are out of bounds in every run with them."""
+"""Failures at given sizes: accesses that are out of bounds in every run with the sizes."""
 
 from __future__ import annotations
 

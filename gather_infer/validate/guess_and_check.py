@@ -99,7 +99,9 @@ def _element_limits(found: Iterable[Verdict]) -> dict[str, Dim]:
 
 
 def _may_be_guessed(access: Access) -> bool:
-    """Whether ranges are guessed: not inside functions, whose inputs are renamed by calls."""
+    """Whether ranges are guessed for the inputs of an access: never inside functions, because calls rename their
+    inputs.
+    """
     is_called = any(step.attribute is None for step in access.node.graph.steps)
     return access.facts_before is not None and access.addressing is not None and not is_called
 
@@ -157,7 +159,7 @@ class _Trials:
         return None
 
     def trial(self, ranges: Ranges) -> _Trial:
-        """The accesses of the model under the ranges; none when the trials are used up."""
+        """The accesses of the model under the ranges; no accesses after `MAX_TRIALS` trials."""
         key = tuple(sorted((name, span.lo, span.hi) for name, span in ranges.items()))
         if key not in self.trials:
             if len(self.trials) == MAX_TRIALS:
@@ -217,7 +219,7 @@ class _Trials:
         return origin
 
     def defining_name(self, name: str, graph: GraphPath) -> _ScopedName:
-        """A name that is read in a graph, with the graph that defines it."""
+        """The graph that defines the value which `name` refers to in `graph`, and the name."""
         while graph.steps and name not in self.inference.scopes.get(graph, {}):
             graph = graph.above
         return graph, name
@@ -265,9 +267,9 @@ def _number(fact: object) -> Dim | None:
 
 
 def _mixed_radix_ranges(terms: _IndexTerms, size: Dim, scope: Scope) -> dict[str, Dim]:
-    """The base of the digit that each input contributes, in a mixed radix; empty where there is none.
+    """By input, the base of its digit in a mixed-radix index; empty where the index has no such form.
 
-    Of `i*b + j` below `a*b` they are a and b. An input with an unknown coefficient has no digit.
+    For `i*b + j` below `a*b` the bases are a and b. An input with an unknown coefficient has no digit.
     """
     try:
         return _mixed_radix_digits(terms, size, scope)
@@ -276,7 +278,7 @@ def _mixed_radix_ranges(terms: _IndexTerms, size: Dim, scope: Scope) -> dict[str
 
 
 def _mixed_radix_digits(terms: _IndexTerms, size: Dim, scope: Scope) -> dict[str, Dim]:
-    """The bases. Raises DimTooLarge."""
+    """As `_mixed_radix_ranges`. Raises DimTooLarge when a base exceeds a cap."""
     known = {
         name: {n for n in times if n is not None} for name, times in terms.coefficients.items() if None not in times
     }
@@ -296,7 +298,7 @@ def _mixed_radix_digits(terms: _IndexTerms, size: Dim, scope: Scope) -> dict[str
 
 
 def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
-    """The dims in ascending order; None where it is not known."""
+    """The dims in ascending order; None where the order is unknown."""
     order: list[Dim] = []
     for dim in dims:
         at = next((i for i, other in enumerate(order) if known_le(dim, other, scope) is True), len(order))
@@ -309,7 +311,7 @@ def _sorted(dims: Iterable[Dim], scope: Scope) -> list[Dim] | None:
 def _as_conditions(
     ranges: Ranges, assumed: Sequence[Condition], undecided: Verdict, again: Verdict, scope: Scope
 ) -> Verdict:
-    """The verdict with the ranges as sufficient conditions; none of them is known to be necessary."""
+    """The undecided verdict with the guessed ranges as conditions: sufficient, but not known to be necessary."""
     conditions = [*(replace(condition, tight=False) for condition in again.conditions), *assumed]
     for name, span in ranges.items():
         assert span.lo is not None and span.hi is not None, "guessed ranges are closed"

@@ -60,7 +60,7 @@ class SizeConstraint:
 
     @property
     def only(self) -> Relation | None:
-        """The relation, when there is just one."""
+        """The relation of the constraint if there is exactly one, else None."""
         return self.relations[0] if len(self.relations) == 1 else None
 
     @property
@@ -121,7 +121,7 @@ def canonical_constraints(
 
 
 def _element_bounds(found: Iterable[Verdict]) -> Iterator[SizeConstraint]:
-    """Trivial constraints on the bounds of elements, for the sake of the divisors in them."""
+    """Trivial constraints that contain the bounds of elements, so that their divisors are required to be nonzero."""
     for verdict in found:
         for condition in verdict.conditions if verdict.kind is VerdictKind.CONDITIONAL else ():
             if isinstance(condition.left, Elements):
@@ -167,9 +167,9 @@ def _weakened_by_assumptions(
 
 
 def scopes_without_assumptions(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
-    """One scope for each assumption about these symbols that may be broken, with the facts that hold there.
+    """One scope for each assumption about `symbols` that may be violated, with the facts that hold if it is violated.
 
-    Assumptions that a size is not 0 do not count, since nothing is required of empty tensors.
+    Assumptions that a size is not 0 are left out, since empty tensors need no constraint.
     """
     for assumption in inference.assumptions:
         least = assumption.lower or 0
@@ -212,7 +212,7 @@ def _raw_constraints(inference: Inference, found: Sequence[Verdict]) -> Iterator
 
 
 def avoidable_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
-    """Failures that a legal run avoids: of nodes, and of accesses that are out of bounds."""
+    """Failures inside bodies that a legal run does not enter: of nodes, and of accesses out of bounds."""
     yield from (d for d in inference.diagnostics if d.conditional_bodies)
     violated = (verdict for verdict in found if verdict.kind is VerdictKind.VIOLATED)
     yield from (d for d in verdict_diagnostics(violated, inference) if d.conditional_bodies)
@@ -221,7 +221,7 @@ def avoidable_failures(inference: Inference, found: Iterable[Verdict]) -> Iterat
 def _avoidable_failure_constraints(
     inference: Inference, found: Iterable[Verdict]
 ) -> Iterator[tuple[NodePath, SizeConstraint]]:
-    """Constraints that avoid a failure: one of the bodies around it does not run."""
+    """Constraints that avoid a failure inside bodies, by requiring that one of the enclosing bodies does not run."""
     for finding in avoidable_failures(inference, found):
         conditions = [inference.conditions[body] for body in finding.conditional_bodies]
         dims = [c.sign_predicate for c in conditions if c.sign_predicate is not None and c.input_predicate is None]
@@ -273,7 +273,7 @@ def _order(node: NodePath) -> tuple[int, ...]:
 
 
 def _number_on_right(left: Dim, relation: str, right: Dim) -> Relation:
-    """The relation without `<`, numbers on the right."""
+    """The relation with `<` replaced by `<=`, and a number moved to the right."""
     if relation == "<":
         left, relation = left + 1, "<="
     if isinstance(left, int) and not isinstance(right, int) and relation == "<=":
@@ -282,7 +282,7 @@ def _number_on_right(left: Dim, relation: str, right: Dim) -> Relation:
 
 
 def gap(relation: Relation) -> Dim:
-    """The dim that is >= 0 exactly where a relation that is no equation holds. Raises DimTooLarge."""
+    """The dim that is >= 0 exactly where an inequality holds. Raises DimTooLarge when the dim exceeds a cap."""
     return relation.left - relation.right if relation.relation == ">=" else relation.right - relation.left
 
 
@@ -367,7 +367,7 @@ def scope_with(scope: Scope, constraints: Iterable[SizeConstraint]) -> Scope:
 
 
 def known_relation(relation: Relation, scope: Scope) -> bool | None:
-    """Whether a relation holds."""
+    """Whether a relation holds in scope; None if unknown."""
     left, right = relation.left, relation.right
     if relation.relation == "==":
         return known_eq(left, right, scope)
@@ -391,7 +391,9 @@ def minimal_constraint_set(constraints: Iterable[SizeConstraint], scope: Scope) 
 
 
 def _support(constraint: SizeConstraint, others: Sequence[SizeConstraint]) -> list[SizeConstraint]:
-    """The constraints that may imply this one: not those that divide by a size that this one bounds."""
+    """The constraints that may be used to imply `constraint`, excluding those that divide by a size that `constraint`
+    bounds.
+    """
     able = (other for other in others if other is not constraint and (other.tight or not constraint.tight))
     if constraint.only is None or constraint.only.relation != ">=":
         return list(able)
@@ -403,7 +405,7 @@ def _divisors(constraint: SizeConstraint) -> list[Expr]:
 
 
 def _without_false_relations(constraint: SizeConstraint, scope: Scope) -> SizeConstraint | None:
-    """The constraint without relations that never hold; None when one always does."""
+    """The constraint without the relations that never hold; None when one relation always holds."""
     answers = [known_relation(relation, scope) for relation in constraint.relations]
     if True in answers:
         return None
@@ -425,7 +427,7 @@ def _without_implied(constraints: Sequence[SizeConstraint], scope: Scope) -> lis
 
 
 def is_true(constraint: SizeConstraint, scope: Scope) -> bool:
-    """Whether a constraint is known to hold: one of its relations does, or does where the others do not."""
+    """Whether a constraint is proved: one of its relations holds, or holds where the others do not."""
     if any(known_relation(relation, scope) is True for relation in constraint.relations):
         return True
     return len(constraint.relations) > 1 and any(

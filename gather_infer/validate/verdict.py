@@ -114,9 +114,9 @@ class Verdict:
 
 
 def verdict_diagnostics(verdicts: Iterable[Verdict], inference: Inference) -> Iterator[Diagnostic]:
-    """The diagnostics of the verdicts, except violations that inference has reported itself.
+    """The diagnostics of the verdicts, except violations that `inference` has already reported.
 
-    A failure that not every run reaches is a warning, as it is for those that inference reports.
+    A failure that not every run reaches is a warning, like the failures that inference reports.
     """
     told, conditions = inference.diagnostics, inference.conditions
     nodes = {d.location.node for d in told if d.code == "GI301"}

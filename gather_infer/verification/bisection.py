@@ -66,7 +66,7 @@ class Bisection:
         self._nodes = {node.name: node for node in alone}
 
     def first_difference(self) -> tuple[ComparedLayer, Difference] | None:
-        """The first layer whose output differs, and how; None when it cannot be found."""
+        """The first layer whose output differs, with the difference; None when no such layer is found."""
         below, above = 0, len(self.layers)
         found: tuple[ComparedLayer, Difference] | None = None
         while below < above:
@@ -120,7 +120,7 @@ class Bisection:
         return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
 
     def _read(self, node: NodeProto) -> list[ComparedLayer]:
-        """The layers that a node reads; none where it reads other computed values, or has subgraphs."""
+        """The compared layers that a node reads; empty where the node reads other computed values or has subgraphs."""
         layers = {layer.value: layer for layer in self.layers}
         computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
         names = dict.fromkeys(name for name in node.input if name in computed)
@@ -136,7 +136,7 @@ class Bisection:
         return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
 
     def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
-        """These values of the converted model, or of a model derived from it."""
+        """The `values` of `proto`, the converted model or one derived from it; None where it does not run."""
         part = ModelProto()
         part.CopyFrom(proto)
         del part.graph.output[:]
@@ -152,7 +152,7 @@ class Bisection:
 
 
 def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:
-    """The model with these values as inputs instead of computed ones."""
+    """The model with the tensors named in `values` as inputs instead of computed ones."""
     fed = ModelProto()
     fed.CopyFrom(proto)
     for node in fed.graph.node:

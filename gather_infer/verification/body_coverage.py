@@ -43,10 +43,10 @@ class BodyCoverage:
     """The bodies that the runs of a model have entered.
 
     proto           the instrumented copy, None where there is none; its last output is the vector
-    bodies          those that may run, by their place in the file; one of a function stands for all calls
+    bodies          paths in the file of the bodies that may run; a body in a function represents all calls
     labels          their labels
     positions       of a body in the vector; bodies that are not observed have none
-    unknown_reason  why some are not observed, empty where all are
+    unknown_reason  why some bodies are not observed; empty if all are
     entered         number of compared runs that entered each body
     is_enabled      the copy is what runs
     last_entered    the bodies that the last run entered
@@ -69,7 +69,7 @@ class BodyCoverage:
         return given
 
     def count(self) -> None:
-        """Count the last run, which was compared."""
+        """Count the bodies that the last run entered; called when the run was compared."""
         for path in self.last_entered:
             self.entered[path] = self.entered.get(path, 0) + 1
 
@@ -136,7 +136,7 @@ def _positions(proto: ModelProto) -> dict[_Key, int]:
 
 
 def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
-    """Bodies that no run enters by any call, as far as known."""
+    """Bodies that are proved to be entered by no run, through any call."""
     proto = inference.model.proto
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()
@@ -147,7 +147,7 @@ def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
 
 
 def is_dead(inference: Inference, path: GraphPath) -> bool:
-    """Whether no run is known to enter a body by the calls on its path."""
+    """Whether it is proved that no run enters the body at `path`, through the calls on that path; False if unknown."""
     condition = inference.conditions.get(path)
     if condition is None:
         return False
@@ -165,7 +165,7 @@ def is_dead(inference: Inference, path: GraphPath) -> bool:
 
 
 def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
-    """A graph, the functions that it calls, and the bodies in all of them, except those that no run enters."""
+    """The graph `start`, the functions that it calls, and the bodies in all of them, except the `dead` bodies."""
     positions = _positions(proto)
     pending, known = [start], {start}
     while pending:
@@ -201,7 +201,7 @@ class _Instrumentation:
         self.original_outputs: dict[_Key, int] = {}
 
     def instrument(self, functions: Iterable[int]) -> ModelProto:
-        """The copy, with these functions and the main graph instrumented."""
+        """The copy, with the main graph and the functions at the positions `functions` instrumented."""
         for position in _inner_first(self.proto, functions):
             function = self.proto.functions[position]
             self.version = _version(function.opset_import) or _version(self.proto.opset_import)
@@ -217,7 +217,7 @@ class _Instrumentation:
         return self.proto
 
     def observed(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
-        """The position of each body whose every entry is observed."""
+        """The positions in the vector of the bodies that report every time they are entered."""
         lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
         return {path: at for path, at in self.positions.items() if path in self.reporting and path not in lost}
 
@@ -283,7 +283,7 @@ class _Instrumentation:
         return name
 
     def any_of(self, body: GraphOrFunction, seen: Sequence[str]) -> str:
-        """The disjunction of these vectors."""
+        """Add nodes that compute the disjunction of the vectors named in `seen`; the name of the result."""
         found = seen[0]
         for name in seen[1:]:
             both = self.names.fresh("entered")
@@ -292,7 +292,7 @@ class _Instrumentation:
         return found
 
     def constant(self, name: str, position: int | None) -> NodeProto:
-        """A vector with one entry set, or none."""
+        """A Constant node with a vector in which only the element at `position` is True, or no element if None."""
         values = np.zeros(len(self.positions), np.bool_)
         if position is not None:
             values[position] = True

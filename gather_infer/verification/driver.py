@@ -158,7 +158,7 @@ def _tolerance(rtol: float | None, atol: float | None) -> Tolerance | None:
 
 
 def _check(runs: int, given: int, seed: int, timeout: float) -> None:
-    """Validate the numbers of the caller. Raises UsageError."""
+    """Validate the numbers of the caller. Raises UsageError for a number out of range."""
     if runs < (0 if given else 1):
         raise UsageError(f"the number of runs must be >= {0 if given else 1}, is {runs}")
     if seed < 0:

@@ -105,7 +105,9 @@ class BoundaryValues:
     with_type_limits: bool = False
 
     def within(self, low: int, high: int, numbers: np.random.Generator) -> list[int]:
-        """Some of them in `[low, high]`, the limits of an input."""
+        """At most `_MAX_BOUNDARY_VALUES` of the numbers in `[low, high]`, and `low` and `high` repeatedly if type
+        limits are tried.
+        """
         found = [number for number in self.numbers if low <= number <= high]
         if len(found) > _MAX_BOUNDARY_VALUES:
             found = [found[at] for at in numbers.permutation(len(found))[:_MAX_BOUNDARY_VALUES]]
@@ -113,7 +115,7 @@ class BoundaryValues:
 
 
 def boundary_values_of(inference: Inference, model_numbers: Iterable[int]) -> BoundaryValues:
-    """The boundary values of a model with these integers.
+    """The boundary values of a model in which the integers `model_numbers` occur.
 
     Only small ones where elements of inputs may determine a size or a trip count.
     """
@@ -183,7 +185,7 @@ class ElementDrawer:
     largest: int | None = None
 
     def feeds(self, inference: Inference, names: Iterable[str]) -> dict[str, Any]:
-        """Elements for the inputs of these names. Raises NotDrawable."""
+        """Elements for the inputs in `names`. Raises NotDrawable when no elements exist for an input."""
         return {name: self.value(name, inference[name]) for name in names}
 
     def value(self, name: str, value: Value) -> Any:

@@ -45,7 +45,7 @@ def on_disk(model: ModelFile, proto: ModelProto, folder: Path) -> Iterator[Path]
 
 @contextmanager
 def _removed(*paths: Path) -> Iterator[None]:
-    """Remove these files after the block, however it ends."""
+    """Remove the files at `paths` after the block, even if it raises."""
     try:
         yield
     finally:

@@ -35,7 +35,7 @@ class Goal:
     sign_predicates: tuple[Dim, ...] = ()
 
     def is_met_by(self, sizes: Mapping[str, int]) -> bool:
-        """Whether the sizes allow a run to enter it."""
+        """Whether the sizes allow a run to enter the body."""
         try:
             return all(evaluate(dim, sizes) < 0 for dim in self.sign_predicates)
         except ZeroDivisionError:
@@ -68,7 +68,7 @@ class Goals:
         return len(self.all) > 1
 
     def next(self) -> Goal | None:
-        """The goal that the fewest runs have reached; None where there is none."""
+        """The goal with the fewest runs and attempts; None where no goal is left."""
         open_ones = [goal for goal in self.all if self.is_met(goal) or self.attempts[goal] < MAX_ATTEMPTS_PER_GOAL]
         if not open_ones:
             return None
@@ -77,7 +77,7 @@ class Goals:
         return goal
 
     def is_met(self, goal: Goal) -> bool:
-        """Whether a compared run has entered the body, as far as known."""
+        """Whether a compared run is known to have entered the body of the goal."""
         return self.coverage.entered.get(goal.body, 0) > 0
 
     def _count(self, goal: Goal) -> int:
@@ -87,7 +87,7 @@ class Goals:
 def satisfying(
     array: npt.NDArray[Any], predicates: Sequence[InputPredicate], numbers: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """The array, or one of its shape whose elements satisfy the predicates, where a suitable number is known."""
+    """`array` if its first 8 elements satisfy the predicates, else an array of a number that does, if found."""
     drawn = [int(element) for element in array.reshape(-1)[:8]]
     if not predicates or all(_holds(choice, element) for choice in predicates for element in drawn):
         return array

@@ -104,9 +104,9 @@ class Draw:
 
 
 class InputDraws:
-    """Random inputs of an inferred model, as many as needed.
+    """Generates the random inputs of an inferred model.
 
-    failure     why there are none, empty when there are
+    failure     why no inputs can be drawn; empty if they can
     successful  the smallest inputs on which the original ran, by a body that they entered; of all runs under None
     """
 
@@ -151,7 +151,7 @@ class InputDraws:
         return self.state_io is not None
 
     def draw(self, run: int, attempt: int) -> Draw:
-        """Inputs for a run after `attempt` failed draws. Raises NotDrawable.
+        """Inputs for a run after `attempt` failed draws. Raises NotDrawable when no sizes or elements are found.
 
         The sizes of the plan come first, then variations of successful ones, then arbitrary ones, and finally
         successful ones again. Each run is guided to a body of the model, as far as its conditions are known.
@@ -210,7 +210,7 @@ class InputDraws:
     def _varied(
         self, goal: Goal | None, worked: Draw, pattern: SizePattern, numbers: np.random.Generator
     ) -> tuple[dict[str, int], Move] | None:
-        """A variation of sizes at which the model ran."""
+        """A variation of the sizes of `worked`, and the changed symbols; None where there is no new one."""
         base = self._guided(goal, dict(worked.binding), numbers)
         if self.variations.is_new(base):
             return base, frozenset()
@@ -226,7 +226,7 @@ class InputDraws:
         scale: int,
         trusts: bool,
     ) -> dict[str, int] | None:
-        """Sizes of a pattern, new ones where possible."""
+        """Sizes of a pattern, preferably not yet tried; None when none satisfy the declarations."""
         # A size of 0 is tried even if the inferred constraints exclude it, since they may be too strong. Not for an IR:
         # OpenVINO also runs with sizes for which it defines no result.
         for trusting in (trusts or self.is_converted or pattern is not SizePattern.ZEROS, False):
@@ -240,7 +240,7 @@ class InputDraws:
         return None
 
     def _guided(self, goal: Goal | None, binding: dict[str, int], numbers: np.random.Generator) -> dict[str, int]:
-        """The binding, or one that guides a run to a body that none has entered."""
+        """The binding, or a nearby one at which a run may enter the body of the goal, if no run has entered it."""
         if goal is None or self.goals.is_met(goal):
             return binding
         found = self.variations.leading_to(goal, binding, numbers)
@@ -249,7 +249,7 @@ class InputDraws:
     def drawer(
         self, sizes: Mapping[str, int], kind: FloatPattern, numbers: np.random.Generator, at: tuple[int, int]
     ) -> ElementDrawer:
-        """The drawer of elements at these sizes, for a run and an attempt."""
+        """The drawer of elements at `sizes`; `at` is the run and the attempt."""
         run, attempt = at
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.boundary_values if run % 2 and not attempt else NO_BOUNDARY_VALUES

@@ -1,4 +1,4 @@
-"""Summation error of onnx's reference evaluator: how far its results of equal sums may differ.
+"""Summation error of onnx's reference evaluator: a bound on the difference of results of equal sums.
 
 It computes with numpy, whose summation order depends on the memory layout of an array. A sum of K products then has an
 error of about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).

@@ -136,7 +136,7 @@ def has_elements(value: Any) -> bool:
 
 
 def same_type(original: Any, rewritten: Any) -> Difference | None:
-    """The difference of element types and ranks alone, which is what random outputs have in common."""
+    """The difference in element type or rank, which random outputs must have in common; None if equal."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return None
     if dtype_of(original) is dtype_of(rewritten) and original.ndim == rewritten.ndim:

@@ -53,7 +53,7 @@ STATE_STEPS: Final = 3
 
 @dataclass(slots=True)
 class PairedRuns:
-    """The paired runs.
+    """Runs the original and the rewritten model on the same inputs and compares their outputs.
 
     names             outputs of the original and of the rewritten model
     feeds             the file that passes inputs to the runtimes
@@ -66,7 +66,8 @@ class PairedRuns:
     bisection         finds the first layer of an IR that differs
     slowest           seconds of the slowest draw that ran
     differing_feeds   feeds of the first run that differs
-    growing           the size that grows from step to step, as far as it was found
+    growing           the symbol whose size grows with each step of a model with state, None if no size does;
+                      empty until it is found
     """
 
     draws: InputDraws
@@ -89,7 +90,7 @@ class PairedRuns:
     uncounted: int = 0
 
     def run(self, given: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Compare on the given inputs, with their labels, and then on as many random ones as requested."""
+        """Compare the models on the `given` (label, feeds) pairs, then on as many random inputs as requested."""
         for label, feeds in given:
             draw = self.draws.of_feeds(feeds)
             first = self._original(draw)
@@ -151,7 +152,7 @@ class PairedRuns:
         self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
 
     def _original(self, draw: Draw) -> list[Any] | Failure:
-        """Outputs of the original for a draw, within the limits of a draw."""
+        """Outputs of the original for a draw, run within the time and memory limits; or the failure."""
         self._write(draw.feeds)
         if draw.pattern is FloatPattern.GIVEN:
             return self._repeat()
@@ -164,7 +165,7 @@ class PairedRuns:
         return self.coverage.outputs(found)
 
     def _repeat(self, *, goes_on: bool = False) -> list[Any] | Failure:
-        """Outputs of the original for the inputs in the file."""
+        """Outputs of the original for the inputs in the file `feeds`, or the failure; `goes_on` keeps the state."""
         found = self.original.run(self.feeds, goes_on=goes_on)
         return found if isinstance(found, Failure) else self.coverage.outputs(found)
 
@@ -208,7 +209,7 @@ class PairedRuns:
         return True
 
     def _discard(self, draw: Draw, reason: str, what: str) -> Failure:
-        """Record, once, that a run is not counted."""
+        """Record that a run is not counted; a note reports the first such run, and every one on feeds of the caller."""
         if where := shown_binding(draw.binding):
             reason = f"at {where} {reason}"
         if draw.pattern is FloatPattern.GIVEN or not self.uncounted:
@@ -217,7 +218,9 @@ class PairedRuns:
         return Failure(reason)
 
     def _undefined_reason(self, draw: Draw) -> str:
-        """Why a run with these sizes proves nothing, since runtimes check less than the specification; else empty."""
+        """Why a run of `draw` proves nothing, because the specification rejects inputs that runtimes accept; else
+        empty.
+        """
         if draw.pattern is not FloatPattern.GIVEN and not self.draws.sizes.meets_constraints(dict(draw.binding)):
             return "the model requires other sizes"
         if not self.is_lenient:
@@ -281,7 +284,7 @@ class PairedRuns:
         return wrong
 
     def _unstable_outputs(self, first: list[Any]) -> set[str]:
-        """The outputs for which another run of the original on the same inputs differs."""
+        """The names of the outputs that differ between `first` and another run of the original on the same inputs."""
         again = self._repeat()
         if isinstance(again, Failure):  # a model that fails intermittently is not compared
             return set(self.names[0])
@@ -313,7 +316,9 @@ class PairedRuns:
     def _steps_with(
         self, draw: Draw, results: Mapping[str, Any], growing: str | None
     ) -> tuple[int, list[Mismatch], str]:
-        """As `_steps`, where one size grows, or none; and why there were no more steps."""
+        """As `_steps`, with the size of the symbol `growing` increased at each step, or no size if None. Also returns
+        why there were no more steps.
+        """
         states = self.draws.state_io
         assert states is not None, "only models with state make steps"
         begun = self._original(draw)

@@ -37,7 +37,7 @@ class VerificationRun:
 class Mismatch:
     """A difference of the rewritten model.
 
-    output    its name; empty when it is not about one output: the interface, a failing run
+    output    name of the output; empty for a difference of the interface, or a failing run
     reason    the difference, where there is no element to show
     binding   the sizes of the run, None when it is found without a run
     index     the first differing element, in row-major order; of a sequence its position comes first. None when it is
@@ -115,5 +115,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """True when nothing differs, and outputs were compared or all of them depend on random numbers."""
+        """True when runs were compared without a mismatch or failure, and outputs were compared or skipped with a
+        reason.
+        """
         return bool(self.runs and (self.compared_outputs or self.skipped)) and not self.mismatches and not self.failure

@@ -61,7 +61,7 @@ class VerificationBuilder:
         )
 
     def _why_not_compared(self) -> str:
-        """Why the runs prove nothing; empty where they do, and where the model has nothing to compare."""
+        """Why the runs compared no elements; empty if they compared some, or if the model has none to compare."""
         if not self.compared_outputs:
             return "" if self.skipped else "the model has no outputs to compare"
         if self.is_empty or any(run.has_elements for run in self.runs):

@@ -66,7 +66,7 @@ class RunBudget:
 
     @staticmethod
     def of(inference: Inference, names: frozenset[str]) -> RunBudget:
-        """The budget of an inferred model whose inputs have these symbols."""
+        """The budget of an inferred model; `names` are the symbols of its inputs."""
         facts = [value for scope in inference.scopes.values() for value in scope.values()]
         shapes = Counter(fact.shape for fact in facts if isinstance(fact, SymbolicTensor) and fact.shape)
         macs = inference.cost().macs
@@ -74,9 +74,7 @@ class RunBudget:
         return RunBudget(names, frozenset(symbols - names), tuple(shapes.items()), macs)
 
     def allows(self, binding: Mapping[str, int]) -> bool:
-        """Whether a run with these sizes stays within the budget; values that are undefined at these sizes do not
-        count.
-        """
+        """Whether a run at the sizes of `binding` stays within the budget; True where a size is undefined."""
         sizes = {**dict.fromkeys(self.unknown, max(binding.values(), default=1)), **binding}
         try:
             counts = [(prod(evaluate(dim, sizes) for dim in shape), number) for shape, number in self.shapes]
@@ -88,7 +86,7 @@ class RunBudget:
             return True
 
     def has_empty_value(self, binding: Mapping[str, int]) -> bool:
-        """Whether some value with symbolic dims is empty at these sizes."""
+        """Whether some value with symbolic dims is empty at the sizes of `binding`."""
         try:
             return any(
                 evaluate(dim, binding) <= 0
@@ -172,7 +170,7 @@ class SizeSampler:
         return found
 
     def is_legal(self, binding: Mapping[str, int], *, trusting: bool = True) -> bool:
-        """Whether a run may have these sizes, within its budget.
+        """Whether a binding satisfies the declarations and stays within the budget of a run.
 
         trusting   require the implied constraints too
         """
@@ -185,7 +183,7 @@ class SizeSampler:
         )
 
     def _within(self, name: str, size: int) -> int:
-        """The size, or one within the declared bounds in its place."""
+        """The size if it is within the declared bounds of the symbol, else a size within them."""
         bounds = self.declared.symbol_bounds(name)
         low = max(0, bounds.lo or 0)
         if size < low:

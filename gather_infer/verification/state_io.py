@@ -66,7 +66,7 @@ class StateIO:
         return sizes
 
     def sizes_after(self, results: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes of variables after a run with these results, by symbols of their dims."""
+        """The sizes of variables after a run of the conversion, taken from its `results`, by symbols of their dims."""
         sizes: dict[str, int] = {}
         for name, dims, _ in self.initial_values:
             present = self.links.get(name, self.links.get(f"{name}_past", ""))
@@ -82,7 +82,9 @@ class StateIO:
         }
 
     def next_feeds(self, results: Mapping[str, Any]) -> dict[str, Any]:
-        """Feeds of these inputs after a run with these results."""
+        """The feeds of the state inputs for the next run of the conversion, taken from the `results` of the previous
+        one.
+        """
         found = {past: results[present] for past, present in self.links.items()}
         resets = [value.name for value in self.added if value.name not in found]
         return found | {name: np.zeros((), np.bool_) for name in resets}

@@ -25,7 +25,7 @@ EPSILON: Final = {
 class Tolerance:
     """Allows `|rewritten - original| <= atol + rtol * |original|`, as numpy.allclose does.
 
-    rtol, atol   relative and absolute
+    rtol, atol   relative and absolute tolerance
     noise        relative to the largest finite element of the tensor: the effect of another summation order
     units        allowed units in the last place of each element, in its own type: for results that were rounded to it
     """

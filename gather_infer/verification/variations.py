@@ -29,7 +29,7 @@ class Variations:
     """The sizes that were tried for a model, and the success of each kind of change.
 
     known    the bindings that were tried
-    guided   the same, each with the body that it was meant to enter
+    guided   the bindings that were tried, each with the body that the run was meant to enter
     late     bindings that exceeded the time limit
     score    failures minus successes after a change of these symbols
     """
@@ -54,7 +54,7 @@ class Variations:
         self.late.append(dict(binding))
 
     def is_new(self, binding: Mapping[str, int], goal: Goal | None = None) -> bool:
-        """Whether the binding has not been tried yet; with a goal, not for its body.
+        """Whether the binding has not been tried yet; if `goal` is given, not tried for the body of the goal.
 
         A binding that is at least as large in all sizes as one that exceeded the time limit is not new.
         """
@@ -66,7 +66,9 @@ class Variations:
     def vary(
         self, base: Mapping[str, int], pattern: SizePattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
-        """A new binding near one that ran, and the changed symbols; None where there is none."""
+        """A binding near `base` that was not tried yet, and the symbols that changed; None where there is no such
+        binding.
+        """
         # a size of 0 or 1 may do where others have to change together
         is_narrow = pattern in (SizePattern.ZEROS, SizePattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}

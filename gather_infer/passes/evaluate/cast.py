@@ -127,7 +127,10 @@ def _has_nan(numbers: Numbers) -> bool:
 
 
 def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
-    """Numbers rounded to odd as float32, so that a second rounding equals a single one; and rounded to nearest."""
+    """The numbers as float32, rounded to odd (a second rounding then equals a single one) and rounded to nearest.
+
+    None for integers above 2**53 in magnitude.
+    """
     with np.errstate(all="ignore"):
         plain = numbers.astype(np.float32)
         if numbers.dtype.kind != "f":
@@ -162,7 +165,7 @@ def _to_small(single: tuple[Numbers, Numbers], to: int, *, saturate: bool) -> Co
 
 
 def _rounds_past(numbers: Numbers, largest: np.float32, to: int) -> Numbers:
-    """Whether a number exceeds the largest one when rounded to as many digits."""
+    """Whether a number exceeds `largest` when rounded to the precision of the target type."""
     with np.errstate(all="ignore"):
         last = np.spacing(largest) * np.float32(1 << (23 - _DIGITS[DType(to)]))
         middle = largest + last / 2
@@ -216,7 +219,9 @@ def _parsed(data: Constant, to: int) -> Constant | None:
 
 
 def _decimal(text: bytes, to: int) -> float | None:
-    """A decimal number; None if it is malformed, outside of the normal range, or rounding twice may differ."""
+    """The number that a decimal text denotes; None if it is malformed, outside the normal range, or if rounding it
+    twice may give another number than rounding once.
+    """
     if not _DECIMAL.fullmatch(text):
         return None
     number = float(text)

@@ -95,7 +95,9 @@ def bits_dtype(data_type: int) -> np.dtype[Any] | None:
 
 
 def raw_size(data_type: int, elements: int) -> int:
-    """Bytes of so many elements in raw form, where narrow ones are packed; a byte for each string."""
+    """The bytes of `elements` elements in raw form, where elements narrower than a byte are packed; a byte for each
+    string.
+    """
     return (elements * (element_bits(data_type) or 8) + 7) // 8
 
 

@@ -25,7 +25,7 @@ class Evaluation:
     version: int
 
     def data_and_indices(self) -> tuple[Constant, Constant]:
-        """Data and indices. Raises SpecViolation unless there are exactly these two inputs."""
+        """The inputs `data` and `indices`. Raises SpecViolation unless the node has exactly two inputs."""
         if len(self.inputs) != 2 or self.inputs[0] is None or self.inputs[1] is None:
             raise SpecViolation(f"{self.node.op_type} takes 2 inputs, has {len(self.inputs)}", "GI107")
         return self.inputs[0], self.inputs[1]

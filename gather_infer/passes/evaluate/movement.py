@@ -56,7 +56,7 @@ def _expand(call: Evaluation) -> list[Constant] | None:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape that these broadcast to. Raises SpecViolation (GI212) if there is none."""
+    """The common shape that the given shapes broadcast to. Raises SpecViolation (GI212) if there is none."""
     rank = max(map(len, shapes))
     result = []
     for dims in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):

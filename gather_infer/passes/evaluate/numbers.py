@@ -130,7 +130,8 @@ def has_two_zeros(*numbers: Numbers) -> bool:
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that all broadcast to; None if it has more than MAX_ELEMENTS, or more axes than numpy supports.
+    """The shape that all broadcast to; None if that shape has more than MAX_ELEMENTS elements, or more axes than numpy
+    supports.
 
     Raises SpecViolation if there is none.
     """

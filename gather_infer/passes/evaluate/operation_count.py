@@ -38,7 +38,7 @@ def _inner(node: NodeProto, inputs: Shapes) -> int:
 
 
 def _gemm(node: NodeProto, inputs: Shapes) -> int:
-    """As `_inner`; of the first axis if that operand is transposed."""
+    """Gemm: the length of the last axis of the first operand, or of its first axis if the operand is transposed."""
     turned = any(a.name == "transA" and a.i for a in node.attribute)
     return (_shape(inputs, 0) or (1,))[0 if turned else -1]
 
@@ -59,7 +59,9 @@ def _window(node: NodeProto, inputs: Shapes) -> int:
 
 
 def _nearby(node: NodeProto, inputs: Shapes) -> int:
-    """Resize and GridSample: cubic modes read 4 elements along each axis, antialiased ones all that they shrink."""
+    """Resize and GridSample: at most 4 elements along each axis contribute to an element (cubic modes), or all with
+    antialiasing.
+    """
     rank = len(_shape(inputs, 0))
     is_antialiased = any(a.name == "antialias" and a.i and a.type == AttributeProto.INT for a in node.attribute)
     return prod(_shape(inputs, 0)) if is_antialiased else min(4**rank, 1 << 12)

@@ -101,7 +101,7 @@ class RuntimeEvaluator:
         return found
 
     def _load(self, folder: Path) -> RuntimeProcess | Failure:
-        """The runtime with the node loaded: the one in use, else the first one that is installed."""
+        """The runtime with the node loaded: the runtime in use, else the first installed runtime."""
         failure: Failure | None = None
         for name in (ONNXRUNTIME, REFERENCE) if self._child is None else (self._child.runtime,):
             child = self._child or self._stack.enter_context(RuntimeProcess(name, folder, TIMEOUT))
@@ -132,7 +132,7 @@ def _model(node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping
 
 
 def _ir_version(versions: Mapping[str, int]) -> int:
-    """The oldest IR version that has the opset and initializers that are no inputs."""
+    """The oldest IR version that supports the opset, and initializers that are not inputs."""
     fitting = [row[1] for row in helper.VERSION_TABLE if row[2] >= versions.get("", 0)]
     return max(4, min(fitting, default=onnx.IR_VERSION))
 

@@ -52,7 +52,7 @@ class Pick:
 
     @property
     def positions(self) -> tuple[int, ...] | None:
-        """The indices counted from the start; None if that is unknown."""
+        """The indices with negative ones counted from the start; None if the indices or the length are unknown."""
         if self.indices is None:
             return None
         if all(i >= 0 for i in self.indices):
@@ -146,7 +146,9 @@ def index_constant(match: Match, indices: Sequence[int], shape: Shape) -> str:
 
 
 def gathered_constant(match: Match, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
-    """Gather constant indices from a constant, as a new constant; None if that is unknown. Raises Unavailable."""
+    """Add the constant that a Gather of a constant returns; None if it is unknown, too large or an index is out of
+    range. Raises Unavailable as `Match.add_constant`.
+    """
     found = match.context.constants.load(match.graph, name)
     if found is None or not all(isinstance(d, int) for d in shape):
         return None

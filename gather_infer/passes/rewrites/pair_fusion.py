@@ -75,7 +75,9 @@ def squeeze_of_squeeze(match: Match) -> Rewrite | None:
 
 
 def _has_only_like_readers(match: Match, inner: Match) -> bool:
-    """Whether all readers of `inner` have the operator of this node: once they are rewritten it is dead."""
+    """Whether all readers of `inner` have the operator of the matched node, so that `inner` is dead once all are
+    rewritten.
+    """
     if inner.is_graph_output():
         return False
     return all(other.op_type == match.op_type and other.domain == match.domain for other in inner.readers())
@@ -288,7 +290,7 @@ def _cut_again(inner: Match, match: Match) -> dict[int, tuple[int, int, int]] | 
 
 
 def _cuts(match: Match, rank: int | None) -> dict[int, tuple[int, int, int]] | None:
-    """Axis -> start, end, step of a Slice with constant bounds; None if they are not, or an axis repeats."""
+    """Axis -> start, end, step of a Slice with constant bounds; None if a bound is not constant, or an axis repeats."""
     if match.version < 10:
         starts, ends, axes, steps = (*(match.integers(name) for name in ("starts", "ends", "axes")), None)
     else:

@@ -17,7 +17,7 @@ SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
 
 
 def choices(node: Match) -> list[Choices]:
-    """The alternatives for the shape operand of a node; none if too little is known."""
+    """The alternatives for the elements of the shape operand of a node; empty if too little is known."""
     if node.domain or node.op_type not in SIZES or node.has_attribute_reference:
         return []
     match node.op_type:
@@ -31,7 +31,7 @@ def choices(node: Match) -> list[Choices]:
 
 
 def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
-    """The elements of the first alternative in which all can be numbers."""
+    """The elements of the first alternative in which every element can be a number; None if there is none."""
     for way in ways:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
         found = [number for number in numbers if number is not None]

@@ -90,7 +90,7 @@ class ExpressionDag:
                 del self._counts[unit]
 
     def is_shared(self, term: Term) -> bool:
-        """Whether each node of a term is used by other terms too."""
+        """Whether every node of a term in the DAG is also used by another term."""
         return all(self._counts[unit] > 1 for unit in term.dag_nodes)
 
     def marginal_cost(self, dag_nodes: frozenset[DagNode]) -> DagCost:

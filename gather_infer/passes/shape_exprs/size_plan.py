@@ -140,7 +140,9 @@ class _SizePlan:
             owner = outer.owner
 
     def _outer_sizes(self, graph: Graph) -> tuple[dict[Node, int], list[tuple[int, str]]]:
-        """The positions of the nodes of an enclosing graph, and the sizes that they compute with theirs."""
+        """The topological positions of the nodes of an enclosing graph; and each size that they compute, with the
+        position.
+        """
 
         def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
             order = {node: at for at, node in enumerate(self.context.model.toposort(graph))}
@@ -191,7 +193,7 @@ class _SizePlan:
                         self._require(name, at, reader, index)
 
     def _require(self, name: str, limit: int, reader: Node | None = None, index: int = 0, output: str = "") -> None:
-        """Require a value that a live node reads, or mark its producer live if it is no size."""
+        """Require a value that a live node reads, or mark its producer live if the value is not a size."""
         found = self.graph.producers.get(name)
         if found is None or name in self.graph.constants or found[0] in self.live:
             return
@@ -223,7 +225,7 @@ class _SizePlan:
             need.readers.append((reader, index))
 
     def _solve(self) -> bool:
-        """Find a term for each required size. Returns whether more nodes are live, as a size has no term."""
+        """Find a term for each required size. Returns whether more nodes became live, because a size has no term."""
         self.search.dag = dag = ExpressionDag()
         for key, need in sorted(self.required_sizes.items(), key=lambda item: item[1].limit):
             need.term = self.search.best(need.dtype, need.rank, need.alternatives, need.limit)

@@ -106,7 +106,9 @@ class SizeSearch:
     # terms
 
     def best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
-        """The cheapest term for a tensor of rank 0 or 1 with one of these alternatives as its elements."""
+        """The cheapest term for a tensor of rank 0 or 1 whose elements are one of `alternatives`; None if there is
+        none.
+        """
         return self._best(dtype, rank, alternatives, self._canonical_limit(limit))
 
     def _best(self, dtype: DType, rank: int, alternatives: Sequence[Choices], limit: int) -> Term | None:
@@ -286,7 +288,7 @@ class SizeSearch:
             yield self._concat(way, limit)
 
     def _parts(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Present vectors, and parts of shapes."""
+        """Terms for a vector with the elements `way`: existing values of the graph, and parts of shapes."""
         yield from self._existing_with(DType.INT64, 1, way, limit)
         found = self._pieces.get((way, limit))
         if found is None:
@@ -294,7 +296,7 @@ class SizeSearch:
         yield from found
 
     def _shape_pieces(self, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Parts of shapes that have these elements."""
+        """Terms for a vector with the elements `way`, as parts of shapes."""
         seen: set[Term] = set()
         for dim in (dim for each in way for dim in self._on_axes(each)):
             for source, _ in self._axes[dim]:
@@ -312,14 +314,14 @@ class SizeSearch:
                         yield self._new("Gather", [self._shape(source), self.constant(tuple(axes), 1)], (), elements, 1)
 
     def _on_axes(self, choice: tuple[Dim, ...]) -> list[Dim]:
-        """Those of some dims that are the size of an axis."""
+        """The dims among `choice` that are the size of an axis of an available value."""
         found = self._dims_on_axes.get(choice)
         if found is None:
             found = self._dims_on_axes[choice] = [dim for dim in choice if dim in self._axes]
         return found
 
     def _consecutive(self, source: Term, start: int, end: int) -> Iterator[Term | None]:
-        """Consecutive dims of the shape of a value."""
+        """Terms for the dims [start, end) of the shape of `source`."""
         shape = source.fact.shape or ()
         if start == 0 and end == len(shape):
             yield self._shape(source)
@@ -335,7 +337,7 @@ class SizeSearch:
             yield self._new("Slice", [self._shape(source)], (("ends", (end,)), ("starts", (start,))), elements, 1)
 
     def _single_element(self, dim: Expr, limit: int, depth: int) -> Iterator[Term | None]:
-        """Vectors of one element."""
+        """Terms for the vector with the single element `dim`."""
         yield self._unsqueezed(self._scalar(dim, limit, depth), dim)
         if depth < _MAX_DEPTH:
             for op_type, left, right in self._decompositions(dim):
@@ -378,7 +380,7 @@ class SizeSearch:
         return self._memoized(("parts", way, limit), lambda: self._cheapest(self._parts(way, limit)))
 
     def _existing_with(self, dtype: DType, rank: int, way: Choices, limit: int) -> Iterator[Term | None]:
-        """Values of the graph that have these elements."""
+        """Terms for values of the graph that have the elements `way`."""
         for elements in _combinations(way):
             for name in self._values.get((dtype, rank, elements), ())[:_MAX_EXISTING]:
                 available = self.available.get(name)
