@@ -106,7 +106,7 @@ SPANS: dict[str, Any] = {
 def test_span(name: str) -> None:
     tensor, target, expected = SPANS[name]
     (result,) = call(cast.rules, "Cast", [tensor], to=int(target))
-    assert (result.dtype, result.shape, result.span) == (target, (N,), expected)
+    assert (result.dtype, result.shape, result.value_range) == (target, (N,), expected)
 
 
 def test_cast_by_name() -> None:

@@ -78,9 +78,9 @@ def test_bounds(name: str) -> None:
     op_type, inputs, expected = BOUNDS[name]
     (result,) = call(rules, op_type, inputs, version=16)
     if name == "where, hull":
-        assert result.span.lo == -1
+        assert result.value_range.lo == -1
     else:
-        assert result.span == expected
+        assert result.value_range == expected
 
 
 def test_a_negative_index_counted_from_the_end() -> None:
@@ -90,7 +90,7 @@ def test_a_negative_index_counted_from_the_end() -> None:
     (negative,) = call(rules, "Less", [x, known(0)], context=context)
     (moved,) = call(arithmetic.rules, "Add", [x, known(N)], context=context)
     (result,) = call(rules, "Where", [negative, moved, x], version=16, context=context)
-    assert result.span == ValueRange(0, N - 1)
+    assert result.value_range == ValueRange(0, N - 1)
 
 
 SHAPES: dict[str, Any] = {

@@ -204,15 +204,15 @@ def test_values_of_a_matrix_move() -> None:
 def test_spans_move() -> None:
     indices = SymbolicTensor(DType.INT64, (N, 2), None, ValueRange(3, S))
     (found,) = call(movement.rules, "Transpose", [indices])
-    assert found.span == ValueRange(3, S)
+    assert found.value_range == ValueRange(3, S)
     (found,) = call(movement.rules, "Trilu", [indices], version=14)
-    assert found.span == ValueRange(0, S)
+    assert found.value_range == ValueRange(0, S)
     (found,) = call(pad.rules, "Pad", [indices, ints(0, 0, 1, 1)])
-    assert found.span == ValueRange(0, S)
+    assert found.value_range == ValueRange(0, S)
     (found,) = call(
         concat.rules, "Concat", [indices, SymbolicTensor(DType.INT64, (N, 1), None, ValueRange(7, 7))], axis=1
     )
-    assert found.span is not None and found.span.lo == 3 and found.span.hi == maximum(S, 7)
+    assert found.value_range is not None and found.value_range.lo == 3 and found.value_range.hi == maximum(S, 7)
 
 
 def test_compress_of_an_unknown_condition_is_not_longer_than_the_axis() -> None:

@@ -34,7 +34,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 def test_constants(case: str) -> None:
     element, shape, span = CONSTANTS[case]
     (out,) = call(rules, "Const", [of(DType.UINT8, 9)], element_type=element, shape=shape)
-    assert (out.dtype, out.shape, out.span) == (DType.UINT8, shape, span)
+    assert (out.dtype, out.shape, out.value_range) == (DType.UINT8, shape, span)
 
 
 @pytest.mark.parametrize("case", BROKEN)

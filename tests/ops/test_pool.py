@@ -77,7 +77,7 @@ def test_a_pool_of_stride_1_implies_that_the_window_all_but_fits() -> None:
 def test_indices_are_positions_in_the_flattened_input() -> None:
     y, indices = call(rules, "MaxPool", [(N, C, L)], outputs=2, kernel_shape=(1,))
     assert indices == SymbolicTensor(DType.INT64, y.shape, value_range=ValueRange(0, N * C * L - 1))
-    assert call(rules, "MaxPool", [UNRANKED], outputs=2, kernel_shape=(1,))[1].span == ValueRange(0, None)
+    assert call(rules, "MaxPool", [UNRANKED], outputs=2, kernel_shape=(1,))[1].value_range == ValueRange(0, None)
 
 
 def test_pool_of_an_unranked_input_has_the_rank_of_the_kernel() -> None:

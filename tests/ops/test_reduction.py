@@ -111,7 +111,7 @@ SPANS: dict[str, Any] = {
 def test_span(name: str) -> None:
     op_type, data, expected = SPANS[name]
     (result,) = call(rules, op_type, [data], version=20)
-    assert result.span == expected
+    assert result.value_range == expected
 
 
 ARG: dict[str, Any] = {
@@ -131,7 +131,7 @@ ARG: dict[str, Any] = {
 def test_position(name: str) -> None:
     op_type, data, attributes, shape, expected, span = ARG[name]
     (result,) = call(rules, op_type, [data], **attributes)
-    assert (result.dtype, result.shape, elements(result), result.span) == (I64, shape, expected, span)
+    assert (result.dtype, result.shape, elements(result), result.value_range) == (I64, shape, expected, span)
 
 
 def test_the_axis_of_arg_max_is_not_empty() -> None:
@@ -161,7 +161,7 @@ def test_cumulative(name: str) -> None:
     op_type, x, attributes, expected, span = CUMULATIVE[name]
     (result,) = call(rules, op_type, [x, known(0)], version=26, **attributes)
     assert (result.dtype, result.shape, elements(result)) == (I64, x.shape, expected)
-    assert result.span == (None if span == ValueRange() else span)
+    assert result.value_range == (None if span == ValueRange() else span)
 
 
 VIOLATIONS: dict[str, tuple[str, int, list[Any], dict[str, Any], str]] = {

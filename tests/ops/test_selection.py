@@ -32,7 +32,7 @@ def test_top_k(name: str) -> None:
     version, inputs, attributes, shape, span = TOP_K[name]
     values, indices = call(selection.rules, "TopK", inputs, version=version, outputs=2, **attributes)
     assert (values.dtype, values.shape) == (F32, shape)
-    assert (indices.dtype, indices.shape, indices.span) == (I64, shape, span)
+    assert (indices.dtype, indices.shape, indices.value_range) == (I64, shape, span)
 
 
 def test_top_k_of_an_unknown_number() -> None:
@@ -70,7 +70,7 @@ def test_non_zero() -> None:
     context = Context()
     (result,) = call(selection.rules, "NonZero", [(A, B)], context=context)
     rows, count = result.shape
-    assert (result.dtype, rows, result.span) == (I64, 2, ValueRange(0, maximum(A, B) - 1))
+    assert (result.dtype, rows, result.value_range) == (I64, 2, ValueRange(0, maximum(A, B) - 1))
     (again,) = call(selection.rules, "NonZero", [(A, B)], context=context)
     assert again.shape[1] != count, "it depends on the data"
 
@@ -107,7 +107,7 @@ ONE_HOT: dict[str, Any] = {
 def test_one_hot(name: str) -> None:
     indices, depth, values, axis, shape, span = ONE_HOT[name]
     (result,) = call(selection.rules, "OneHot", [indices, depth, values], axis=axis)
-    assert (result.dtype, result.shape, result.span) == (values.dtype, shape, span)
+    assert (result.dtype, result.shape, result.value_range) == (values.dtype, shape, span)
 
 
 ROWS: dict[str, Any] = {
@@ -138,16 +138,16 @@ def test_one_hot_of_known_indices(name: str) -> None:
 
 def test_many_symbolic_indices_are_not_compared() -> None:
     (result,) = call(selection.rules, "OneHot", [known([N] * 30), known(3), known([0, 1])])
-    assert (elements(result), result.span) == (None, ValueRange(0, 1))
+    assert (elements(result), result.value_range) == (None, ValueRange(0, 1))
 
 
 def test_unique() -> None:
     y, indices, inverse, counts = call(selection.rules, "Unique", [within(0, 9, (N, M))], outputs=4)
     (count,) = y.shape
-    assert y.span == ValueRange(0, 9)
-    assert (indices.shape, indices.span) == ((count,), ValueRange(0, M * N - 1))
-    assert (inverse.shape, inverse.span) == ((M * N,), ValueRange(0, count - 1))
-    assert (counts.shape, counts.span) == ((count,), ValueRange(1, M * N))
+    assert y.value_range == ValueRange(0, 9)
+    assert (indices.shape, indices.value_range) == ((count,), ValueRange(0, M * N - 1))
+    assert (inverse.shape, inverse.value_range) == ((M * N,), ValueRange(0, count - 1))
+    assert (counts.shape, counts.value_range) == ((count,), ValueRange(1, M * N))
     (along,) = call(selection.rules, "Unique", [(N, M)], axis=-1)
     assert along.shape[0] == N
 
@@ -169,7 +169,7 @@ def test_unique_of_known_floats() -> None:
 def test_non_max_suppression() -> None:
     (result,) = call(selection.rules, "NonMaxSuppression", [(1, S, 4), (1, 3, S), known(2)])
     _count, three = result.shape
-    assert (result.dtype, three, result.span) == (I64, 3, ValueRange(0, maximum(2, S - 1)))
+    assert (result.dtype, three, result.value_range) == (I64, 3, ValueRange(0, maximum(2, S - 1)))
 
 
 SCATTERS: dict[str, Any] = {
@@ -197,7 +197,7 @@ def test_scatter_nd() -> None:
     (result,) = call(scatter.rules, "ScatterND", [known([1, 2, 3]), indices, known([N, 9])])
     assert elements(result) == [1, N, 9]
     (result,) = call(scatter.rules, "ScatterND", [within(0, 9, (N, M)), within(0, 1, (S, 1)), within(5, 20, (S, M))])
-    assert (result.shape, result.span) == ((N, M), ValueRange(0, 20))
+    assert (result.shape, result.value_range) == ((N, M), ValueRange(0, 20))
 
 
 def test_scatter_out_of_bounds_is_reported() -> None:

@@ -58,7 +58,7 @@ def test_lengths() -> None:
     assert seq("SequenceInsert", found, ROW).length == N + 1
     assert seq("SequenceErase", found).length == N - 1
     assert seq("SequenceLength", found).values.item() == N
-    assert seq("SequenceLength", SequenceType(ROW)).span == ValueRange(0, None)
+    assert seq("SequenceLength", SequenceType(ROW)).value_range == ValueRange(0, None)
 
 
 def test_taking_a_member_implies_that_there_is_one() -> None:
@@ -147,7 +147,7 @@ def test_strings(name: str, inputs: Any, attributes: Any, result: Any) -> None:
 def test_string_split() -> None:
     context = Context()
     parts, counts = call(strings.rules, "StringSplit", [(B,)], version=20, outputs=2, context=context, maxsplit=2)
-    assert (parts.dtype, parts.shape[0], counts.shape, counts.span) == (DType.STRING, B, (B,), ValueRange(0, 3))
+    assert (parts.dtype, parts.shape[0], counts.shape, counts.value_range) == (DType.STRING, B, (B,), ValueRange(0, 3))
     assert context.scope.bounds(parts.shape[1]).hi == 3
 
 

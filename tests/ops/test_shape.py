@@ -50,7 +50,7 @@ def test_shape_before_15_has_no_start() -> None:
 
 def test_shape_of_an_unknown_rank_is_a_vector_of_sizes() -> None:
     (found,) = call(shape.rules, "Shape", [UNRANKED])
-    assert (found.rank, found.span) == (1, ValueRange(0, None))
+    assert (found.rank, found.value_range) == (1, ValueRange(0, None))
 
 
 def test_size() -> None:
@@ -105,7 +105,7 @@ def test_constant_of_shape(given: Any, value: Any, dtype: DType, dims: Any, valu
 
 def test_a_filled_tensor_has_one_number() -> None:
     (found,) = call(shape.rules, "ConstantOfShape", [ints(B)], value=ints(-3))
-    assert found.span == ValueRange(-3, -3)
+    assert found.value_range == ValueRange(-3, -3)
 
 
 def test_an_unknown_size_is_a_new_symbol() -> None:
@@ -122,7 +122,7 @@ def test_eye_like() -> None:
     (found,) = call(shape.rules, "EyeLike", [(2, 3)], k=1, dtype=7)
     assert (found.dtype, elements(found)) == (DType.INT64, [[0, 1, 0], [0, 0, 1]])
     (found,) = call(shape.rules, "EyeLike", [(N, 3)], dtype=7)
-    assert (found.shape, found.span) == ((N, 3), ValueRange(0, 1))
+    assert (found.shape, found.value_range) == ((N, 3), ValueRange(0, 1))
 
 
 RESHAPE: dict[str, Any] = {
@@ -219,7 +219,7 @@ def test_values_and_spans_take_the_new_shape() -> None:
     (found,) = call(reshape.rules, "Reshape", [ints(B, S, 3, 4), ints(2, -1)])
     assert elements(found) == [[B, S], [3, 4]]
     (found,) = call(reshape.rules, "Reshape", [SymbolicTensor(DType.INT64, (N,), None, ValueRange(0, S)), ints(-1, 1)])
-    assert (found.shape, found.span) == ((N, 1), ValueRange(0, S))
+    assert (found.shape, found.value_range) == ((N, 1), ValueRange(0, S))
 
 
 RESHAPE_VIOLATIONS: dict[str, Any] = {
@@ -377,13 +377,13 @@ RANGE: dict[str, Any] = {
 @pytest.mark.parametrize("start, limit, delta, dim, values, span", RANGE.values(), ids=RANGE)
 def test_range(start: Dim, limit: Dim, delta: int, dim: Dim, values: Any, span: ValueRange | None) -> None:
     (found,) = call(expand.rules, "Range", [known(start), known(limit), known(delta)])
-    assert (found.dtype, found.shape, elements(found), found.span) == (DType.INT64, (dim,), values, span)
+    assert (found.dtype, found.shape, elements(found), found.value_range) == (DType.INT64, (dim,), values, span)
 
 
 def test_range_of_an_unknown_limit_has_a_value_range() -> None:
     limit = SymbolicTensor(DType.INT64, (), None, ValueRange(0, N))
     (found,) = call(expand.rules, "Range", [known(0), limit, known(1)])
-    assert found.shape[0].is_symbol and found.span == ValueRange(0, N - 1)
+    assert found.shape[0].is_symbol and found.value_range == ValueRange(0, N - 1)
 
 
 def test_range_of_floats_is_counted_as_the_runtime_does() -> None:

@@ -48,7 +48,7 @@ def test_shape_and_type_stay(op_type: str) -> None:
 
 def test_relu_of_integers() -> None:
     (result,) = call(unary.rules, "Relu", [within(-3, N)], version=14)
-    assert result.span is not None and result.span.lo == 0
+    assert result.value_range is not None and result.value_range.lo == 0
 
 
 SOFTMAX: dict[str, Any] = {
@@ -135,7 +135,7 @@ RANDOM: dict[str, tuple[str, list[Any], dict[str, Any], Any, Any, ValueRange | N
 def test_random(name: str) -> None:
     op_type, inputs, attributes, dtype, shape, span = RANDOM[name]
     (result,) = call(sampling.rules, op_type, inputs, version=15, **attributes)
-    assert (result.dtype, result.shape, result.span) == (dtype, shape, span)
+    assert (result.dtype, result.shape, result.value_range) == (dtype, shape, span)
 
 
 def test_multinomial_needs_two_axes() -> None:

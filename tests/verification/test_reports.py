@@ -20,9 +20,9 @@ __all__ = ["run"]
 
 RUNS = tuple(VerificationRun((("batch", n), ("seq", n + 1)), "finite") for n in (2, 5))
 GOOD: dict[str, Any] = {
-    "wanted": 2,
+    "requested_runs": 2,
     "runs": RUNS,
-    "compared": ("y", "z"),
+    "compared_outputs": ("y", "z"),
     "runtime": "onnxruntime",
     "version": "1.31.1",
 }
@@ -31,7 +31,7 @@ BINDINGS = "batch=2 seq=3 | batch=5 seq=6"
 CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "verified": ({}, [f"verified   2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS]),
     "within a tolerance": (
-        {"rtol": 1e-6, "atol": 0.0, "error": 3e-7, "compared": ("y",)},
+        {"rtol": 1e-6, "atol": 0.0, "max_error": 3e-7, "compared_outputs": ("y",)},
         [f"verified   2 bindings, 1 output, within 1e-06 * |original|, largest error 3e-07    {BINDINGS}"],
     ),
     "within two": (
@@ -39,7 +39,12 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         [f"verified   2 bindings, 2 outputs, within 0.0001 + 1e-06 * |original|    {BINDINGS}"],
     ),
     "sums in any order": (
-        {"noise": 2e-6, "error": 0.0, "runtime": "onnx's reference evaluator", "notes": ("onnxruntime is not there",)},
+        {
+            "summation_error": 2e-6,
+            "max_error": 0.0,
+            "runtime": "onnx's reference evaluator",
+            "notes": ("onnxruntime is not there",),
+        },
         [
             "verified   2 bindings, 2 outputs, within 2e-06 of the largest element, the summation error of onnx's "
             f"reference evaluator, largest error 0    {BINDINGS}",
@@ -60,18 +65,18 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         [f"verified   2 bindings of 3 steps, 2 outputs, bit-identical    {BINDINGS}", BITS],
     ),
     "all random": (
-        {"compared": (), "skipped": (("r", "it depends on random numbers: RandomNormal"),)},
+        {"compared_outputs": (), "skipped": (("r", "it depends on random numbers: RandomNormal"),)},
         [
             "nothing to verify: every output depends on random numbers (2 bindings)",
             "  not compared: r, it depends on random numbers: RandomNormal",
         ],
     ),
     "the same sizes twice": (
-        {"wanted": 3, "runs": (*RUNS, RUNS[0])},
+        {"requested_runs": 3, "runs": (*RUNS, RUNS[0])},
         [f"verified   3 runs at 2 bindings, 2 outputs, bit-identical    {BINDINGS}", BITS],
     ),
     "the same sizes twice, and fewer than wanted": (
-        {"wanted": 4, "runs": (RUNS[0], RUNS[0])},
+        {"requested_runs": 4, "runs": (RUNS[0], RUNS[0])},
         ["verified   2 of 4 runs at 1 binding, 2 outputs, bit-identical    batch=2 seq=3", BITS],
     ),
     "no symbols": (
@@ -79,7 +84,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["verified   2 runs, 2 outputs, bit-identical", BITS],
     ),
     "fewer than wanted": (
-        {"wanted": 4, "redrawn": 9, "why_redrawn": "no luck"},
+        {"requested_runs": 4, "redraws": 9, "redraw_reason": "no luck"},
         [
             f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
             "  redrawn: 9, the original model fails there: no luck",
@@ -107,7 +112,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["verification failed: 6 differences", *["  no"] * 4, "  ... 2 more: --verbose"],
     ),
     "nothing to compare": (
-        {"runs": (), "compared": (), "fault": "it never runs", "runtime": ""},
+        {"runs": (), "compared_outputs": (), "failure": "it never runs", "runtime": ""},
         ["verification failed: it never runs"],
     ),
     "another runtime": (
@@ -127,7 +132,7 @@ def test_text(name: str) -> None:
 
 
 def test_all_of_it() -> None:
-    found = Verification(**{**GOOD, "mismatches": (Mismatch("", "no"),) * 6, "redrawn": 1, "why_redrawn": "no luck"})
+    found = Verification(**{**GOOD, "mismatches": (Mismatch("", "no"),) * 6, "redraws": 1, "redraw_reason": "no luck"})
     lines = VERIFICATION.lines(OutputFormat.TEXT, found, View(verbose=True))
     assert lines.count("  no") == 6
     assert lines[-2:] == [
@@ -178,7 +183,7 @@ def test_fold_writes_nothing_that_is_not_verified(
 def test_a_part_of_a_report_is_as_wide_as_the_rest() -> None:
     """In a pipe 120 columns, with the sizes of a run on one line."""
     runs = tuple(VerificationRun(tuple((f"some_dimension_{k}", n) for k in range(3)), "finite") for n in (2, 5, 7))
-    found = Verification(**{**GOOD, "runs": runs, "wanted": 3})
+    found = Verification(**{**GOOD, "runs": runs, "requested_runs": 3})
     for width in (None, 90):
         lines = verified_lines(found, View(width=width))
         assert len(lines) > 2 and max(map(len, lines)) <= (width or 120)
