@@ -77,7 +77,7 @@ initializers = RewriteSet()
 
 @initializers.rewrites("Constant")
 def constant_to_initializer(match: Match) -> Rewrite | None:
-    """Constant(value) is an initializer, where graphs may have initializers that are no inputs."""
+    """Constant(value) is an initializer, where graphs may have initializers that are not inputs."""
     if match.is_trained or not match.has_free_initializers or len(match.node.proto.attribute) != 1:
         return None
     constant = match.constant_of(match.output())
