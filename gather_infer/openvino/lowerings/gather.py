@@ -156,7 +156,7 @@ class _Gather:
         return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
 
     def outer_dims(self, data: str, axis: int) -> tuple[list[str], list[str]]:
-        """The dims of `data` before and after `axis`: each a list with one 1-D tensor, or empty where there are none."""
+        """The dims of `data` before and after `axis`: each a list with one 1-D tensor, or empty if none."""
         g, rank = self.g, self.op.rank(0)
         return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
 
