@@ -13,9 +13,10 @@ from gather_infer.node_ids import GraphPath, NodePath
 class Severity(str, enum.Enum):
     """Severity of a finding.
 
-    error    no run of the model succeeds: onnxruntime refuses the file, every run that reaches the location fails, or
-             the declared inputs admit runs that fail
-    warning  runs succeed, but some fail, another tool refuses the file, or a declaration is wrong
+    error    onnxruntime refuses the file, every run that reaches the location fails, or inputs that the declarations
+             allow make a run fail
+    warning  a run may fail in a branch or body that not every run reaches, a tool other than onnxruntime refuses the
+             file, or a declaration is wrong
     note     worth knowing
     """
 

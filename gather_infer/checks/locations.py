@@ -17,7 +17,7 @@ from gather_infer.node_ids import GraphPath, NodePath, Root
 class NodeLocations:
     """The nodes of each graph by position, with their labels, which are computed once per graph.
 
-    A graph is one of the file, or the function body from which the inference derived the types of an operator.
+    A graph is one in the model file, or the function body from which the inference derived the types of an operator.
     """
 
     def __init__(self, inference: Inference) -> None:

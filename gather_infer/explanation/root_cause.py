@@ -99,7 +99,7 @@ class _UnknownPropagation:
     def propagate(
         self, values: Iterable[_ScopedName], is_propagated: Callable[[Value | None], bool]
     ) -> tuple[_Seen, set[NodePath]]:
-        """The values reachable from some through those that satisfy `is_propagated`, and the nodes that read them."""
+        """The values reachable along values that satisfy `is_propagated`, and the nodes that read these values."""
         seen: _Seen = {}
         nodes: set[NodePath] = set()
         pending: list[tuple[InferredGraph, str]] = []

@@ -329,7 +329,7 @@ def _dim_constraints(
 
 
 def _require_expressible(constraints: Iterable[DimConstraint], proto: ModelProto, inference: InferenceView) -> None:
-    """Raise UsageError for a constraint with a name that no input of `proto` has."""
+    """Raise UsageError for a constraint that uses a dim name which no input of `proto` has."""
     names, _ = symbols_of_inputs([v for v in proto.graph.input if v.name in set(inference.inputs)], {})
     _, faults, _ = read_persisted([text_of(constraints)], names)
     if faults:

@@ -268,7 +268,7 @@ class _Instrumentation:
         return ""
 
     def report_entry(self, graph: GraphProto, path: GraphPath, carried: list[str], at: int) -> None:
-        """Give a body an output at a position: the bodies entered before, the body itself, and those below it."""
+        """Add output `at` to a body: it reports the bodies in `carried`, this body and those nested in it."""
         if path in self.positions:
             self.reporting.add(path)
         own = self.names.fresh("entered")

@@ -124,7 +124,7 @@ def state_index_limits(
 
 
 def _initial_feed(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
-    """The initial feed of an input for state.
+    """The feed of a state input in the first run.
 
     sizes   those of the variable's initial value, where they are known
     """

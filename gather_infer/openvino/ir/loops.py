@@ -1,7 +1,7 @@
 """Loop and TensorIterator as ONNX's Loop, whose body holds nodes of the dialect and captures outer values by name.
 
-The reader knows no ranks, so axes stay as they are. Parts concatenated along an axis become scan outputs of the Loop,
-stacked along axis 0; a node `ConcatParts` of the dialect after the Loop concatenates them:
+The reader does not know ranks, so it keeps negative axes. Parts concatenated along an axis become scan outputs of the
+Loop, stacked along axis 0; a node `ConcatParts` of the dialect after the Loop concatenates them:
 
     parts   [trips, d0, ..., dr-1]
     output  [d0, ..., trips * d_axis, ..., dr-1], the parts concatenated along `axis` of a part, in reverse if `reverse`

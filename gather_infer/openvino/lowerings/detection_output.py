@@ -132,7 +132,7 @@ def _candidates(op: LayerView, g: FunctionBuilder, scores: str, known: _Sizes) -
 
 
 def _real(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
-    """Flags of the existing priors, [n or 1, 1, priors]: all before the first one whose image is -1."""
+    """Flags, [n or 1, 1, priors], true for the priors before the first one whose image index is -1."""
     if _width(op) == 4:
         return g.scalar(True, DType.BOOL)
     images = axis_element(g, _proposals(op, g, 0, 5, known), 0, 2)

@@ -186,7 +186,7 @@ def broadcast(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _placed(op: LayerView, g: FunctionBuilder, mode: str, x: str) -> str:
-    """The data with dims of 1 inserted for the missing axes of the result."""
+    """The data with dims of 1 inserted for the axes of the result that the data lacks."""
     if mode not in ("explicit", "pdpd"):
         return x
     rank = op.size(1, 0)

@@ -1,4 +1,4 @@
-"""Rules of attention of com.microsoft over a cache with fewer key-value heads, or over packed sequences.
+"""Rules of com.microsoft's attention operators with fewer key-value heads than query heads, or with packed sequences.
 
 Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, P the length of the cache
 before the step, T the total length after it, E the head size, D a hidden size.

@@ -1,7 +1,7 @@
 """Rules of ai.onnx.ml: classical models on rows of features.
 
-Inputs are [N, C], N rows of C features; a 1-D input is one row. Where a page does not specify the shape of a result, it
-is that of onnxruntime.
+Inputs are [N, C], N rows of C features; a 1-D input is one row. Where the page of
+an operator does not specify the shape of a result, the rule infers the shape that onnxruntime returns.
 """
 
 from __future__ import annotations

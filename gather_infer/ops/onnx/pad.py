@@ -121,7 +121,7 @@ def pad(
 
 
 def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str, axis: int) -> None:
-    """Require enough elements to pad with, after removals; `reflect` does not repeat the element at the border.
+    """Require enough elements to pad with, after negative pads removed theirs; `reflect` needs one more than the pad.
 
     For empty data, `reflect` and `edge` only require that no axis of length 0 grows.
     """

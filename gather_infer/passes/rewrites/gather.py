@@ -215,7 +215,7 @@ def where_decided(match: Match) -> Rewrite | None:
 
 
 def _decided(match: Match) -> bool | None:
-    """The value of every element of the condition; None if it is unknown."""
+    """The boolean that all elements of the condition of a Where equal; None if they differ or are unknown."""
     span = match.fact(0).value_range
     if span in (ValueRange(0, 0), ValueRange(1, 1)):
         return span == ValueRange(1, 1)

@@ -180,8 +180,8 @@ def gather_of_unsqueeze(match: Match) -> Rewrite | None:
     """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), axis not among the axes.
 
     If it is one of them, its length is 1 and a scalar index removes it: the Unsqueeze was not needed. Squeeze likewise:
-    the Gather cannot address an axis that it has removed. It pays if the Gather returns fewer elements than it reads
-    from.
+    the Gather cannot address an axis that it has removed. For any other axis the rewrite is
+    applied only if the Gather returns fewer elements than its data has.
     """
     pick, made_by = pick_of(match), match.producer(0, "Unsqueeze", "Squeeze")
     if pick is None or made_by is None:

@@ -40,8 +40,8 @@ def gather_of_elementwise(match: Match) -> Rewrite | None:
     f is exact or correctly rounded whatever the position of an element. Exp, Log, Sin, Tanh, Erf and the like are left
     out, because their last bits depend on it in runtimes, and so are operators that read or write quantized numbers.
     Add and Mul of floats need an operand without NaN. An operand that does differ along the axis is gathered as well,
-    at compile time if it is constant. It pays if the Gather returns fewer elements than it reads from and is the only
-    use of the result of f.
+    at compile time if it is constant. The rewrite is applied only if the Gather returns fewer elements than its
+    data has and is the only use of the result of f.
     """
     pick = pick_of(match)
     if pick is None or not match.is_only_reader(0) or not is_smaller(match, pick):
