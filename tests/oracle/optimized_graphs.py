@@ -13,10 +13,13 @@ import onnx
 import onnxruntime as ort
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from gather_infer.inference import infer
+from gather_infer.model import ModelFile
 from gather_infer.passes import DEFAULT_MAX_GROWTH, OptimizeResult, optimize
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rule_table import RewriteSet
+from gather_infer.verification.rounding import has_halves, rounded
 from tests.oracle.fuzz import Found
 from tests.oracle.generated_graphs import Graph, bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
@@ -237,6 +240,8 @@ def examine(seed: int, runs: int, shrink: bool) -> Found:
     if not any(finding.is_failure for finding in result.inference.diagnostics):  # else no run is legal
         wrong = wrong or refused_now(ordered(model), result.proto)
     after = _loaded(result.proto)
+    if not isinstance(after, Exception) and has_halves(result.inference):
+        before, after = (rounding_session(each) for each in (ordered(model), result.proto))
     for number, bindings in enumerate(bindings_of(graph, runs)):
         feeds = graph.feeds(bindings, number)
         wrong = wrong or differs(model, before, after, feeds, bindings, counts)
@@ -250,6 +255,11 @@ def _loaded(model: ModelProto) -> ort.InferenceSession | Exception:
         return session(model)
     except REFUSALS as failure:
         return failure
+
+
+def rounding_session(model: ModelProto) -> ort.InferenceSession:
+    """A session that rounds half precision after each node, which onnxruntime leaves out between some neighbours."""
+    return session(rounded(ModelFile.from_proto(model), infer(model)))
 
 
 def _grown(result: OptimizeResult, max_growth: int) -> str:
@@ -274,6 +284,11 @@ def differs(
         expected = _run(before, feeds)
     except REFUSALS:
         counts["refused runs"] += 1
+        return ""
+    except ValueError as failure:
+        if "array is too big" not in str(failure):  # an empty result whose other dims multiply to more than 2^63
+            raise
+        counts["results that numpy cannot hold"] += 1
         return ""
     drawn = random_values(ordered(model))
     try:

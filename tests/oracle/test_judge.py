@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto
 
 from tests.oracle.graph_builder import Input, session
-from tests.oracle.optimized_graphs import differs, has_more_to_do
+from tests.oracle.optimized_graphs import differs, has_more_to_do, rounding_session
 from tests.oracle.runtime_faults import may_hide_a_fault
 
 
@@ -88,3 +88,26 @@ def test_bytes_of_runs_with_other_dims_than_there_may_be() -> None:
     assert not has_more_to_do(before, after, {"x": np.ones((4, 1), np.float32)}, {}, Counter())
     plain = parsed("g (float[4,N] x) => (float[A,B] y) { y = Neg(x) }")
     assert has_more_to_do(plain, after, {"x": np.ones((4, 1), np.float32)}, {}, Counter())
+
+
+def test_rounding_that_the_runtime_leaves_out_is_no_difference() -> None:
+    """Between Cast and Sub onnxruntime removes the Casts: it computes in float32."""
+    decided = """g (float[N] x) => (float16[N] y) <float16 c = {14336}, bool t = {1}> { h = Cast<to = 10>(x)
+        y = If(t) <then_branch = a () => (float16[N] z) { z = Sub(h, c) }, else_branch = b () => (float16[N] z)
+        { z = Identity(h) }> }"""
+    plain = "g (float[N] x) => (float16[N] y) <float16 c = {14336}> { h = Cast<to = 10>(x) y = Sub(h, c) }"
+    feeds = {"x": np.linspace(1, 3, 2001, dtype=np.float32)}
+    model = parsed(decided)
+    assert compared(decided, plain, feeds)
+    before, after = rounding_session(model), rounding_session(parsed(plain))
+    assert not differs(model, before, after, feeds, {}, Counter())
+    wrong = rounding_session(parsed(plain.replace("Sub", "Add")))
+    assert differs(model, before, wrong, feeds, {}, Counter())
+
+
+def test_an_empty_result_that_numpy_cannot_hold() -> None:
+    text = f"g (float[N] x) => (float[A,B,C] y) <int64[3] s = {{0, {2**40}, {2**40}}}> {{ y = ConstantOfShape(s) }}"
+    counts: Counter[str] = Counter()
+    runtime = session(parsed(text))
+    assert not differs(parsed(text), runtime, runtime, {"x": np.ones(3, np.float32)}, {}, counts)
+    assert counts == {"results that numpy cannot hold": 1}

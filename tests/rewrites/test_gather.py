@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrites.table import Case, judge
+from gather_infer.passes import optimize
+from tests.rewrites.table import Case, judge, model
 
 I2 = "<int64[2] i = {0, 1}>"
 
@@ -234,3 +235,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_rewrite(case: Case) -> None:
     judge(case)
+
+
+def test_an_axis_longer_than_memory() -> None:
+    """The indices are compared with all positions only if they are as many."""
+    graph = model(
+        f"g (float[2, {2**40}] x) => (float[2, 3] y) <int64[3] i = {{0, 3, 1}}> {{ y = Gather<axis = 1>(x, i) }}"
+    )
+    assert [node.op_type for node in optimize(graph).proto.graph.node] == ["Gather"]

@@ -295,3 +295,16 @@ def test_sizes_cost_no_more_gathers_than_the_file_has(spare: int) -> None:
     assert found["Gather"] <= spare
     assert found.total() == (5 if spare == 2 else 7), found
     assert_same_runs(before, after, Case("canonical-dims", text, text), 20)
+
+
+def test_a_target_that_another_node_reads_too() -> None:
+    """Positive dims allow the Reshape other targets than the Gather: the two change to one cheaper vector together."""
+    graph = model("""g (float[2,N,P,Q] x) => (float[A,B,C,D,E] y, int64[2,1] z, int64[1] n)
+        <int64[2,1] pick = {0, 2}, int64[1] one = {1}, int64[1] rest = {-1}> {
+        n = Shape<start = 1, end = 2>(x) p = Shape<start = 2, end = 3>(x) q = Shape<start = 3, end = 4>(x)
+        t = Concat<axis = 0>(one, rest, n, p, q) y = Reshape(x, t) z = Gather(t, pick) }""")
+    result = optimize(graph, dims=["N=1..", "P=1..", "Q=1.."])
+    operators = Counter(node.op_type for node in result.proto.graph.node)
+    assert operators == {"Shape": 2, "Concat": 1, "Reshape": 1, "Gather": 1}
+    sizes = {"N": (1, 2, 3), "P": (1, 5), "Q": (1, 7)}
+    assert_same_runs(graph, result.proto, Case("canonical-dims", "", "", sizes=sizes), runs=20)

@@ -30,7 +30,9 @@ def gather_of_all(match: Match) -> Rewrite | None:
         return None
     if match.equal(pick.length, 1) and match.equal(pick.shape[0], 1):
         return match.replace_with("Gather of the only position of an axis is its data", match.input(0))
-    if not isinstance(pick.length, int) or pick.positions != tuple(range(pick.length)):
+    if pick.positions is None or len(pick.positions) != pick.length:
+        return None
+    if pick.positions != tuple(range(pick.length)):
         return None
     return match.replace_with("Gather of all positions in order is its data", match.input(0))
 

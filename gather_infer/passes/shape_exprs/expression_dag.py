@@ -81,17 +81,18 @@ class ExpressionDag:
             self.version += 1
         self._counts.update(term.dag_nodes)
 
-    def remove(self, term: Term) -> None:
-        if not self.is_shared(term):
+    def remove(self, term: Term, times: int = 1) -> None:
+        """Remove a term that was added at least `times` times."""
+        if not self.is_shared(term, times):
             self.version += 1
         for unit in term.dag_nodes:
-            self._counts[unit] -= 1
+            self._counts[unit] -= times
             if not self._counts[unit]:
                 del self._counts[unit]
 
-    def is_shared(self, term: Term) -> bool:
-        """Whether every node of a term in the DAG is also used by another term."""
-        return all(self._counts[unit] > 1 for unit in term.dag_nodes)
+    def is_shared(self, term: Term, times: int = 1) -> bool:
+        """Whether each node of a term that was added `times` times is also used by another term."""
+        return all(self._counts[unit] > times for unit in term.dag_nodes)
 
     def marginal_cost(self, dag_nodes: frozenset[DagNode]) -> DagCost:
         """The cost of the nodes that are not in the DAG yet."""

@@ -238,19 +238,26 @@ class _SizePlan:
         return bool(self._pending)
 
     def _improve(self) -> None:
-        """Choose each term again, given the terms of the other sizes."""
+        """Choose each term again, given the terms of the other sizes; sizes that share a term choose together."""
         dag = self.search.dag
         for _ in range(_ROUNDS):
             is_better = False
+            sharing: dict[Term, list[RequiredSize]] = {}
             for need in self.required_sizes.values():
                 assert need.term is not None, "every need has a term"
-                if dag.is_shared(need.term):
+                sharing.setdefault(need.term, []).append(need)
+            for term, needs in sharing.items():
+                if dag.is_shared(term, len(needs)):
                     continue
-                dag.remove(need.term)
-                found = self.search.best(need.dtype, need.rank, need.alternatives, need.limit)
-                if found is not None and dag.marginal_cost(found.dag_nodes) < dag.marginal_cost(need.term.dag_nodes):
-                    need.term, is_better = found, True
-                dag.add(need.term)
+                dag.remove(term, len(needs))
+                first = needs[0]
+                common = [way for way in first.alternatives if all(way in need.alternatives for need in needs)]
+                found = self.search.best(first.dtype, first.rank, common, min(need.limit for need in needs))
+                if found is not None and dag.marginal_cost(found.dag_nodes) < dag.marginal_cost(term.dag_nodes):
+                    term, is_better = found, True
+                for need in needs:
+                    need.term = term
+                    dag.add(term)
             if not is_better:
                 break
 
