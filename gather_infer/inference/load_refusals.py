@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, make_tensor_value_info
-from onnx.inliner import inline_local_functions
 from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_shapes
 
@@ -26,6 +25,7 @@ from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
 from gather_infer.inference.runtime_quirks import fuse_reshape_targets, is_constant, misinferred_slices
 from gather_infer.model import ModelFile
+from gather_infer.model.function_inlining import with_functions_inlined
 from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
 from gather_infer.node_ids import GraphPath, Root
@@ -80,7 +80,7 @@ def refused_nodes(
     _add_known_dims(skeleton, node_ids, facts)
     try:
         if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
-            skeleton = inline_local_functions(skeleton)
+            skeleton = with_functions_inlined(skeleton)
         fuse_reshape_targets(skeleton)
         _propagate_constants(skeleton.graph)
         inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=data_prop)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from onnx import FunctionProto, ModelProto, NodeProto, helper
-from onnx.inliner import inline_local_functions
 
 from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
+from gather_infer.model.function_inlining import with_functions_inlined
 from gather_infer.model.paths import bodies
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -31,7 +31,7 @@ def has_halves(inference: Inference) -> bool:
 def rounded(model: ModelFile, inference: Inference) -> ModelProto:
     """The model with half precision rounded after each node; its functions are inlined."""
     if model.proto.functions:
-        proto: ModelProto = inline_local_functions(model.proto)
+        proto = with_functions_inlined(model.proto)
         inference = infer(ModelFile.from_proto(proto, model.base_dir))
     else:
         proto = ModelProto()

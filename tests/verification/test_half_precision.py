@@ -51,6 +51,25 @@ def test_values_in_functions_and_bodies_are_rounded() -> None:
         assert bits(rounded(ModelFile.from_proto(proto), infer(proto))) == expected
 
 
+BRANCH = """<ir_version: 10, opset_import: ["": 18, "f": 1]> g (float16[N] x, bool c) => (float16[N] y, float[1] z)
+    { y, z = f.f(x, c) }
+    <opset_import: ["": 18], domain: "f"> f (x, c) => (y, z) { a = Mul(x, x) y = Add(a, x)
+    z = If (c) <then_branch = t () => (float[1] o) <float[1] o = {2}> { }, else_branch = e () => (float[1] p)
+    { v = Constant<value = float[1] {3}>() p = Neg(v) }> }"""
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_branch_of_a_function_that_returns_an_initializer(taken: bool) -> None:
+    """onnx's inliner alone leaves a model that onnxruntime does not load."""
+    import onnx.parser
+
+    proto = onnx.parser.parse_model(BRANCH)
+    session = ort.InferenceSession(rounded(ModelFile.from_proto(proto), infer(proto)).SerializeToString())
+    x = np.ones(3, np.float16)
+    y, z = session.run(None, {"x": x, "c": np.array(taken)})
+    assert y.tolist() == [2, 2, 2] and z.tolist() == [2 if taken else -3]
+
+
 def test_a_cast_that_changes_nothing_may_go() -> None:
     found = verified(model(BEFORE), model(AFTER))
     assert found.ok and ROUNDED in found.notes and found.runtime == "onnxruntime"
