@@ -28,7 +28,7 @@ lowers = lowerings.lowers
 
 _SAME: Final = {"SoftPlus": "Softplus", "SoftSign": "Softsign", "Mish": "Mish", "HSwish": "HardSwish"}
 _KERNELS: Final = (DType.FLOAT32, DType.FLOAT16)
-"""Types for which onnxruntime has a kernel of PRelu."""
+"""Element types for which onnxruntime has a PRelu kernel."""
 
 
 @lowers(*_SAME, preserves_failures=True)
@@ -39,7 +39,7 @@ def same_in_onnx(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ReLU", preserves_failures=True)
 def relu(op: LayerView, g: FunctionBuilder) -> str:
-    """relu-1: Relu; of signed integers Max with 0, of unsigned ones the input."""
+    """relu-1: Relu for floats, Max with 0 for signed integers; unsigned integers and booleans are unchanged."""
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return legalized(g, dtype, g.Relu, x, by=WITHOUT_BFLOAT16)
@@ -80,7 +80,7 @@ def clamp(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _within_half(bound: float) -> float:
-    """A bound as float16: infinite where it is out of range."""
+    """`bound`, or an infinity of the same sign where it is out of the range of float16."""
     return bound if abs(bound) <= float(np.finfo(np.float16).max) else inf if bound > 0 else -inf
 
 
@@ -94,7 +94,7 @@ def elu(op: LayerView, g: FunctionBuilder) -> str:
 def selu(op: LayerView, g: FunctionBuilder) -> str:
     """selu-1: lambda * x, or lambda * alpha * (e^x - 1) where x <= 0; alpha and lambda are inputs.
 
-    Selu where both are constants; else by Exp and Where.
+    By ONNX's Selu where alpha and lambda are constants, else by Exp and Where.
     """
 
     def scaled(x: str, alpha: str, gamma: str) -> str:
@@ -115,7 +115,7 @@ def prelu(op: LayerView, g: FunctionBuilder) -> str:
     """prelu-1: x, or slope * x where x < 0; PRelu, or Where for types without a kernel.
 
     data    [d0, ..., dr-1]
-    slope   broadcast as in numpy, except that a vector of d1 elements belongs to axis 1
+    slope   broadcasts to data as in numpy, except that for r >= 3 a vector of d1 elements belongs to axis 1
     """
     dtype, x, slope = op.dtype(0), op.x(0), _slope(op, g)
     if dtype in _KERNELS:
@@ -147,7 +147,10 @@ def _slope(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Gelu", since=2, preserves_failures=True)
 def gelu(op: LayerView, g: FunctionBuilder) -> str:
-    """gelu-2, and gelu-7 with `approximation_mode`: Gelu from opset 20 on, else its formula with Erf or Tanh."""
+    """gelu-2, gelu-7: Gelu from ai.onnx opset 20 on, else its formula with Erf or Tanh.
+
+    Version 7 adds `approximation_mode`, erf (default) or tanh.
+    """
     by_tanh = op.opset >= 7 and op.text("approximation_mode", "erf", choices=("erf", "tanh")) == "tanh"
 
     def curve(x: str) -> str:
@@ -181,7 +184,7 @@ def swish(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("SoftMax", preserves_failures=True)
 def softmax(op: LayerView, g: FunctionBuilder) -> str:
-    """softmax-1, and softmax-8, which allows a negative axis: Softmax along one axis."""
+    """softmax-1, softmax-8: Softmax along one axis; from version 8 on the axis may be negative."""
     return legalized(g, op.dtype(0), lambda x: g.Softmax(x, axis=op.integer("axis", 1)), op.x(0), by=WITHOUT_BFLOAT16)
 
 

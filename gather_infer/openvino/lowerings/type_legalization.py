@@ -1,7 +1,7 @@
 """Type legalization: compute in a wider element type where onnxruntime's CPU has no kernel for a type.
 
-Casting back wraps integers around, so sums, differences and products are those of the narrow type. Where the order of
-elements matters, uint64 is assumed to be less than 2^63.
+Casting the result back wraps integers around, so sums, differences and products equal those of the narrow type. Where
+elements are compared, uint64 elements are assumed to be less than 2^63.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.tensor import DType
 
 TypeLegalization = Mapping[DType, DType]
-"""The computation type for an element type; a type that is not listed is computed as it is."""
+"""Maps an element type to the type to compute in; a type that is not listed needs no cast."""
 
 WITHOUT_BFLOAT16: Final[TypeLegalization] = {DType.BFLOAT16: DType.FLOAT32}
-"""For float operators with kernels for all floats but bfloat16."""
+"""For operators that have kernels for all floats but bfloat16."""
 
 FLOAT32_AT_MOST: Final[TypeLegalization] = {DType.BFLOAT16: DType.FLOAT32, DType.FLOAT64: DType.FLOAT32}
-"""For float operators without kernels for double; OpenVINO computes doubles in float itself."""
+"""For float operators without kernels for float64; OpenVINO computes float64 in float32 as well."""
 
 WIDER: Final[TypeLegalization] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.UINT32, DType.UINT16: DType.UINT32,
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""For arithmetic with kernels for 32 bits and more."""
+"""For arithmetic operators that have kernels only for types of 32 bits or more."""
 
 SIGNED: Final[TypeLegalization] = {
     DType.INT8: DType.INT32, DType.INT16: DType.INT32, DType.UINT8: DType.INT32, DType.UINT16: DType.INT32,
     DType.UINT32: DType.INT64, DType.UINT64: DType.INT64, DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""For operators with kernels for int32, int64 and floats alone: sums, powers."""
+"""For operators that have kernels only for int32, int64 and floats: sums, powers."""
 
 FOR_MIN_MAX: Final[TypeLegalization] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.BOOL: DType.INT32, DType.BFLOAT16: DType.FLOAT32,
@@ -60,12 +60,12 @@ AS_FLOAT: Final[TypeLegalization] = dict.fromkeys(
     ),
     DType.FLOAT32,
 )  # fmt: skip
-"""For operators with kernels for float32 alone."""
+"""For operators that have kernels only for float32."""
 
 
 def legalized(
     g: FunctionBuilder, dtype: DType, compute: Callable[..., str], *inputs: str, by: TypeLegalization = WIDER
 ) -> str:
-    """Call `compute` on the inputs, cast to the type that `by` gives for theirs, and cast the result back."""
+    """The result of `compute` on `inputs` of type `dtype`: cast to the type in `by`, computed, and cast back."""
     wide = by.get(dtype, dtype)
     return g.cast(compute(*(g.cast(x, dtype, wide) for x in inputs)), wide, dtype)

@@ -56,7 +56,7 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, preserves_failures=True)
 def function(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats and rounded to the nearest one."""
+    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats, and results rounded."""
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
@@ -100,7 +100,10 @@ def rounded_away(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Round", since=5, preserves_failures=True)
 def rounded(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/round-5: Round for halves to even, Floor, Abs and Sign for halves away from 0; integers unchanged."""
+    """arithmetic/round-5: Round for `half_to_even`; Floor, Abs and Sign for `half_away_from_zero`.
+
+    Integers are unchanged.
+    """
     dtype = op.dtype(0)
     if not dtype.is_float:
         return op.x(0)
@@ -136,7 +139,7 @@ def is_inf(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IsFinite", since=10, preserves_failures=True)
 def is_finite(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isfinite-10: neither IsNaN nor IsInf."""
+    """comparison/isfinite-10: true where neither IsNaN nor IsInf is."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
@@ -144,16 +147,16 @@ def is_finite(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Identity", since=16, preserves_failures=True)
 def identity(op: LayerView, g: FunctionBuilder) -> str:
-    """util/identity-16: the input."""
+    """util/identity-16: the input, unchanged."""
     return op.x(0)
 
 
 @lowers("ErfInv", since=17, preserves_failures=True)
 def erf_inv(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN beyond them.
+    """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN outside [-1, 1].
 
-    The polynomials are those of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one
-    for w < 5 and one for the rest.
+    M. Giles, Approximating the erfinv function (2010), defines the polynomials in w = -log((1 - x) (1 + x)): one for
+    w < 5 and one for w >= 5.
     """
 
     def inverse(x: str) -> str:
@@ -171,7 +174,7 @@ def erf_inv(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _polynomial(g: FunctionBuilder, x: str, coefficients: tuple[float, ...]) -> str:
-    """Polynomial by Horner's rule; the coefficient of the highest power comes first."""
+    """A polynomial in `x`, float32, by Horner's rule; the coefficient of the highest power comes first."""
     value = g.scalar(coefficients[0], DType.FLOAT32)
     for coefficient in coefficients[1:]:
         value = g.Add(g.Mul(value, x), g.scalar(coefficient, DType.FLOAT32))
