@@ -49,7 +49,7 @@ def i420(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _split(op: LayerView, g: FunctionBuilder) -> tuple[str, str, list[str | int]]:
-    """The luma and the chroma of a single plane [n, 3h/2, w, 1], and the dims of the chroma [n, h/2, w/2]."""
+    """Luma [n, h, w, 1] and chroma [n, h/2, w, 1] of a single-plane input [n, 3h/2, w, 1]; and the dims n, h/2, w/2."""
     x = as_float(op, g, 0)
     batch, rows, width = dims(op, g, 0, 0, 1, 2)
     height = rows * 2 // 3 if isinstance(rows, int) else g.Div(g.Mul(rows, g.i64(2)), g.i64(3))
@@ -61,7 +61,11 @@ def _split(op: LayerView, g: FunctionBuilder) -> tuple[str, str, list[str | int]
 
 
 def _to_rgb(op: LayerView, g: FunctionBuilder, luma: str, u: str, v: str) -> str:
-    """Pixels of luma [n, h, w, 1] and chroma [n, h/2, w/2, 1]; a chroma sample covers two by two pixels."""
+    """RGB or BGR pixels [n, h, w, 3], by the type of the layer, from luma and chroma.
+
+    luma   [n, h, w, 1]
+    u, v   chroma, [n, h/2, w/2, 1] each; a sample covers two by two pixels
+    """
 
     def times(x: str, factor: float) -> str:
         return g.Mul(x, g.scalar(factor, DType.FLOAT32))
@@ -71,19 +75,19 @@ def _to_rgb(op: LayerView, g: FunctionBuilder, luma: str, u: str, v: str) -> str
     red, blue = g.Add(bright, times(e, 1.596)), g.Add(bright, times(d, 2.018))
     green = g.Sub(g.Sub(bright, times(d, 0.391)), times(e, 0.813))
     colours = (blue, green, red) if op.type.endswith("BGR") else (red, green, blue)
-    # the CPU plugin rounds halves to even here; the page leaves it open
+    # the CPU plugin rounds halves to even here; the page does not define the rounding
     return _stored(op, g, g.Concat(*colours, axis=3), g.Round)
 
 
 def _doubled(g: FunctionBuilder, x: str) -> str:
-    """Every element of [n, h, w, 1] repeated two by two, by a nearest Resize."""
+    """`x` [n, h, w, 1] with each element repeated two by two, [n, 2h, 2w, 1], by a nearest Resize."""
     scales = g.const([1, 2, 2, 1], "f4")
     asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g.Resize(x, None, scales, mode="nearest", **asymmetric)
 
 
 def _stored(op: LayerView, g: FunctionBuilder, x: str, rounded: Callable[[str], str]) -> str:
-    """Values clipped to [0, 255], in the element type of the input; bytes are rounded."""
+    """`x` clipped to [0, 255], in the element type of input 0; if that is uint8, rounded by the function `rounded`."""
     cut = g.Clip(x, g.scalar(0, DType.FLOAT32), g.scalar(255, DType.FLOAT32))
     return g.cast(rounded(cut) if op.dtype(0) is DType.UINT8 else cut, DType.FLOAT32, op.dtype(0))
 
@@ -97,7 +101,7 @@ def to_nv12(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     """
 
     def away(x: str) -> str:
-        """The nearest integer of a positive number, halves up."""
+        """The integers nearest to `x` >= 0; halves round up."""
         return g.Floor(g.Add(x, g.scalar(0.5, DType.FLOAT32)))
 
     x = as_float(op, g, 0)

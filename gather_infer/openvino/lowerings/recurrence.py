@@ -33,9 +33,10 @@ _ACTIVATIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CellKind:
-    """A kind of cell.
+    """A kind of recurrent cell.
 
-    activations   the default ones
+    onnx          type of the ONNX operator
+    activations   default activation functions, by OpenVINO's names
     """
 
     onnx: str
@@ -52,10 +53,13 @@ RNN: Final = CellKind("RNN", ("tanh",))
 KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 
 _GATES: Final = (1, 3, 0, 2)
-"""Positions of the gates i, o, f, c in OpenVINO's f, i, c, o. OpenVINO writes a `weights_format`, but ignores it."""
+"""Positions in OpenVINO's order of LSTM gates (f, i, c, o) of the gates in ONNX's order (i, o, f, c).
+
+OpenVINO writes an attribute `weights_format`, but ignores it.
+"""
 
 _LENGTHS: Final = InputPrecondition(0, size=(0, 1))
-"""Precondition on lengths of sequences in X [batch, length, input]."""
+"""Precondition on the lengths of the sequences in X [batch, length, input]: in [0, length]."""
 
 
 @lowers("LSTMSequence", preconditions={3: _LENGTHS})
@@ -105,7 +109,7 @@ def _batch_second(g: FunctionBuilder, x: str) -> str:
 
 
 def _weights(op: LayerView, g: FunctionBuilder, kind: CellKind, given: Sequence[str]) -> list[str]:
-    """W, R and, where given, B, in ONNX's layout."""
+    """W, R and B in ONNX's layout and order of gates, from `given`: W, R and, optionally, B; "" for a missing B."""
     w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
     if not biases:
         return [w, r, ""]
@@ -137,7 +141,11 @@ def _run(
     weights: Sequence[str],
     direction: str,
 ) -> tuple[str, ...]:
-    """ONNX's operator over all steps: Y [length, d, batch, hidden], and the final states [d, batch, hidden]."""
+    """The outputs of ONNX's operator: Y [length, d, batch, hidden], and the final states [d, batch, hidden] each.
+
+    lengths   name of the sequence lengths [batch]; "" if all sequences have the full length
+    weights   W, R and B, as `_weights` returns them
+    """
     attributes = _attributes(op, kind, 2 if direction == "bidirectional" else 1)
     if kind is GRU:
         attributes["linear_before_reset"] = int(_is_linear(op, kind))
