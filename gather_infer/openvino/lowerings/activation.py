@@ -33,7 +33,7 @@ _KERNELS: Final = (DType.FLOAT32, DType.FLOAT16)
 
 @lowers(*_SAME, preserves_failures=True)
 def same_in_onnx(op: LayerView, g: FunctionBuilder) -> str:
-    """softplus-4, softsign-9, mish-4, hswish-4: Softplus, Softsign, Mish, HardSwish."""
+    """softplus-4, softsign-9, mish-4, hswish-4: ONNX's Softplus, Softsign, Mish, HardSwish."""
     return legalized(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=FLOAT32_AT_MOST)
 
 
@@ -50,7 +50,7 @@ def relu(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("HSigmoid", since=5, preserves_failures=True)
 def hard_sigmoid_of_six(op: LayerView, g: FunctionBuilder) -> str:
-    """hsigmoid-5: min(max(x + 3, 0), 6) / 6, a HardSigmoid."""
+    """hsigmoid-5: min(max(x + 3, 0), 6) / 6, by ONNX's HardSigmoid."""
     return legalized(g, op.dtype(0), lambda x: g.HardSigmoid(x, alpha=1 / 6, beta=0.5), op.x(0), by=FLOAT32_AT_MOST)
 
 
@@ -67,7 +67,7 @@ def hard_sigmoid(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Clamp", preserves_failures=True)
 def clamp(op: LayerView, g: FunctionBuilder) -> str:
-    """clamp-1: Clip; for integers `min` is rounded up and `max` down."""
+    """clamp-1: Clip; for integers the attribute `min` is rounded up and `max` down."""
     dtype, low, high = op.dtype(0), op.number("min"), op.number("max")
     wide = FOR_MIN_MAX.get(dtype, dtype)
     if dtype.is_float:
@@ -86,7 +86,7 @@ def _within_half(bound: float) -> float:
 
 @lowers("Elu", preserves_failures=True)
 def elu(op: LayerView, g: FunctionBuilder) -> str:
-    """elu-1: Elu."""
+    """elu-1: ONNX's Elu with the same `alpha`."""
     return legalized(g, op.dtype(0), lambda x: g.Elu(x, alpha=op.number("alpha")), op.x(0), by=FLOAT32_AT_MOST)
 
 
@@ -190,7 +190,7 @@ def softmax(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("LogSoftmax", since=5, preserves_failures=True)
 def log_softmax(op: LayerView, g: FunctionBuilder) -> str:
-    """log-soft-max-5: LogSoftmax."""
+    """log-soft-max-5: ONNX's LogSoftmax along one axis."""
     return legalized(
         g, op.dtype(0), lambda x: g.LogSoftmax(x, axis=op.integer("axis", 1)), op.x(0), by=WITHOUT_BFLOAT16
     )

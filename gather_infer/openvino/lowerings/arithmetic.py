@@ -57,7 +57,7 @@ def aligned(op: LayerView, g: FunctionBuilder, onto: int, index: int) -> str:
 
 @lowers(*_ARITHMETIC, preserves_failures=True)
 def arithmetic(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: Add, Sub, Mul, Max, Min, Pow."""
+    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: ONNX's Add, Sub, Mul, Max, Min, Pow."""
     kind, carriers = _ARITHMETIC[op.type]
     return legalized(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
 
@@ -121,7 +121,7 @@ def comparison(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("NotEqual", preserves_failures=True)
 def not_equal(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/not-equal-1: Equal and Not."""
+    """comparison/not-equal-1: Not of Equal."""
     return g.Not(_compared(op, g, "Equal"))
 
 
@@ -133,13 +133,13 @@ def _compared(op: LayerView, g: FunctionBuilder, kind: str) -> str:
 
 @lowers(*_LOGICAL, preserves_failures=True)
 def logical(op: LayerView, g: FunctionBuilder) -> str:
-    """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor."""
+    """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor of the inputs cast to booleans."""
     return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
 
 
 @lowers("LogicalNot", preserves_failures=True)
 def logical_not(op: LayerView, g: FunctionBuilder) -> str:
-    """logical/logical-not-1: Not."""
+    """logical/logical-not-1: ONNX's Not of the input cast to booleans."""
     return g.Not(_truth(op, g, op.x(0), 0))
 
 

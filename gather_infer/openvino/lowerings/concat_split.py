@@ -26,7 +26,7 @@ _LOWEST: Final = int(np.iinfo(np.int64).min)
 
 @lowers("Concat", preserves_failures=True)
 def concat(op: LayerView, g: FunctionBuilder) -> str:
-    """concat-1: Concat."""
+    """concat-1: ONNX's Concat of all inputs along `axis`."""
     return g.Concat(*(op.x(i) for i in range(op.inputs)), axis=op.integer("axis"))
 
 
@@ -97,13 +97,13 @@ def _lengths(op: LayerView, g: FunctionBuilder, axis: int) -> str:
 
 @lowers("StringTensorPack", since=15, opset=20)
 def string_tensor_pack(op: LayerView, g: FunctionBuilder) -> str:
-    """type/string-tensor-pack-15: the strings whose bytes are symbols[begin:end].
+    """type/string-tensor-pack-15: a Loop that appends one character at a time to all strings by StringConcat.
 
     begins, ends  [d0, ...], integers
     symbols       [count], bytes
-    output        [d0, ...]
+    output        [d0, ...], strings, each of the bytes symbols[begin:end]
 
-    ONNX has no cast from bytes, so a Loop appends one character at a time to every unfinished string by StringConcat.
+    ONNX has no cast from bytes to strings.
     """
     begins, ends = as_int64(op, g, 0), as_int64(op, g, 1)
     letters = g.tensor(

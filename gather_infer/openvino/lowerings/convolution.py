@@ -26,7 +26,7 @@ _OUTPUT_SHAPE: Final = 2
 
 @lowers("Convolution")
 def convolution(op: LayerView, g: FunctionBuilder) -> str:
-    """convolution-1: Conv.
+    """convolution-1: ONNX's Conv.
 
     data      [N, C, D1, ..., Dk]
     filters   [O, C, K1, ..., Kk]
@@ -93,7 +93,7 @@ def _without_groups(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ConvolutionBackpropData")
 def convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
-    """convolution-backprop-data-1: ConvTranspose.
+    """convolution-backprop-data-1: ONNX's ConvTranspose.
 
     data           [N, C, D1, ..., Dk]
     filters        [C, O, K1, ..., Kk]
@@ -144,7 +144,8 @@ def _static_pads(
 
     extra   output padding of the layer
 
-    None if a dim that they depend on is unknown, or if ONNX's attributes cannot express them.
+    Each is a tuple with a number for each spatial axis. None if the pads depend on an unknown dim, or if ONNX's
+    attributes cannot express them.
     """
     rank = len(slide.strides)
     wanted = op.ints(_OUTPUT_SHAPE, count=rank)

@@ -108,8 +108,8 @@ def loss(op: LayerView, g: FunctionBuilder) -> str:
     """sequence/ctc-loss-4: the forward algorithm in a Loop over the time steps.
 
     logits  [n, t, c], logit_length [n], labels [n, t], label_length [n], blank_index of one element
-    result  [n], -ln p(labels | logits): the sum over all alignments of the labels with the time steps, with blanks
-            between them
+    result  [n], -ln p(labels | logits); p is the sum over all alignments of the labels, with blanks between them, to
+            the time steps
 
     The algorithm computes the probability of 2t + 1 states for each sequence: label k is state 2k + 1, the other states
     are blanks.

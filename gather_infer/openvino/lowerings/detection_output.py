@@ -49,7 +49,7 @@ class _Sizes:
 @lowers("DetectionOutput", since=1)
 @lowers("DetectionOutput", since=8)
 def detection_output(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8: TopK, a suppression Loop, GatherND.
+    """detection/detectionoutput-1, detectionoutput-8: TopK, a suppression Loop, GatherND; version 1 has num_classes.
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]

@@ -46,7 +46,7 @@ def bag_offsets(op: LayerView, g: FunctionBuilder) -> str:
     one = g.Expand(g.i64(1), g.Shape(offsets))
     spots = g.Expand(g.i64(0), g.Add(g.dim(op.x(1), 0), g.i64(1)))
     begins = g.ScatterElements(spots, offsets, one, axis=0, reduction="add")
-    bags = axis_slice(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0 is before the first bag
+    bags = axis_slice(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0: before all bags
     summed, size = _add_up(op, g, bags, g.Add(g.Shape(offsets), g.i64(1)), weights=4)
     return _finish(op, g, axis_slice(g, summed, 1, END, 0), axis_slice(g, size, 1, END, 0), default=3)
 

@@ -129,7 +129,7 @@ def _real_size(op: LayerView, g: FunctionBuilder, axes: Sequence[int]) -> str:
 
 @lowers("STFT", since=15)
 def stft(op: LayerView, g: FunctionBuilder) -> str:
-    """stft-15: STFT.
+    """stft-15: ONNX's STFT, with the window padded to the length of a frame.
 
     signal   [L] or [batch, L]
     window   [w]; frame_size [], frame_step []

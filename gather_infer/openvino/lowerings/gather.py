@@ -27,12 +27,12 @@ MOVED_AS: Final[Mapping[DType, DType]] = {
     DType.UINT4: DType.UINT8, DType.INT4: DType.INT8, DType.FLOAT8E4M3FN: DType.FLOAT16,
     DType.FLOAT8E5M2: DType.FLOAT16,
 }  # fmt: skip
-"""Type to cast data to whose element type ONNX's gather operators do not take; the casts are exact."""
+"""Maps an element type that ONNX's gather operators do not take to the type that data are cast to, which is exact."""
 
 SELECTED_AS: Final[Mapping[DType, DType]] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT64: DType.INT64, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""Computation types for Where, for the types for which onnxruntime has no Where kernel."""
+"""Computation types for Where, for types without a Where kernel in onnxruntime."""
 
 _UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
 _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _ALLOWZERO_SINCE = 9, 11, 12, 12, 13, 14
@@ -172,12 +172,12 @@ class _Gather:
         return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
 
     def outer_dims(self, data: str, axis: int) -> tuple[list[str], list[str]]:
-        """The dims of `data` before and after `axis`: each a list of one int64 vector, or an empty list."""
+        """The dims of `data` before `axis` and after it: each a list of one int64 vector, empty if there are none."""
         g, rank = self.g, self.op.rank(0)
         return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
 
     def index(self, axis: int) -> str:
-        """The in-bounds indices in a type that ONNX's Gather takes; made non-negative before opset 11."""
+        """The indices, assumed in bounds, in a type that ONNX's Gather takes; made non-negative before opset 11."""
         op, g, dtype = self.op, self.g, self.op.dtype(1)
         if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
             return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)

@@ -339,7 +339,7 @@ def _polynomial(g: FunctionBuilder, t: str, *coefficients: float) -> str:
 
 @lowers("GridSample", since=9, opset=20)
 def grid_sample(op: LayerView, g: FunctionBuilder) -> str:
-    """grid-sample-9: GridSample.
+    """grid-sample-9: ONNX's GridSample.
 
     data [N, C, H, W], grid [N, h, w, 2]
 

@@ -99,10 +99,10 @@ def _in_foreground(op: LayerView, g: FunctionBuilder, axis: int) -> str:
 @lowers("MulticlassNms", since=8)
 @lowers("MulticlassNms", since=9)
 def multiclass_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
-    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum): TopK, then a Loop.
+    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9: TopK, then a Loop.
 
     boxes    [n, p, 4] as x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p] for p boxes of all images
-    roisnum  [n], the number of boxes of each image, for the second form
+    roisnum  [n], from version 9 on: the number of boxes of each image, for the second form of the other inputs
     results  as for `matrix_nms`
     """
     boxes, scores = _inputs(op, g)

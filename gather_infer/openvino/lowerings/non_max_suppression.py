@@ -44,7 +44,7 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 @lowers("NonMaxSuppression", since=3)
 @lowers("NonMaxSuppression", since=4)
 def indices(op: LayerView, g: FunctionBuilder) -> str:
-    """sort/non-max-suppression-1, non-max-suppression-3, non-max-suppression-4: the first output of version 5."""
+    """sort/non-max-suppression-1, non-max-suppression-3, non-max-suppression-4: selected_indices of version 5."""
     return suppression(op, g)[0]
 
 

@@ -42,7 +42,7 @@ def _variance(g: FunctionBuilder, centred: str, axes: str) -> str:
 
 @lowers("BatchNormInference", preserves_failures=True)
 def batch_norm_0(op: LayerView, g: FunctionBuilder) -> str:
-    """batch-norm-inference-1: BatchNormalization.
+    """batch-norm-inference-1: ONNX's BatchNormalization, with another order of inputs.
 
     gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]
     """
@@ -51,7 +51,7 @@ def batch_norm_0(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("BatchNormInference", since=5, preserves_failures=True)
 def batch_norm_5(op: LayerView, g: FunctionBuilder) -> str:
-    """batch-norm-inference-5: BatchNormalization.
+    """batch-norm-inference-5: ONNX's BatchNormalization.
 
     data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]
     """
@@ -88,7 +88,11 @@ def group_normalization(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("MVN")
 def mvn_1(op: LayerView, g: FunctionBuilder) -> str:
-    """mvn-1: ReduceMean, Sub and Div over all axes after the first, or the first two; `eps` is inside the root."""
+    """mvn-1: ReduceMean, Sub and Div; `eps` is inside the root.
+
+    The axes are `reduction_axes` if given; otherwise all but the first with `across_channels`, else all but the first
+    two.
+    """
     first = 1 if op.flag("across_channels", True) else 2
     axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
     return _mvn(op, g, g.i64(*axes), is_inside=True)

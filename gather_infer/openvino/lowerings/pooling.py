@@ -40,8 +40,10 @@ def _kernel(op: LayerView) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _PoolingInput:
-    """Data and windows of a pool.
+    """Data and windows of a pool, as ONNX's operator gets them.
 
+    data    the data of the layer, possibly padded by a Pad
+    slide   windows over `data`
     ceil    the pool needs ONNX's ceil_mode; otherwise the number of windows is rounded down
     begin   number of elements that a Pad added before each spatial axis, int64 vector; None without a Pad
     """
@@ -57,7 +59,7 @@ def _pooling_input(
 ) -> _PoolingInput:
     """The windows of a layer over `x`, which is padded by a Pad if ONNX's attributes cannot express the windows.
 
-    slide      the windows by the attributes of the layer
+    slide      the windows that the layer's attributes define
     fill       scalar that the Pad writes around the data; None for 0
     is_whole   no window may be cut off at the end
     """
@@ -79,7 +81,7 @@ def _pooling_input(
         elif is_whole or (rounding == "ceil" and is_cut):
             return _from_padded(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
-        return replace(_from_padded(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
+        return replace(_from_padded(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses such pads
     return _PoolingInput(x, slide, ceil)
 
 
@@ -117,7 +119,7 @@ def _end(g: FunctionBuilder, size: str, slide: Windows, reach: Sequence[int], ro
 
 @lowers("MaxPool")
 def max_pool_1(op: LayerView, g: FunctionBuilder) -> str:
-    """max-pool-1: MaxPool of data [N, C, d1, ..., dk]."""
+    """max-pool-1: ONNX's MaxPool of data [N, C, d1, ..., dk]."""
     return _max_pool(op, g, (1,) * len(_kernel(op)), 1)[0]
 
 

@@ -55,11 +55,13 @@ class _CellBoxes:
 @lowers("PriorBox", since=1)
 @lowers("PriorBox", since=8)
 def prior_box(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order): constant boxes shifted over a grid.
+    """detection/prior-box-1, prior-box-8: constant boxes shifted over a grid.
 
     output_size  [2], height and width of the grid
     image_size   [2], height and width of the image
     result       [2, 4 * height * width * priors], a row of the boxes as x0 y0 x1 y1, and a row of their variances
+
+    Version 8 adds the attribute min_max_aspect_ratios_order.
     """
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step, relative = op.number("step", 0), not op.flag("scale_all_sizes", True)
@@ -99,7 +101,7 @@ def _cell_boxes(op: LayerView, *, folded: bool) -> _CellBoxes:
     for k, size in enumerate(fixed):
         whole = int(size)
         shift = int(size / densities[k])
-        # OpenVINO folds a layer of constant inputs with integer halves, and computes real halves at run time
+        # OpenVINO halves integers when it constant-folds a layer, and real numbers when it runs the layer
         back = whole // 2 if folded else whole / 2
         for ratio in fixed_ratios or [1.0, *ratios]:
             is_square = not fixed_ratios and ratio == 1.0
@@ -159,7 +161,7 @@ def _ratios(op: LayerView) -> list[float]:
 
 @lowers("PriorBoxClustered")
 def prior_box_clustered(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/prior-box-clustered-1: PriorBox for boxes of given widths and heights."""
+    """detection/prior-box-clustered-1: constant boxes shifted over a grid, as PriorBox, but of given sides."""
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step = op.number("step", 0)
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step

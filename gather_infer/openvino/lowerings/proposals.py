@@ -96,7 +96,7 @@ def _selected_boxes(
     """Greedy suppression among the boxes [n, p, 4] with the best scores [n, p].
 
     left    flags [n, p] of the boxes that may be selected; None for all boxes
-    counts  maximum number of boxes before and after the suppression
+    counts  maximum number of boxes of an image before and after the suppression
     limit   a box whose overlap with a selected box is above this number is dropped
     offset  1 if corners are inclusive pixel indices, else 0
     """
@@ -131,12 +131,12 @@ def _listed(g: FunctionBuilder, chosen: _SelectedBoxes, total: int) -> tuple[str
 @lowers("Proposal", since=1)
 @lowers("Proposal", since=4)
 def proposal(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """detection/proposal-1, proposal-4 (which adds the second output): anchors, TopK and a suppression Loop.
+    """detection/proposal-1, proposal-4: anchors, TopK and a suppression Loop.
 
     class_probs  [n, 2 * anchors, h, w], the second half for the foreground
     bbox_deltas  [n, 4 * anchors, h, w]
     image_shape  height, width and one or two scales
-    results      rois [n * post_nms_topn, 5] of image index, x0 y0 x1 y1; scores [n * post_nms_topn]
+    results      rois [n * post_nms_topn, 5] of image index, x0 y0 x1 y1; from version 4 on, scores [n * post_nms_topn]
 
     An image with fewer boxes gets rows of zeros; the first of them has image index -1.
     """

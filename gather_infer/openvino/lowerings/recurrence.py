@@ -65,7 +65,9 @@ _LENGTHS: Final = InputPrecondition(0, size=(0, 1))
 @lowers("LSTMSequence", preconditions={3: _LENGTHS})
 @lowers("GRUSequence", "RNNSequence", preconditions={2: _LENGTHS})
 def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: LSTM, GRU, RNN, for d directions and G gates.
+    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: ONNX's LSTM, GRU or RNN.
+
+    d is the number of directions, G the number of gates; there are two states for LSTM, else one.
 
     X [batch, length, input], states [batch, d, hidden] each, sequence_lengths [batch]
     W [d, G*hidden, input], R [d, G*hidden, hidden], B [d, G*hidden]
@@ -86,7 +88,9 @@ def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
 
 @lowers("LSTMCell", "GRUCell", "RNNCell")
 def cell(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of LSTM, GRU, RNN; G gates.
+    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of ONNX's LSTM, GRU or RNN.
+
+    G is the number of gates; there are two states for LSTM, else one.
 
     X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
     results   states [batch, hidden] each
@@ -127,7 +131,7 @@ def _reordered(g: FunctionBuilder, x: str, order: Sequence[int]) -> str:
 
 
 def _is_linear(op: LayerView, kind: CellKind) -> bool:
-    """Whether the bias has a separate part for the hidden state, to which the reset gate is applied."""
+    """Whether the cell is a GRU with linear_before_reset: its bias has an extra part, for the reset hidden state."""
     return kind is GRU and op.flag("linear_before_reset", False)
 
 

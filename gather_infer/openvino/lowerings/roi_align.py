@@ -36,7 +36,7 @@ _IMAGES: Final = {2: InputPrecondition(0, size=(0, 0), margin=1)}
 @lowers("ROIAlign", since=3, preconditions=_IMAGES)
 @lowers("ROIAlign", since=9, preconditions=_IMAGES)
 def roi_align(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/roi-align-3, roi-align-9 (which adds aligned_mode): RoiAlign, then MaxPool for the maximum.
+    """detection/roi-align-3, roi-align-9: RoiAlign; MaxPool follows for mode `max`. Version 9 adds aligned_mode.
 
     data    [n, c, h, w], rois [r, 4] as x0 y0 x1 y1, batch_indices [r]
     result  [r, c, pooled_h, pooled_w]
@@ -209,7 +209,7 @@ def _first(g: FunctionBuilder, number: str) -> str:
 
 
 def _sampled(g: FunctionBuilder, features: str, batch: str, x: str, y: str) -> str:
-    """Bilinear samples of `features` [n, c, h, w] in image `batch` [r], at `x` and `y` [r, p, q, s, t].
+    """Bilinear samples of `features` [n, c, h, w] in the images `batch` [r], at positions `x`, `y` [r, p, q, s, t].
 
     Returns [r, p, q, s, t, c]. A sample more than one element outside the image is 0.
     """

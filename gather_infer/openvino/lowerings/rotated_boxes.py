@@ -89,7 +89,7 @@ def _turned(g: FunctionBuilder, point: tuple[str, ...], angle: tuple[str, str]) 
 def _edges_in_frame(g: FunctionBuilder, box: Rotated, centre: tuple[str, ...], turn: tuple[str, str] | None) -> Edges:
     """The edges of `box` in a frame in which its centre is `centre` and its rotation `turn`.
 
-    turn   cosine and sine of the rotation; None for none
+    turn   cosine and sine of the rotation; None for no rotation
     """
     corners = np.array(_CORNERS, "f4")
     points = [g.Mul(g.unsqueeze(s, 2), g.const(corners[:, k])) for k, s in enumerate((box.width, box.height))]

@@ -34,7 +34,7 @@ def _positions(op: LayerView, g: FunctionBuilder, index: int) -> str:
 
 @lowers("ScatterElementsUpdate", since=3, preconditions=_NOT_NEGATIVE)
 def scatter_elements(op: LayerView, g: FunctionBuilder) -> str:
-    """scatter-elements-update-3: ScatterElements."""
+    """scatter-elements-update-3: ONNX's ScatterElements, with the axis from the fourth input."""
     return _elements(op, g)
 
 
@@ -84,7 +84,7 @@ def _neutral(reduction: str, dtype: DType) -> float:
 
 @lowers("ScatterNDUpdate", since=3, preconditions=_NOT_NEGATIVE)
 def scatter_nd(op: LayerView, g: FunctionBuilder) -> str:
-    """scatter-nd-update-3: ScatterND."""
+    """scatter-nd-update-3: ONNX's ScatterND."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 

@@ -30,7 +30,7 @@ _TESTED: Final = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UIN
 
 @lowers("TopK")
 def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """sort/top-k-1, top-k-3, top-k-11: TopK.
+    """sort/top-k-1, top-k-3, top-k-11: ONNX's TopK.
 
     Version 3 adds `index_element_type`, version 11 `stable`. Equal elements keep the order of their indices, whether
     `stable` is set or not. With `sort="index"`, a second TopK orders the result by index; "none" allows any order.
@@ -49,7 +49,7 @@ def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 @lowers("NonZero", since=3)
 def non_zero(op: LayerView, g: FunctionBuilder) -> str:
-    """condition/non-zero-3: NonZero, [rank, count] in row-major order."""
+    """condition/non-zero-3: ONNX's NonZero, [rank, count] in row-major order."""
     dtype = op.dtype(0)
     found = g.NonZero(op.x(0) if dtype in _TESTED else g.Cast(op.x(0), to=int(DType.BOOL)))
     return g.cast(found, DType.INT64, op.type_of("output_type", "i64"))
@@ -63,7 +63,7 @@ def one_hot(op: LayerView, g: FunctionBuilder) -> str:
     output   [d0, ..., depth, ...] with the new dim at `axis`; only off_value along it for an index out of range
 
     From version 16 on, `negative_indices_mode="normalize"` counts negative indices from the end. ONNX's OneHot always
-    does, so the indices are compared with 0, 1, ..., depth - 1 instead.
+    counts them from the end, so the indices are compared with 0, 1, ..., depth - 1 instead.
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
     axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
@@ -130,7 +130,7 @@ def _comparable(first: DType, second: DType) -> DType:
 
 
 def _counted_true(op: LayerView, g: FunctionBuilder, flags: str, axis: int) -> str:
-    """The number of true `flags` along `axis`, which the result does not have, in the layer's `output_type`."""
+    """The number of true `flags` along `axis`, in the layer's `output_type`; the result does not have this axis."""
     count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 

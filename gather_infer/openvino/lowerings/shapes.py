@@ -89,7 +89,8 @@ def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
 def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
     """The dim that -1 in `pattern` stands for.
 
-    The product of the dims of input 0 at axes that are not in `copied`, divided by the positive dims of `pattern`.
+    The product of the dims of input 0 at axes that are not in `copied`, divided by the product of the positive numbers
+    in `pattern`.
     """
     left = product(dim for axis, dim in enumerate(op.shape(0)) if axis not in copied)
     return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
@@ -150,7 +151,7 @@ def _listed(op: LayerView) -> list[int]:
 
 @lowers("Unsqueeze", preserves_failures=True)
 def unsqueeze(op: LayerView, g: FunctionBuilder) -> str:
-    """shape/unsqueeze-1: Unsqueeze."""
+    """shape/unsqueeze-1: ONNX's Unsqueeze."""
     return g.Unsqueeze(op.x(0), vector(op, g, 1))
 
 
@@ -158,7 +159,7 @@ def unsqueeze(op: LayerView, g: FunctionBuilder) -> str:
 def transpose(op: LayerView, g: FunctionBuilder) -> str:
     """movement/transpose-1: Transpose; an empty order reverses the axes.
 
-    ONNX's Transpose takes no computed order: a layer with one becomes a Gather from the flattened data.
+    An order that is computed at run time, which ONNX's Transpose cannot take, becomes a Gather from the flattened data.
     """
     order = op.ints(1)
     if order is not None:
@@ -272,7 +273,7 @@ def eye(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ConvertPromoteTypes", since=14, preserves_failures=True)
 def promoted(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """type/convert-promote-types-14: Cast of both inputs to their common type."""
+    """type/convert-promote-types-14: Cast of both inputs to their common type; see `_common`."""
     first, second = op.dtype(0), op.dtype(1)
     to = _common(op, first, second)
     return g.cast(op.x(0), first, to), g.cast(op.x(1), second, to)

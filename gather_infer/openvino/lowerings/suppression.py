@@ -57,7 +57,7 @@ class Selection:
 def select_greedily(
     g: FunctionBuilder, start: SuppressionState, turns: str, suppress: Suppress, ranks: Sequence[int] = ()
 ) -> Selection:
-    """Select the candidates of each row by descending score, the first one among equals.
+    """Select candidates of each row by descending score, the first one among equals, until none is left.
 
     start     state with at least one box in each row
     turns     int64 scalar: the maximum number of selections in a row; the Loop runs at least once
@@ -159,7 +159,7 @@ def hard_suppression(
     """
 
     def suppress(body: FunctionBuilder, pick: str, found: str, now: SuppressionState) -> SuppressionState:
-        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # flags and one number, as `overlap` has them
+        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # `kind` has the flags and the number of `overlap`
         covered = (body.GreaterOrEqual if at_limit else body.Greater)(share, limit)
         return SuppressionState(now.scores, body.And(now.is_candidate, body.Not(body.And(found, covered))), now.extra)
 

@@ -56,7 +56,10 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, preserves_failures=True)
 def function(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats, and results rounded."""
+    """arithmetic/cos-1 and the like: ONNX's operator of the same name.
+
+    Integers are computed as floats, and the results rounded to the nearest integer.
+    """
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
@@ -71,13 +74,13 @@ def function(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Abs", preserves_failures=True)
 def absolute(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/abs-1: Abs."""
+    """arithmetic/abs-1: ONNX's Abs."""
     return legalized(g, op.dtype(0), g.Abs, op.x(0), by=WITHOUT_BFLOAT16)
 
 
 @lowers("Sign", preserves_failures=True)
 def sign(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/sign-1: Sign."""
+    """arithmetic/sign-1: ONNX's Sign."""
     return legalized(g, op.dtype(0), g.Sign, op.x(0), by=WITHOUT_BFLOAT16)
 
 
@@ -111,7 +114,7 @@ def rounded(op: LayerView, g: FunctionBuilder) -> str:
         return legalized(g, dtype, g.Round, op.x(0), by=WITHOUT_BFLOAT16)
 
     def away(x: str) -> str:
-        # not floor(|x| + 0.5): the sum itself rounds up for numbers just below a half
+        # not floor(|x| + 0.5): for numbers just below a half, that sum rounds up to 1
         magnitude = g.Abs(x)
         below = g.Floor(magnitude)
         half = g.scalar(0.5, WITHOUT_BFLOAT16.get(dtype, dtype))
@@ -123,13 +126,13 @@ def rounded(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IsNaN", since=10, preserves_failures=True)
 def is_nan(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isnan-10: IsNaN."""
+    """comparison/isnan-10: ONNX's IsNaN."""
     return g.IsNaN(op.x(0))
 
 
 @lowers("IsInf", since=10, preserves_failures=True)
 def is_inf(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isinf-10: IsInf."""
+    """comparison/isinf-10: ONNX's IsInf, with `detect_negative` and `detect_positive`."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.IsInf(
@@ -139,7 +142,7 @@ def is_inf(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IsFinite", since=10, preserves_failures=True)
 def is_finite(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isfinite-10: true where neither IsNaN nor IsInf is."""
+    """comparison/isfinite-10: Not of IsNaN or IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
