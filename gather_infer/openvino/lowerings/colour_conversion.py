@@ -19,7 +19,7 @@ lowers = lowerings.lowers
 
 @lowers("NV12toRGB", "NV12toBGR", since=8)
 def nv12(op: LayerView, g: FunctionBuilder) -> str:
-    """image/nv12-to-rgb-8, nv12-to-bgr-8: a Resize of the chroma, then the colour matrix by Mul and Add.
+    """image/nv12-to-rgb-8, nv12-to-bgr-8: a Resize that doubles the chroma, then the colour matrix by Mul and Add.
 
     y       [n, h, w, 1], uv [n, h/2, w/2, 2]; or both in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -34,7 +34,7 @@ def nv12(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("I420toRGB", "I420toBGR", since=8)
 def i420(op: LayerView, g: FunctionBuilder) -> str:
-    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize of the chroma planes, then the colour matrix by Mul and Add.
+    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize that doubles both chroma planes, then the colour matrix.
 
     y       [n, h, w, 1], u and v [n, h/2, w/2, 1]; or all in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -94,7 +94,7 @@ def _stored(op: LayerView, g: FunctionBuilder, x: str, rounded: Callable[[str], 
 
 @lowers("RGBtoNV12", "BGRtoNV12", since=17)
 def to_nv12(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """image/rgb-to-nv12-17, bgr-to-nv12-17: the colour matrix by Mul and Add, then the mean of each chroma square.
+    """image/rgb-to-nv12-17, bgr-to-nv12-17: the colour matrix by Mul and Add, then means of chroma over 2 x 2 pixels.
 
     input   [n, h, w, 3], h and w even
     result  y [n, h, w, 1] and uv [n, h/2, w/2, 2]; with `single_plane` both in one, [n, 3h/2, w, 1]

@@ -44,10 +44,10 @@ def greedy(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, size=(0, 1))})
 def greedy_of_length(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """sequence/ctc-greedy-decoder-seq-len-6: as CTCGreedyDecoder, with lengths instead of a mask.
+    """sequence/ctc-greedy-decoder-seq-len-6: CTCGreedyDecoder with lengths of sequences instead of a mask.
 
-    data    [n, t, c], sequence_length [n], blank_index of one element, the last class by default
-    result  [n, t], the labels, padded with -1; and [n], their number
+    data     [n, t, c], sequence_length [n], blank_index (one element, by default the last class)
+    results  the labels [n, t], padded with -1; and their number [n]
     """
     labels = g.ArgMax(as_float(op, g, 0), axis=2, keepdims=0)
     is_on = g.Less(iota(g, g.dim(op.x(0), 1)), g.unsqueeze(as_int64(op, g, 1), 1))

@@ -41,7 +41,7 @@ class Resizing:
     kind            nearest, linear or cubic
     coordinates     coordinate transformation mode: from elements of the result to positions in the data
     rounding        of positions, for nearest; "simple" rounds up along an axis that becomes shorter, else down
-    coefficient     of cubic; -0.5 with pillow whatever `cube_coeff` is, as in Pillow and in OpenVINO's CPU plugin
+    coefficient     of the cubic kernel; always -0.5 with pillow modes, as in Pillow and in OpenVINO's CPU plugin
     is_filtered     antialias of linear: if any axis becomes shorter, weights of each axis are stretched by 1 / scale
     is_pillow       antialias as in Pillow: weights along an axis that becomes shorter are stretched by 1 / scale
     axes            the axes to resize
@@ -269,7 +269,7 @@ def _rounded(g: FunctionBuilder, rounding: str, position: str, scale: str) -> st
 
 
 def _elements(g: FunctionBuilder, size: str) -> str:
-    """0, 1, ..., size - 1 as float32 [size, 1]."""
+    """The column 0, 1, ..., size - 1 as float32 [size, 1]; `size` is an int64 scalar."""
     return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
 
 

@@ -52,7 +52,8 @@ def matrix_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sort/matrix-non-max-suppression-8: TopK and a matrix of overlaps, without a Loop.
 
     boxes    [n, p, 4] as x0 y0 x1 y1; scores [n, c, p]
-    results  selected_outputs [k, 6] of class, score and box; selected_indices [k, 1]; valid_outputs [n]
+    results  selected_outputs [k, 6] of class, score and box; selected_indices [k, 1]; valid_outputs [n], the number of
+             selected boxes of each image
 
     A box's score decays with its overlap with each box of higher score, and less if that box itself overlaps boxes of
     still higher score.

@@ -156,7 +156,7 @@ def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
 def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
     """The output names to declare for `function`: `outputs`, made distinct from each other and from the inputs.
 
-    Appends an Identity for an input or a repeated name, and a Constant for an unread output, "".
+    For an input or a repeated name, an Identity is appended to `function`; for an unread output, "", a Constant.
     """
     seen = set(function.input)
     results: list[str] = []

@@ -193,7 +193,7 @@ def _centres(g: FunctionBuilder, grid: str, steps: str, offset: float) -> str:
 
 
 def _twice(g: FunctionBuilder, pair: str) -> str:
-    """A pair [2] of a y value and an x value, repeated for x0 y0 x1 y1: [4]."""
+    """`pair` [2], a y value and an x value, rearranged to x y x y: [4]."""
     return g.Gather(pair, g.i64(1, 0, 1, 0), axis=0)
 
 

@@ -116,7 +116,7 @@ def _selected_boxes(
 def _listed(g: FunctionBuilder, chosen: _SelectedBoxes, total: int) -> tuple[str, str, str, str]:
     """The selected boxes [n, total, 4] and scores [n, total] of each image, padded with zeros.
 
-    Also returns flags [n, total] of the selected boxes, and of the first entry after them.
+    Also returns two flags of each entry, [n, total] each: it is a selected box; it is the first entry of the padding.
     """
     taken, places = chosen.selection, iota(g, g.i64(total))
     number = g.ReduceSum(g.Cast(taken.is_valid, to=int(_INT)), g.i64(1), keepdims=1)
@@ -179,7 +179,7 @@ def proposal(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 
 def _anchors(op: LayerView, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
-    """The anchors of the first cell of the grid as x0 y0 x1 y1, [ratios * scales, 4]."""
+    """The corners of the anchors of the first cell of the grid, [ratios * scales, 4]."""
     size, found = op.integer("base_size"), []
     offset = 0 if is_tensorflow else 1
     centre = 0.0 if is_tensorflow else 0.5 * (size - offset)

@@ -2,7 +2,7 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/
 
-OpenVINO has the batch axis first, another order of gates than ONNX, and one bias where ONNX has two.
+OpenVINO has the batch axis first, another order of LSTM gates than ONNX, and one bias where ONNX has two.
 """
 
 from __future__ import annotations

@@ -114,9 +114,9 @@ def psroi_pooling(op: LayerView, g: FunctionBuilder) -> str:
 
     data [N, C, H, W], regions [R, 5]
 
-    average    C is output_dim * group_size^2; the result is the mean of the elements of each bin
-    bilinear   C is spatial_bins_y * spatial_bins_x * output_dim; each result is the mean of one sample per part of the
-               region
+    In mode `average`, C is output_dim * group_size^2, and the result is the mean of the elements of each bin. In mode
+    `bilinear`, C is spatial_bins_y * spatial_bins_x * output_dim, and each element of the result is the mean of one
+    sample from each part of the region.
     """
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)
     is_mean = op.text("mode", "average", choices=("average", "bilinear")) == "average"

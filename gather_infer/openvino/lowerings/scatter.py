@@ -46,8 +46,8 @@ def _elements(op: LayerView, g: FunctionBuilder) -> str:
 def scatter_elements_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-12: ScatterElements with `reduction`; `use_init_val` includes the initial element.
 
-    ONNX has no `mean`, so sums are divided by counts, truncated for integers. ONNX also always includes the initial
-    element: to exclude it, the neutral element of the reduction is written first.
+    ONNX has no reduction `mean`: sums are divided by counts, and integer means are truncated. ONNX always includes the
+    initial element: to exclude it, the neutral element of the reduction is written first.
     """
     reduction = op.text("reduction", "none", choices=tuple(_REDUCTIONS))
     if reduction == "none":

@@ -128,7 +128,7 @@ def _entry(op: LayerView, g: FunctionBuilder, index: int, entry: int, total: int
 
 
 def _after(op: LayerView, g: FunctionBuilder, begin: str, entry: int) -> str:
-    """The end of the slice that takes only the element at `begin`; for begin -1 it is the end of the axis.
+    """The end of the slice that takes only the element at `begin`; the end of the axis if `begin` is -1.
 
     begin   int64 vector of one element, from entry `entry` of input 1
     """
@@ -213,7 +213,7 @@ def pad(op: LayerView, g: FunctionBuilder) -> str:
     """pad-1, pad-12: Pad, or a Gather along each axis.
 
     From pad-12 on, negative pads crop. The Gather is used for mode `symmetric`, which ONNX lacks, and for modes `edge`
-    and `reflect` if pads may be negative, because ONNX crops before it pads.
+    and `reflect` if pads may be negative, because ONNX crops before it reflects.
     """
     mode = op.text("pad_mode", "constant", choices=("constant", "edge", "reflect", "symmetric"))
     count = op.rank(0) if op.has_rank(0) else None

@@ -35,8 +35,10 @@ class SuppressionState:
 
 
 Suppress: TypeAlias = "Callable[[FunctionBuilder, str, str, SuppressionState], SuppressionState]"
-"""Returns the state after a selection, from the builder of the Loop's body, the index of the selected candidate of each
-row [rows, 1], flags of the rows whose selection is valid [rows, 1], and the state before.
+"""Returns the state after a selection.
+
+Arguments: the builder of the Loop's body; the index of the selected candidate of each row, [rows, 1]; flags of the rows
+whose selection is valid, [rows, 1]; the state before the selection.
 """
 
 

@@ -26,8 +26,8 @@ def region_yolo(op: LayerView, g: FunctionBuilder) -> str:
     data    [n, regions * (coords + 1 + classes), h, w]
     result  the same shape if `do_softmax` is false; otherwise axes `axis` to `end_axis` are merged into one
 
-    In each region, a sigmoid applies to the first two coordinates and the confidence; a sigmoid or a softmax to the
-    classes.
+    In each region, the Sigmoid applies to the first two coordinates and to the confidence. With `do_softmax` the
+    Softmax applies to the classes, otherwise the Sigmoid.
     """
     classes, coords = op.integer("classes"), op.integer("coords")
     softmax = op.flag("do_softmax", True)
