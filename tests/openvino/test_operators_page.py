@@ -91,7 +91,7 @@ def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
 
 SAID = {
     "MVN": "Conversion: ReduceMean, Sub and Div over the axes of an input.",
-    "Abs": "Conversion: Abs.",
+    "Abs": "Conversion: ONNX's Abs.",
     "AdaptiveMaxPool": "Conversion: Gather of every window, then ArgMax and GatherElements.",
 }
 

@@ -28,18 +28,18 @@ lowers = lowerings.lowers
 
 _SAME: Final = {"SoftPlus": "Softplus", "SoftSign": "Softsign", "Mish": "Mish", "HSwish": "HardSwish"}
 _KERNELS: Final = (DType.FLOAT32, DType.FLOAT16)
-"""Types for which onnxruntime has a kernel of PRelu."""
+"""Element types for which onnxruntime has a PRelu kernel."""
 
 
 @lowers(*_SAME, preserves_failures=True)
 def same_in_onnx(op: LayerView, g: FunctionBuilder) -> str:
-    """softplus-4, softsign-9, mish-4, hswish-4: Softplus, Softsign, Mish, HardSwish."""
+    """softplus-4, softsign-9, mish-4, hswish-4: ONNX's Softplus, Softsign, Mish, HardSwish."""
     return legalized(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=FLOAT32_AT_MOST)
 
 
 @lowers("ReLU", preserves_failures=True)
 def relu(op: LayerView, g: FunctionBuilder) -> str:
-    """relu-1: Relu; of signed integers Max with 0, of unsigned ones the input."""
+    """relu-1: Relu for floats, Max with 0 for signed integers; unsigned integers and booleans are unchanged."""
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return legalized(g, dtype, g.Relu, x, by=WITHOUT_BFLOAT16)
@@ -50,7 +50,7 @@ def relu(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("HSigmoid", since=5, preserves_failures=True)
 def hard_sigmoid_of_six(op: LayerView, g: FunctionBuilder) -> str:
-    """hsigmoid-5: min(max(x + 3, 0), 6) / 6, a HardSigmoid."""
+    """hsigmoid-5: min(max(x + 3, 0), 6) / 6, by ONNX's HardSigmoid."""
     return legalized(g, op.dtype(0), lambda x: g.HardSigmoid(x, alpha=1 / 6, beta=0.5), op.x(0), by=FLOAT32_AT_MOST)
 
 
@@ -67,7 +67,7 @@ def hard_sigmoid(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Clamp", preserves_failures=True)
 def clamp(op: LayerView, g: FunctionBuilder) -> str:
-    """clamp-1: Clip; for integers `min` is rounded up and `max` down."""
+    """clamp-1: Clip; for integers the attribute `min` is rounded up and `max` down."""
     dtype, low, high = op.dtype(0), op.number("min"), op.number("max")
     wide = FOR_MIN_MAX.get(dtype, dtype)
     if dtype.is_float:
@@ -80,13 +80,13 @@ def clamp(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _within_half(bound: float) -> float:
-    """A bound as float16: infinite where it is out of range."""
+    """`bound`, or an infinity of the same sign where it is out of the range of float16."""
     return bound if abs(bound) <= float(np.finfo(np.float16).max) else inf if bound > 0 else -inf
 
 
 @lowers("Elu", preserves_failures=True)
 def elu(op: LayerView, g: FunctionBuilder) -> str:
-    """elu-1: Elu."""
+    """elu-1: ONNX's Elu with the same `alpha`."""
     return legalized(g, op.dtype(0), lambda x: g.Elu(x, alpha=op.number("alpha")), op.x(0), by=FLOAT32_AT_MOST)
 
 
@@ -94,7 +94,7 @@ def elu(op: LayerView, g: FunctionBuilder) -> str:
 def selu(op: LayerView, g: FunctionBuilder) -> str:
     """selu-1: lambda * x, or lambda * alpha * (e^x - 1) where x <= 0; alpha and lambda are inputs.
 
-    Selu where both are constants; else by Exp and Where.
+    By ONNX's Selu where alpha and lambda are constants, else by Exp and Where.
     """
 
     def scaled(x: str, alpha: str, gamma: str) -> str:
@@ -115,7 +115,7 @@ def prelu(op: LayerView, g: FunctionBuilder) -> str:
     """prelu-1: x, or slope * x where x < 0; PRelu, or Where for types without a kernel.
 
     data    [d0, ..., dr-1]
-    slope   broadcast as in numpy, except that a vector of d1 elements belongs to axis 1
+    slope   broadcasts to data as in numpy, except that for r >= 3 a vector of d1 elements belongs to axis 1
     """
     dtype, x, slope = op.dtype(0), op.x(0), _slope(op, g)
     if dtype in _KERNELS:
@@ -147,7 +147,10 @@ def _slope(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Gelu", since=2, preserves_failures=True)
 def gelu(op: LayerView, g: FunctionBuilder) -> str:
-    """gelu-2, and gelu-7 with `approximation_mode`: Gelu from opset 20 on, else its formula with Erf or Tanh."""
+    """gelu-2, gelu-7: Gelu from ai.onnx opset 20 on, else its formula with Erf or Tanh.
+
+    Version 7 adds `approximation_mode`, erf (default) or tanh.
+    """
     by_tanh = op.opset >= 7 and op.text("approximation_mode", "erf", choices=("erf", "tanh")) == "tanh"
 
     def curve(x: str) -> str:
@@ -181,13 +184,13 @@ def swish(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("SoftMax", preserves_failures=True)
 def softmax(op: LayerView, g: FunctionBuilder) -> str:
-    """softmax-1, and softmax-8, which allows a negative axis: Softmax along one axis."""
+    """softmax-1, softmax-8: Softmax along one axis; from version 8 on the axis may be negative."""
     return legalized(g, op.dtype(0), lambda x: g.Softmax(x, axis=op.integer("axis", 1)), op.x(0), by=WITHOUT_BFLOAT16)
 
 
 @lowers("LogSoftmax", since=5, preserves_failures=True)
 def log_softmax(op: LayerView, g: FunctionBuilder) -> str:
-    """log-soft-max-5: LogSoftmax."""
+    """log-soft-max-5: ONNX's LogSoftmax along one axis."""
     return legalized(
         g, op.dtype(0), lambda x: g.LogSoftmax(x, axis=op.integer("axis", 1)), op.x(0), by=WITHOUT_BFLOAT16
     )

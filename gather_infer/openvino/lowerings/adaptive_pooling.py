@@ -2,8 +2,8 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-Element o of m, along an axis of n, pools the elements from floor(o * n / m) to ceil((o + 1) * n / m). Where n and m are
-known the windows are constants; else they are computed.
+An axis of n elements is pooled to m elements. Element o of the result pools the elements from floor(o * n / m) to
+before ceil((o + 1) * n / m). If n and m are known, the windows are constants; otherwise they are computed at run time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def adaptive_average_pool(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _means(op: LayerView, g: FunctionBuilder, axis: int, dtype: DType) -> str:
-    """Weight [n, m] of each element in the mean of each window."""
+    """Weights [n, m] along `axis`: the weight of each of n elements in the mean of each of m windows."""
     size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, lower=1)
     count = 0 if wanted is None else wanted[axis - 2]
     if size is not None and 0 < size * count <= MAX_READ:
@@ -59,7 +59,7 @@ def _range(g: FunctionBuilder, stop: str) -> str:
 
 
 def _borders(op: LayerView, g: FunctionBuilder, axis: int) -> tuple[str, str, str]:
-    """Begin and end of each window of an axis, vectors [m], and the length of the axis."""
+    """Begin and exclusive end of each window along `axis`, int64 vectors [m], and the length of the axis, a scalar."""
     one = g.scalar(1, _INT64)
     size = g.squeeze(g.dim(op.x(0), axis), 0)
     count = g.Gather(g.cast(op.x(1), op.dtype(1), _INT64), g.scalar(axis - 2, _INT64))
@@ -75,15 +75,15 @@ def adaptive_max_pool(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
     data    [N, C, d1, ..., dk], output_shape [k]
 
-    The second output holds positions in the flattened spatial axes, of the first among equal elements.
-    Windows are gathered at the length of the longest; a shorter one repeats its last element.
+    The second output holds the position of each maximum in the flattened spatial axes; the first among equal elements.
+    All windows are gathered at the length of the longest window; a shorter window repeats its last element.
     """
     dtype, rank = op.dtype(0), op.rank(0)
     spatial = rank - 2
     wide = WIDE_FLOATS.get(dtype, dtype)
     x, position = g.cast(op.x(0), dtype, wide), g.i64(0)
     for i in range(spatial):
-        # each earlier axis has become two, a window and a position in it; later ones are unchanged
+        # each earlier axis has become two, of windows and of positions in a window; later axes are unchanged
         elements = _elements(op, g, 2 + i)
         x = g.Gather(x, elements, axis=2 + 2 * i)
         at = g.unsqueeze(elements, *(a for a in range(2 * spatial) if a not in (2 * i, 2 * i + 1)))
@@ -106,7 +106,7 @@ def _product(g: FunctionBuilder, x: str, start: int) -> str:
 
 
 def _elements(op: LayerView, g: FunctionBuilder, axis: int) -> str:
-    """Element positions [m, l] of each window of an axis, where l is the length of the longest."""
+    """Positions [m, l] of the elements of each of m windows along `axis`; l is the length of the longest window."""
     size, wanted = op.size(0, axis), op.ints(1, count=op.rank(0) - 2, lower=1)
     count = 0 if wanted is None else wanted[axis - 2]
     if size is not None and 0 < size * count <= MAX_READ:

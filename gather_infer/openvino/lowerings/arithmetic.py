@@ -39,10 +39,10 @@ _COMPARED: Final[TypeLegalization] = {DType.BOOL: DType.INT32, DType.BFLOAT16: D
 
 
 def aligned(op: LayerView, g: FunctionBuilder, onto: int, index: int) -> str:
-    """An input in a shape that ONNX broadcasts to another input as OpenVINO does.
+    """Input `index`, reshaped so that ONNX broadcasts it to input `onto` as OpenVINO does.
 
-    `auto_broadcast="pdpd"` aligns the first dim of the input with an axis of the other input; -1 aligns the last dims.
-    `none` and `numpy` need no change.
+    `auto_broadcast="pdpd"` aligns the first dim of input `index` with an axis of input `onto`, or for axis -1 the last
+    dims of both. `none` and `numpy` need no Reshape.
     """
     x = op.x(index)
     if op.text("auto_broadcast", "numpy", choices=("numpy", "none", "explicit", "pdpd")) != "pdpd":
@@ -57,7 +57,7 @@ def aligned(op: LayerView, g: FunctionBuilder, onto: int, index: int) -> str:
 
 @lowers(*_ARITHMETIC, preserves_failures=True)
 def arithmetic(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: Add, Sub, Mul, Max, Min, Pow."""
+    """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: ONNX's Add, Sub, Mul, Max, Min, Pow."""
     kind, carriers = _ARITHMETIC[op.type]
     return legalized(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
 
@@ -121,7 +121,7 @@ def comparison(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("NotEqual", preserves_failures=True)
 def not_equal(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/not-equal-1: Equal and Not."""
+    """comparison/not-equal-1: Not of Equal."""
     return g.Not(_compared(op, g, "Equal"))
 
 
@@ -133,13 +133,13 @@ def _compared(op: LayerView, g: FunctionBuilder, kind: str) -> str:
 
 @lowers(*_LOGICAL, preserves_failures=True)
 def logical(op: LayerView, g: FunctionBuilder) -> str:
-    """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor."""
+    """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor of the inputs cast to booleans."""
     return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
 
 
 @lowers("LogicalNot", preserves_failures=True)
 def logical_not(op: LayerView, g: FunctionBuilder) -> str:
-    """logical/logical-not-1: Not."""
+    """logical/logical-not-1: ONNX's Not of the input cast to booleans."""
     return g.Not(_truth(op, g, op.x(0), 0))
 
 
@@ -163,10 +163,10 @@ def bitwise_not(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("BitwiseLeftShift", "BitwiseRightShift", since=15, preserves_failures=True)
 def shift(op: LayerView, g: FunctionBuilder) -> str:
-    """bitwise/{bitwise-left-shift,bitwise-right-shift}-15: BitShift, which takes unsigned integers alone.
+    """bitwise/{bitwise-left-shift,bitwise-right-shift}-15: BitShift, which only takes unsigned integers.
 
-    A left shift of a signed integer has the bits of the unsigned one. For an arithmetic right shift, negative elements
-    are complemented before and after, by BitwiseXor with -1.
+    A left shift produces the same bits for signed and unsigned integers. For an arithmetic right shift, BitwiseXor with
+    -1 complements negative elements before and after the BitShift.
     """
     dtype, a = op.dtype(0), op.x(0)
     signed = dtype in (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
@@ -176,7 +176,7 @@ def shift(op: LayerView, g: FunctionBuilder) -> str:
     bits, held = (high - low).bit_length(), 64 if wide is DType.UINT64 else 32
     known = op.ints(1)
     if known is None or not all(0 <= shift < bits for shift in known):
-        # OpenVINO leaves other amounts to the processor, which takes them modulo its register size; ONNX returns 0
+        # for other amounts OpenVINO shifts as the processor does, modulo its register size; ONNX's result is 0
         amount = g.BitwiseAnd(amount, g.scalar(held - 1, wide))
     if op.type == "BitwiseLeftShift":
         return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="LEFT"), wide, dtype)
@@ -188,13 +188,13 @@ def shift(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _minus_where_negative(g: FunctionBuilder, x: str, dtype: DType) -> str:
-    """-1 for each negative element, 0 for the others."""
+    """A tensor of type `dtype` with -1 for each negative element of `x`, and 0 elsewhere."""
     return g.Neg(g.Cast(g.Less(x, g.scalar(0, dtype)), to=int(dtype)))
 
 
 @lowers("Select")
 def select(op: LayerView, g: FunctionBuilder) -> str:
-    """condition/select-1: Where; `pdpd` broadcasts the condition and the last input to the second one."""
+    """condition/select-1: Where; with `auto_broadcast="pdpd"`, inputs 0 (the condition) and 2 broadcast to input 1."""
     condition = aligned(op, g, 1, 0)
     return legalized(
         g, op.dtype(1), lambda a, b: g.Where(condition, a, b), op.x(1), aligned(op, g, 1, 2), by=FOR_WHERE

@@ -20,7 +20,7 @@ lowers = lowerings.lowers
 
 _MASK, _SCALE, _SINK = 3, 4, 5
 _ATTENTION: Final = 23
-"""First opset with Attention."""
+"""First ai.onnx opset with Attention."""
 
 
 @lowers("ScaledDotProductAttention", since=13)
@@ -29,9 +29,10 @@ def scaled_dot_product_attention(op: LayerView, g: FunctionBuilder) -> str:
 
     query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, V]
     mask  [N, ..., L, S], optional: added, or boolean with false for masked elements; a scalar means no mask
-    scale [], optional: 1 / sqrt(E); sink [N, ..., L, 1], optional: one more term in each sum
+    scale [], by default 1 / sqrt(E)
+    sink  [N, ..., L, 1], optional: an extra term in the sum of each softmax
 
-    A row of masked elements alone is NaN, but 0 in ONNX's Attention.
+    A row in which all elements are masked is NaN; with ONNX's Attention it is 0.
     """
     wide = WIDE_FLOATS.get(op.dtype(0), op.dtype(0))
     query, key, value = (g.cast(op.x(i), op.dtype(i), wide) for i in range(3))
@@ -59,9 +60,9 @@ def _is_masked(op: LayerView) -> bool:
 
 
 def _is_attention(op: LayerView) -> bool:
-    """Whether ONNX's Attention computes the same: rank 4, equal batch and head dims, no sink.
+    """Whether ONNX's Attention computes this layer: rank 4, equal batch and head dims, no sink.
 
-    False where a dim is known to be 0, which onnxruntime refuses.
+    False if a dim is known to be 0, which onnxruntime's Attention refuses.
     """
     if op.has(_SINK) or any(op.rank(i) != 4 for i in range(3)):
         return False
@@ -88,7 +89,7 @@ def _scaled(op: LayerView, g: FunctionBuilder, query: str, wide: DType) -> str:
 
 
 def _masked(op: LayerView, g: FunctionBuilder, scores: str, wide: DType) -> str:
-    """Scores [N, ..., L, S] with -inf at masked elements."""
+    """`scores` [N, ..., L, S] with -inf at masked elements, or with a numeric mask added."""
     nothing = g.scalar(-np.inf, wide)
     if op.flag("causal", False):
         first, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)

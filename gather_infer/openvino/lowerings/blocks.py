@@ -20,7 +20,10 @@ lowers = lowerings.lowers
 
 
 def sizes(op: LayerView, g: FunctionBuilder, axis: int, *, times: int = 1, over: int = 1) -> str:
-    """A dim of the first input, multiplied or divided, as a vector of one element."""
+    """The dim of input 0 at `axis`, divided by `over` and multiplied by `times`, as an int64 vector of one element.
+
+    Raises SpecViolation when `over` does not divide a known dim.
+    """
     known = op.size(0, axis)
     if known is not None:
         if known % over:
@@ -33,9 +36,12 @@ def sizes(op: LayerView, g: FunctionBuilder, axis: int, *, times: int = 1, over:
 
 @lowers("DepthToSpace")
 def depth_to_space(op: LayerView, g: FunctionBuilder) -> str:
-    """depth-to-space-1: [n, c * b^k, s1, ..., sk] becomes [n, c, s1 * b, ..., sk * b].
+    """depth-to-space-1: Reshape, Transpose, Reshape, for k spatial axes and b = block_size.
 
-    ONNX's DepthToSpace has k = 2 alone.
+    data    [n, c * b^k, s1, ..., sk]
+    output  [n, c, s1 * b, ..., sk * b]
+
+    ONNX's DepthToSpace only takes k = 2.
     """
     block, k = op.integer("block_size", 1), op.rank(0) - 2
     first = op.text("mode", choices=("blocks_first", "depth_first")) == "blocks_first"
@@ -50,7 +56,11 @@ def depth_to_space(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("SpaceToDepth")
 def space_to_depth(op: LayerView, g: FunctionBuilder) -> str:
-    """space-to-depth-1: [n, c, s1 * b, ..., sk * b] becomes [n, c * b^k, s1, ..., sk]."""
+    """space-to-depth-1: Reshape, Transpose, Reshape, for k spatial axes and b = block_size.
+
+    data    [n, c, s1 * b, ..., sk * b]
+    output  [n, c * b^k, s1, ..., sk]
+    """
     block, k = op.integer("block_size", 1), op.rank(0) - 2
     first = op.text("mode", choices=("blocks_first", "depth_first")) == "blocks_first"
     batch, depth = sizes(op, g, 0), sizes(op, g, 1)
@@ -64,7 +74,13 @@ def space_to_depth(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("BatchToSpace", since=2)
 def batch_to_space(op: LayerView, g: FunctionBuilder) -> str:
-    """batch-to-space-2: [n * b1 * ... * bk, s1, ..., sk] becomes [n, s1 * b1, ..., sk * bk], then a Slice crops it."""
+    """batch-to-space-2: Reshape, Transpose, Reshape, then a Slice that crops.
+
+    data                     [n * b1 * ... * bk, s1, ..., sk]
+    block_shape              [1, b1, ..., bk]
+    crops_begin, crops_end   [k + 1]
+    output                   [n, s1 * b1, ..., sk * bk], cropped
+    """
     rank = op.rank(0)
     k = rank - 1
     blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
@@ -86,7 +102,13 @@ def batch_to_space(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("SpaceToBatch", since=2)
 def space_to_batch(op: LayerView, g: FunctionBuilder) -> str:
-    """space-to-batch-2: [n, s1 * b1, ..., sk * bk] after a Pad with zeros becomes [n * b1 * ... * bk, s1, ..., sk]."""
+    """space-to-batch-2: a Pad with zeros, then Reshape, Transpose, Reshape.
+
+    data                   [n, s1 * b1, ..., sk * bk] once padded
+    block_shape            [1, b1, ..., bk]
+    pads_begin, pads_end   [k + 1]
+    output                 [n * b1 * ... * bk, s1, ..., sk]
+    """
     rank, x = op.rank(0), op.x(0)
     k = rank - 1
     blocks, begins, ends = (lengths(op, g, index, rank) for index in (1, 2, 3))
@@ -111,7 +133,7 @@ def _dim(op: LayerView, g: FunctionBuilder, axis: int) -> Length:
 
 
 def _joined(g: FunctionBuilder, *sizes: Length) -> str:
-    """A vector of these sizes; a constant when all are known."""
+    """An int64 vector of `sizes`; a constant when all of them are numbers."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return g.i64(*known)
@@ -120,7 +142,7 @@ def _joined(g: FunctionBuilder, *sizes: Length) -> str:
 
 @lowers("ShuffleChannels")
 def shuffle_channels(op: LayerView, g: FunctionBuilder) -> str:
-    """shuffle-channels-1: an axis of groups * c channels is transposed as [groups, c]."""
+    """shuffle-channels-1: Reshape of an axis of groups * c channels to [groups, c], Transpose, Reshape."""
     rank, group = op.rank(0), op.integer("group", 1)
     axis = op.axis(op.integer("axis", 1), rank)
     dims = [sizes(op, g, i) for i in range(rank)]
@@ -134,7 +156,7 @@ def extract_image_patches(op: LayerView, g: FunctionBuilder) -> str:
     """extract-image-patches-3: a Gather along each of the two spatial axes, then a Transpose.
 
     data    [n, c, h, w]
-    output  [n, kh * kw * c, rows, columns], the patch that begins at each position
+    output  [n, kh * kw * c, rows, columns]: the flattened patch at each of rows * columns window positions
     """
     x = op.x(0)
     kernel, strides, rates = (op.integers(name, count=2, lower=1) for name in ("sizes", "strides", "rates"))
@@ -151,11 +173,11 @@ def extract_image_patches(op: LayerView, g: FunctionBuilder) -> str:
 
 
 class _Window:
-    """Positions of a sliding window of `size` elements along an axis, all vectors of one element.
+    """Positions of a sliding window of `size` elements along `axis` of input 0, as names of int64 tensors.
 
-    count          number of positions
-    before, after  zero pads
-    positions      [size, count], index of each element in the padded axis
+    count          [1], number of window positions
+    before, after  [1], numbers of zeros to pad the axis with
+    positions      [size, count], index into the padded axis of each element of the window at each position
     """
 
     def __init__(
@@ -181,9 +203,10 @@ class _Window:
 def col2im(op: LayerView, g: FunctionBuilder) -> str:
     """col2im-15: Col2Im, the sum of overlapping patches.
 
-    data         [n, c * kernel, places] or [c * kernel, places]
-    output_size  [h, w]
-    kernel_size  [kh, kw]
+    data         [n, c * kh * kw, patches] or [c * kh * kw, patches]
+    output_size  [2], h and w
+    kernel_size  [2], kh and kw
+    output       [n, c, h, w] or [c, h, w]
     """
     ones = [1, 1]
     pads = [pad for name in ("pads_begin", "pads_end") for pad in op.integers(name, (0, 0), count=2, lower=0)]

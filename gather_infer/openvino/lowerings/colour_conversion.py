@@ -19,7 +19,7 @@ lowers = lowerings.lowers
 
 @lowers("NV12toRGB", "NV12toBGR", since=8)
 def nv12(op: LayerView, g: FunctionBuilder) -> str:
-    """image/nv12-to-rgb-8, nv12-to-bgr-8: a Resize of the chroma, then the colour matrix by Mul and Add.
+    """image/nv12-to-rgb-8, nv12-to-bgr-8: a Resize that doubles the chroma, then the colour matrix by Mul and Add.
 
     y       [n, h, w, 1], uv [n, h/2, w/2, 2]; or both in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -34,7 +34,7 @@ def nv12(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("I420toRGB", "I420toBGR", since=8)
 def i420(op: LayerView, g: FunctionBuilder) -> str:
-    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize of the chroma planes, then the colour matrix by Mul and Add.
+    """image/i420-to-rgb-8, i420-to-bgr-8: a Resize that doubles both chroma planes, then the colour matrix.
 
     y       [n, h, w, 1], u and v [n, h/2, w/2, 1]; or all in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
@@ -49,7 +49,7 @@ def i420(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _split(op: LayerView, g: FunctionBuilder) -> tuple[str, str, list[str | int]]:
-    """The luma and the chroma of a single plane [n, 3h/2, w, 1], and the dims of the chroma [n, h/2, w/2]."""
+    """Luma [n, h, w, 1] and chroma [n, h/2, w, 1] of a single-plane input [n, 3h/2, w, 1]; and the dims n, h/2, w/2."""
     x = as_float(op, g, 0)
     batch, rows, width = dims(op, g, 0, 0, 1, 2)
     height = rows * 2 // 3 if isinstance(rows, int) else g.Div(g.Mul(rows, g.i64(2)), g.i64(3))
@@ -61,7 +61,11 @@ def _split(op: LayerView, g: FunctionBuilder) -> tuple[str, str, list[str | int]
 
 
 def _to_rgb(op: LayerView, g: FunctionBuilder, luma: str, u: str, v: str) -> str:
-    """Pixels of luma [n, h, w, 1] and chroma [n, h/2, w/2, 1]; a chroma sample covers two by two pixels."""
+    """RGB or BGR pixels [n, h, w, 3], by the type of the layer, from luma and chroma.
+
+    luma   [n, h, w, 1]
+    u, v   chroma, [n, h/2, w/2, 1] each; a sample covers two by two pixels
+    """
 
     def times(x: str, factor: float) -> str:
         return g.Mul(x, g.scalar(factor, DType.FLOAT32))
@@ -71,33 +75,33 @@ def _to_rgb(op: LayerView, g: FunctionBuilder, luma: str, u: str, v: str) -> str
     red, blue = g.Add(bright, times(e, 1.596)), g.Add(bright, times(d, 2.018))
     green = g.Sub(g.Sub(bright, times(d, 0.391)), times(e, 0.813))
     colours = (blue, green, red) if op.type.endswith("BGR") else (red, green, blue)
-    # the CPU plugin rounds halves to even here; the page leaves it open
+    # the CPU plugin rounds halves to even here; the page does not define the rounding
     return _stored(op, g, g.Concat(*colours, axis=3), g.Round)
 
 
 def _doubled(g: FunctionBuilder, x: str) -> str:
-    """Every element of [n, h, w, 1] repeated two by two, by a nearest Resize."""
+    """`x` [n, h, w, 1] with each element repeated two by two, [n, 2h, 2w, 1], by a nearest Resize."""
     scales = g.const([1, 2, 2, 1], "f4")
     asymmetric = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return g.Resize(x, None, scales, mode="nearest", **asymmetric)
 
 
 def _stored(op: LayerView, g: FunctionBuilder, x: str, rounded: Callable[[str], str]) -> str:
-    """Values clipped to [0, 255], in the element type of the input; bytes are rounded."""
+    """`x` clipped to [0, 255], in the element type of input 0; if that is uint8, rounded by the function `rounded`."""
     cut = g.Clip(x, g.scalar(0, DType.FLOAT32), g.scalar(255, DType.FLOAT32))
     return g.cast(rounded(cut) if op.dtype(0) is DType.UINT8 else cut, DType.FLOAT32, op.dtype(0))
 
 
 @lowers("RGBtoNV12", "BGRtoNV12", since=17)
 def to_nv12(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """image/rgb-to-nv12-17, bgr-to-nv12-17: the colour matrix by Mul and Add, then the mean of each chroma square.
+    """image/rgb-to-nv12-17, bgr-to-nv12-17: the colour matrix by Mul and Add, then means of chroma over 2 x 2 pixels.
 
     input   [n, h, w, 3], h and w even
     result  y [n, h, w, 1] and uv [n, h/2, w/2, 2]; with `single_plane` both in one, [n, 3h/2, w, 1]
     """
 
     def away(x: str) -> str:
-        """The nearest integer of a positive number, halves up."""
+        """The integers nearest to `x` >= 0; halves round up."""
         return g.Floor(g.Add(x, g.scalar(0.5, DType.FLOAT32)))
 
     x = as_float(op, g, 0)

@@ -26,16 +26,16 @@ _LOWEST: Final = int(np.iinfo(np.int64).min)
 
 @lowers("Concat", preserves_failures=True)
 def concat(op: LayerView, g: FunctionBuilder) -> str:
-    """concat-1: Concat."""
+    """concat-1: ONNX's Concat of all inputs along `axis`."""
     return g.Concat(*(op.x(i) for i in range(op.inputs)), axis=op.integer("axis"))
 
 
 @lowers("ConcatParts")
 def concat_parts(op: LayerView, g: FunctionBuilder) -> str:
-    """ConcatParts, which the reader writes: the parts of all iterations of a loop, joined by Transpose and Reshape.
+    """ConcatParts, which the IR reader adds: the outputs of all iterations of a loop, joined by Transpose and Reshape.
 
     parts   [trips, d0, ..., dr-1]
-    output  [d0, ..., trips * d_axis, ..., dr-1], the last part first with `reverse`
+    output  [d0, ..., trips * d_axis, ..., dr-1]; with `reverse`, the output of the last iteration comes first
     """
     parts, rank = op.x(0), op.rank(0) - 1
     axis = op.axis(op.integer("axis"), rank)
@@ -67,7 +67,7 @@ def split(op: LayerView, g: FunctionBuilder) -> Sequence[str]:
 
 @lowers("VariadicSplit")
 def variadic_split(op: LayerView, g: FunctionBuilder) -> Sequence[str]:
-    """variadic-split-1: Split into parts of the lengths in the third input; -1 is the remaining length."""
+    """variadic-split-1: Split into parts of the lengths in the third input; a length -1 is the remaining length."""
     axis = known_axis(op, 1)
     return g.node("Split", (op.x(0), _lengths(op, g, axis)), op.outputs, axis=axis)
 
@@ -97,20 +97,20 @@ def _lengths(op: LayerView, g: FunctionBuilder, axis: int) -> str:
 
 @lowers("StringTensorPack", since=15, opset=20)
 def string_tensor_pack(op: LayerView, g: FunctionBuilder) -> str:
-    """type/string-tensor-pack-15: the strings whose bytes are symbols[begin:end].
+    """type/string-tensor-pack-15: a Loop that appends one character at a time to all strings by StringConcat.
 
     begins, ends  [d0, ...], integers
     symbols       [count], bytes
-    output        [d0, ...]
+    output        [d0, ...], strings, each of the bytes symbols[begin:end]
 
-    ONNX has no cast from bytes, so a Loop appends one character at a time to every unfinished string by StringConcat.
+    ONNX has no cast from bytes to strings.
     """
     begins, ends = as_int64(op, g, 0), as_int64(op, g, 1)
     letters = g.tensor(
         TensorProto(dims=[256], data_type=TensorProto.STRING, string_data=[bytes([b]) for b in range(256)])
     )
     empty = g.tensor(TensorProto(dims=[], data_type=TensorProto.STRING, string_data=[b""]))
-    # one more element, so that a Gather for finished strings stays in bounds
+    # an extra element, so that a Gather for finished strings stays in bounds
     symbols = g.Concat(g.Cast(op.x(2), to=int(DType.INT64)), g.i64(0), axis=0)
     longest = g.ReduceMax(g.Concat(g.as_vector(g.Sub(ends, begins)), g.i64(0), axis=0), g.i64(0), keepdims=0)
 

@@ -1,6 +1,7 @@
 """Constants of element types that ONNX lacks, and Convert between all types.
 
-Codes of u1, u2, u3, u6, nf4, f4e2m1 and f8e8m0 are uint8 elements, one per byte; `LayerView.element` names their type.
+Elements of u1, u2, u3, u6, nf4, f4e2m1 and f8e8m0 are held as codes, one uint8 each; `LayerView.element` returns the
+name of the type.
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/type/
 """
 
@@ -35,7 +36,10 @@ NF4: Final = (
 """The 16 numbers of nf4, from the paper that defines it: https://arxiv.org/abs/2305.14314, appendix E."""
 
 F4E2M1: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0)
-"""https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf, 5.3.3; sign, exponent, bit."""
+"""The 16 numbers of f4e2m1, by code: a sign bit, two exponent bits, one mantissa bit.
+
+https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf, 5.3.3
+"""
 
 _NIBBLES: Final = frozenset((DType.INT4, DType.UINT4))
 _WRAPPED: Final = frozenset(
@@ -47,7 +51,7 @@ _E5M2_END: Final = 61440.0
 
 @lowers("Const")
 def const(op: LayerView, g: FunctionBuilder) -> str:
-    """Const of a type that ONNX lacks: a constant with one code per byte, unpacked from input 0."""
+    """Const of a type that ONNX lacks: a uint8 constant of one code per element, unpacked from input 0."""
     element, shape = op.text("element_type", choices=tuple(NON_ONNX_BITS)), op.integers("shape", [], lower=0)
     packed = op.call.constant(0)
     if packed is None or packed.dtype != np.uint8:
@@ -60,11 +64,13 @@ def const(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def unpacked(element: str, packed: Bytes) -> Bytes:
-    """The codes in packed bytes, including those of a partially filled last byte.
+    """One code per element of type `element` in `packed`; unused bits of the last byte give codes as well.
 
     u1                first element in the highest bit
     u2, nf4, f4e2m1   first element in the lowest bits
-    u3, u6            blocks of three bytes: low parts (2 and 4 bits) in two, high parts in the third, first one highest
+    u3, u6            blocks of three bytes: two hold the low bits (2 for u3, 4 for u6) of all elements, the third their
+                      high bits; first element in the highest bits
+    f8e8m0            one element per byte
     """
     match element:
         case "u1":
@@ -95,14 +101,15 @@ def convert(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ConvertLike", preserves_failures=True)
 def convert_like(op: LayerView, g: FunctionBuilder) -> str:
-    """type/convert-like-1: as Convert, to the element type of input 1."""
+    """type/convert-like-1: Cast to the element type of input 1, as for Convert."""
     return converted(op, g, op.element(1))
 
 
 def converted(op: LayerView, g: FunctionBuilder, target: str) -> str:
-    """Input 0 in another element type: floats rounded towards zero, integers modulo 2^n, 8-bit floats to the nearest.
+    """Input 0 converted to `target`, OpenVINO's name of an element type.
 
-    Raises LoweringRefused for a conversion that OpenVINO or ONNX does not have.
+    Conversion to integers truncates floats and wraps around modulo 2^bits; conversion to 4-bit and 8-bit floats rounds
+    to the nearest number. Raises LoweringRefused for a conversion that OpenVINO or ONNX does not have.
     """
     source, name, dtype = op.element(0), op.x(0), op.dtype(0)
     if source == target:
@@ -127,9 +134,9 @@ def converted(op: LayerView, g: FunctionBuilder, target: str) -> str:
 
 
 def decoded(g: FunctionBuilder, element: str, codes: str) -> tuple[str, DType]:
-    """The numbers for codes of a type that ONNX lacks, by a Gather from a table, and their type.
+    """The numbers that `codes` of type `element` represent, and the element type of these numbers.
 
-    Integers are their own codes.
+    By a Gather from a table for a float type; the code of an integer is the integer.
     """
     match element:
         case "nf4":
@@ -144,7 +151,10 @@ def decoded(g: FunctionBuilder, element: str, codes: str) -> tuple[str, DType]:
 
 
 def _to_f4e2m1(g: FunctionBuilder, x: str) -> str:
-    """Codes of the nearest numbers, ties to even codes; numbers that are too large, and NaN, get the largest."""
+    """The f4e2m1 codes of the numbers nearest to `x`, float32; ties round to even codes.
+
+    NaN gets the code of 6, the largest number; larger magnitudes become 6 or -6.
+    """
     middles = [(low + high) / 2 for low, high in pairwise(F4E2M1[:8])]
     magnitude = _code(g, g.Abs(x), middles)
     code = g.Where(g.IsNaN(x), g.scalar(7, DType.INT32), magnitude)
@@ -153,7 +163,10 @@ def _to_f4e2m1(g: FunctionBuilder, x: str) -> str:
 
 
 def _to_f8e8m0(g: FunctionBuilder, x: str) -> str:
-    """Codes of the nearest powers of two, ties to even codes; 0 and below get the smallest."""
+    """The f8e8m0 codes of the powers of two nearest to `x`, float32; ties round to even codes.
+
+    Numbers of 0 and below get code 0, the smallest power; NaN gets code 255.
+    """
     code = _code(g, x, [1.5 * 2.0**exponent for exponent in range(-127, 127)])
     return g.cast(g.Where(g.IsNaN(x), g.scalar(255, DType.INT32), code), DType.INT32, DType.UINT8)
 
@@ -162,9 +175,9 @@ _ROUNDED: Final[Mapping[str, Callable[[FunctionBuilder, str], str]]] = {"f4e2m1"
 
 
 def _code(g: FunctionBuilder, x: str, middles: Sequence[float]) -> str:
-    """Number of `middles`, in ascending order, that an element exceeds, int32: by binary search.
+    """For each element of `x`, the number of `middles` (ascending) that it exceeds, as int32, by binary search.
 
-    A tie counts as exceeding the second, the fourth, ... of them, so that ties round to even codes.
+    An element equal to the second, fourth, ... of `middles` counts as exceeding it, so that ties round to even codes.
     """
     steps = len(middles).bit_length()
     bounds = np.full(2**steps - 1, np.nan, np.float32)  # no element passes NaN, which fills the table to a power of two
@@ -179,9 +192,10 @@ def _code(g: FunctionBuilder, x: str, middles: Sequence[float]) -> str:
 
 
 def cast(g: FunctionBuilder, x: str, old: DType, new: DType) -> str:
-    """A Cast with OpenVINO's result, where onnxruntime's differs.
+    """`x` cast from `old` to `new` with OpenVINO's results, by extra nodes where onnxruntime's Cast differs.
 
-    A float out of range of an integer type wraps, by way of int64; a number past the largest f8e5m2 is infinite.
+    A float out of the range of an integer type wraps around, through int64. A float past the largest f8e5m2 becomes
+    infinite.
     """
     if old.is_float and new in _WRAPPED:
         return g.cast(g.cast(x, old, DType.INT64), DType.INT64, new)

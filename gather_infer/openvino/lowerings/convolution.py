@@ -2,7 +2,7 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/convolution/
 
-None preserves failures: OpenVINO accepts an axis without elements, onnxruntime does not.
+No lowering in this module preserves failures: OpenVINO accepts an axis without elements, onnxruntime does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OUTPUT_SHAPE: Final = 2
 
 @lowers("Convolution")
 def convolution(op: LayerView, g: FunctionBuilder) -> str:
-    """convolution-1: Conv.
+    """convolution-1: ONNX's Conv.
 
     data      [N, C, D1, ..., Dk]
     filters   [O, C, K1, ..., Kk]
@@ -37,7 +37,7 @@ def convolution(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("GroupConvolution")
 def group_convolution(op: LayerView, g: FunctionBuilder) -> str:
-    """group-convolution-1: Conv with the attribute `group`, which has to be known.
+    """group-convolution-1: Conv with the attribute `group`, which is G and has to be known.
 
     data      [N, G*C, D1, ..., Dk]
     filters   [G, O, C, K1, ..., Kk], in ONNX [G*O, C, K1, ..., Kk]
@@ -66,7 +66,7 @@ def _convolve(op: LayerView, g: FunctionBuilder, weights: str, groups: int, slid
 
 
 def _kernel(op: LayerView, rank: int) -> list[int]:
-    """The spatial dims of the filters. Raises LoweringRefused when one is unknown."""
+    """The last `rank` dims of the filters, which are spatial. Raises LoweringRefused when one is unknown."""
     kernel = [size for size in op.shape(_WEIGHTS)[-rank:] if isinstance(size, int)]
     if len(kernel) < rank:
         raise LoweringRefused("the spatial dims of the filters are not known")
@@ -74,7 +74,7 @@ def _kernel(op: LayerView, rank: int) -> list[int]:
 
 
 def _groups(op: LayerView) -> int:
-    """The number of groups, an attribute in ONNX. Raises LoweringRefused when it is unknown."""
+    """The number of groups, dim 0 of the filters. Raises LoweringRefused when it is unknown."""
     groups = op.size(_WEIGHTS, 0)
     if groups is None:
         raise LoweringRefused("the number of groups, dim 0 of the filters, is not known")
@@ -82,7 +82,7 @@ def _groups(op: LayerView) -> int:
 
 
 def _without_groups(op: LayerView, g: FunctionBuilder) -> str:
-    """The filters with their first two axes merged."""
+    """The filters with axes 0 and 1 merged into one."""
     weights = op.x(_WEIGHTS)
     sizes = op.sizes(_WEIGHTS)
     if sizes is not None:
@@ -93,11 +93,11 @@ def _without_groups(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ConvolutionBackpropData")
 def convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
-    """convolution-backprop-data-1: ConvTranspose.
+    """convolution-backprop-data-1: ONNX's ConvTranspose.
 
     data           [N, C, D1, ..., Dk]
     filters        [C, O, K1, ..., Kk]
-    output_shape   [k], of the spatial axes, optional: determines the pads, except the begin of explicit ones
+    output_shape   [k], optional: spatial dims of the result, which determine all pads but explicit begin pads
     """
     slide = windows(op, op.rank(_WEIGHTS) - 2)
     return _transposed(op, g, op.x(_WEIGHTS), 1, slide)
@@ -105,18 +105,21 @@ def convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("GroupConvolutionBackpropData")
 def group_convolution_backprop(op: LayerView, g: FunctionBuilder) -> str:
-    """group-convolution-backprop-data-1: ConvTranspose with the attribute `group`.
+    """group-convolution-backprop-data-1: ConvTranspose with the attribute `group`, which is G and has to be known.
 
     data           [N, G*C, D1, ..., Dk]
     filters        [G, C, O, K1, ..., Kk], in ONNX [G*C, O, K1, ..., Kk]
-    output_shape   [k], optional
+    output_shape   [k], optional, as for `convolution_backprop`
     """
     slide = windows(op, op.rank(_WEIGHTS) - 3)
     return _transposed(op, g, _without_groups(op, g), _groups(op), slide)
 
 
 def _transposed(op: LayerView, g: FunctionBuilder, weights: str, groups: int, slide: Windows) -> str:
-    """A ConvTranspose; same_upper and same_lower mean no pads without output_shape."""
+    """The layer's output, by a ConvTranspose with `weights` in ONNX's layout.
+
+    Without output_shape, same_upper and same_lower mean no pads.
+    """
     extra = of_length(op, "output_padding", len(slide.strides), 0)
     begin, end, crop = slide.begin, slide.end, False
     if op.has(_OUTPUT_SHAPE):
@@ -137,9 +140,12 @@ def _transposed(op: LayerView, g: FunctionBuilder, weights: str, groups: int, sl
 def _static_pads(
     op: LayerView, slide: Windows, extra: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
-    """Pads and output padding that produce the output_shape.
+    """Begin pads, end pads and output padding of a ConvTranspose whose result has the dims of output_shape.
 
-    None when they depend on an unknown dim, or when ONNX's attributes cannot express them.
+    extra   output padding of the layer
+
+    Each is a tuple with a number for each spatial axis. None if the pads depend on an unknown dim, or if ONNX's
+    attributes cannot express them.
     """
     rank = len(slide.strides)
     wanted = op.ints(_OUTPUT_SHAPE, count=rank)
@@ -166,7 +172,10 @@ def _static_pads(
 
 
 def _cropped(op: LayerView, g: FunctionBuilder, full: str, slide: Windows) -> str:
-    """The part of an unpadded output that output_shape selects, with zeros behind its end: Pad and Slice."""
+    """The part of `full`, the output without pads, that output_shape selects, by Pad and Slice.
+
+    Beyond the end of `full` the result is 0.
+    """
     rank = len(slide.strides)
     wanted = g.cast(op.x(_OUTPUT_SHAPE), op.dtype(_OUTPUT_SHAPE), DType.INT64)
     size = g.dims(full, 2)

@@ -44,10 +44,10 @@ def greedy(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, size=(0, 1))})
 def greedy_of_length(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """sequence/ctc-greedy-decoder-seq-len-6: as CTCGreedyDecoder, with lengths instead of a mask.
+    """sequence/ctc-greedy-decoder-seq-len-6: CTCGreedyDecoder with lengths of sequences instead of a mask.
 
-    data    [n, t, c], sequence_length [n], blank_index of one element, the last class by default
-    result  [n, t], the labels, padded with -1; and [n], their number
+    data     [n, t, c], sequence_length [n], blank_index (one element, by default the last class)
+    results  the labels [n, t], padded with -1; and their number [n]
     """
     labels = g.ArgMax(as_float(op, g, 0), axis=2, keepdims=0)
     is_on = g.Less(iota(g, g.dim(op.x(0), 1)), g.unsqueeze(as_int64(op, g, 1), 1))
@@ -62,26 +62,29 @@ def _last_class(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _blank(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """The blank class: an input, or the last class."""
+    """The blank class, an int64 scalar: input `index`, or the last class if that input is left out."""
     return g.as_scalar(as_int64(op, g, index)) if op.has(index) else _last_class(op, g)
 
 
 def _decoded(g: FunctionBuilder, labels: str, is_on: str, blank: str, *, merged: bool) -> tuple[str, str]:
-    """The valid labels [n, t] that are not blank, padded with -1, and their number; `merged` drops repeated ones."""
+    """The labels [n, t] that `is_on` selects, without blanks, padded with -1; and their number [n].
+
+    merged   also drop each label that equals its predecessor
+    """
     kept = g.And(is_on, g.Not(g.Equal(labels, blank)))
     return _packed(g, labels, g.And(kept, _is_new(g, labels)) if merged else kept)
 
 
 def _is_new(g: FunctionBuilder, labels: str) -> str:
-    """Whether a label [n, t] differs from its predecessor; true for the first one."""
+    """Flags [n, t]: whether each label differs from its predecessor in the row; true for the first label."""
     start = g.Expand(g.scalar(-1, _INT), shape_vector(g, g.dim(labels, 0), 1))
     return g.Not(g.Equal(labels, g.Concat(start, axis_slice(g, labels, 0, -1, 1), axis=1)))
 
 
 def _packed(g: FunctionBuilder, labels: str, kept: str) -> tuple[str, str]:
-    """The selected labels [n, t] moved to the front, padded with -1, and their number [n].
+    """The labels [n, t] that `kept` selects, moved to the front and padded with -1; and their number [n].
 
-    CumSum gives the target positions; labels that are not selected go to one more column, which is cut off.
+    CumSum gives the target positions; labels that are not selected are written to an extra column, which is cut off.
     """
     number = g.Cast(kept, to=int(_INT))
     place = g.CumSum(number, g.scalar(1, _INT), exclusive=1)
@@ -105,10 +108,11 @@ def loss(op: LayerView, g: FunctionBuilder) -> str:
     """sequence/ctc-loss-4: the forward algorithm in a Loop over the time steps.
 
     logits  [n, t, c], logit_length [n], labels [n, t], label_length [n], blank_index of one element
-    result  [n], -ln p(labels | logits): the sum over all alignments of the labels with the time steps, with blanks
-            between them
+    result  [n], -ln p(labels | logits); p is the sum over all alignments of the labels, with blanks between them, to
+            the time steps
 
-    The forward probabilities are those of [n, 2t + 1] states: label k is state 2k + 1, and the others are blank.
+    The algorithm computes the probability of 2t + 1 states for each sequence: label k is state 2k + 1, the other states
+    are blanks.
     """
     logits, length = as_float(op, g, 0), as_int64(op, g, 1)
     blank = _blank(op, g, 4)
@@ -141,7 +145,7 @@ def loss(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _target(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """The labels [n, t] without those that the attributes merge, padded with -1, and their number."""
+    """The target labels [n, t] without the repeats that the attributes drop, padded with -1; and their number [n]."""
     labels = as_int64(op, g, 2)
     places = iota(g, g.dim(labels, 1))
     kept = g.Less(places, g.unsqueeze(as_int64(op, g, 3), 1))
@@ -156,7 +160,7 @@ def _target(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 
 def _states(g: FunctionBuilder, target: str, blank: str) -> str:
-    """The class of each state, [n, 2t + 1]: blank, label, blank, label, ..., blank."""
+    """The class of each state [n, 2t + 1]: blank, label, blank, label, ..., blank; -1 in `target` counts as blank."""
     target = g.Where(g.Less(target, g.scalar(0, _INT)), blank, target)
     blanks = g.Expand(blank, g.Shape(target))
     pairs = g.Concat(g.unsqueeze(blanks, 2), g.unsqueeze(target, 2), axis=2)
@@ -166,7 +170,7 @@ def _states(g: FunctionBuilder, target: str, blank: str) -> str:
 
 
 def _moves(op: LayerView, g: FunctionBuilder, states: str, blank: str) -> tuple[str, str]:
-    """Allowed transitions, [n, s] each: from a state to itself, and to the state after next."""
+    """Two flags for each of `states` [n, s]: it may follow itself, and it may follow the state two before it."""
     is_blank = g.Equal(states, blank)
     never = g.Expand(g.scalar(False, DType.BOOL), shape_vector(g, g.dim(states, 0), 2))
     was_blank = g.Concat(g.Not(never), axis_slice(g, is_blank, 0, -2, 1), axis=1)
@@ -178,7 +182,7 @@ def _moves(op: LayerView, g: FunctionBuilder, states: str, blank: str) -> tuple[
 
 
 def _log_sum(g: FunctionBuilder, terms: list[str]) -> str:
-    """Log-sum-exp; -inf where every term is -inf."""
+    """Elementwise log-sum-exp of `terms`; -inf where every term is -inf."""
     most = g.Max(*terms)
     base = g.Where(g.IsInf(most), g.scalar(0, _FLOAT), most)
     parts = [g.Exp(g.Sub(term, base)) for term in terms]

@@ -30,17 +30,17 @@ def deformable_convolution_1(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("DeformableConvolution", since=8, opset=19)
 def deformable_convolution_8(op: LayerView, g: FunctionBuilder) -> str:
-    """deformable-convolution-8: DeformConv of data, offsets, filters, mask (optional). See `_deformable`."""
+    """deformable-convolution-8: DeformConv of data, offsets, filters and, optionally, mask. See `_deformable`."""
     return _deformable(op, g, fades=op.flag("bilinear_interpolation_pad", False))
 
 
 def _deformable(op: LayerView, g: FunctionBuilder, *, fades: bool) -> str:
-    """DeformConv.
+    """The layer's output [N, O, h, w], by DeformConv; D is deformable_group, G is group.
 
     data [N, C, H, W], offsets [N, D*kh*kw*2, h, w], filters [O, C/G, kh, kw], mask [N, D*kh*kw, h, w]
 
-    fades   samples around the data fade to zero, as in ONNX. Otherwise a sample outside is 0, and one between the last
-            element and the border equals that element: offsets are clamped, and a mask added
+    fades   samples outside the data fade to zero within one element, as in ONNX. Otherwise a sample outside [0, H) or
+            [0, W) is 0, and a sample beyond the last element equals that element: offsets are clamped, and a mask added
     """
     sizes = [op.size(_WEIGHTS, axis) for axis in (2, 3)]
     kernel = [size for size in sizes if size is not None]
@@ -64,7 +64,10 @@ def _deformable(op: LayerView, g: FunctionBuilder, *, fades: bool) -> str:
 def _clamped(
     op: LayerView, g: FunctionBuilder, offsets: str, slide: Windows, kernel: list[int], deformed: int
 ) -> tuple[str, str]:
-    """Offsets clamped to positions in the data, and a mask with 1 for each position that was inside before, else 0."""
+    """Offsets clamped so that all positions are in the data, and a mask of the positions.
+
+    The mask, float32 [N, D*kh*kw, h, w], is 1 for each position that was in the data before clamping, else 0.
+    """
     count = kernel[0] * kernel[1]
     spatial = g.dims(offsets, 2)
     split = g.concat(g.dim(offsets, 0), g.i64(deformed, count, 2), spatial)
@@ -80,7 +83,10 @@ def _clamped(
 
 
 def _base(g: FunctionBuilder, spatial: str, slide: Windows, kernel: list[int]) -> str:
-    """Positions of the window elements without offsets, rows and columns: [kh*kw, 2, h, w]."""
+    """Row and column of each window element before offsets are added, float32 [kh*kw, 2, h, w].
+
+    spatial   int64 vector of h and w
+    """
     zero, one = g.scalar(0, _INT64), g.scalar(1, _INT64)
     taps = np.stack(np.meshgrid(*(np.arange(k) for k in kernel), indexing="ij")).reshape(2, -1, 1, 1)
     whole = g.concat(g.i64(len(taps[0])), spatial)
@@ -100,7 +106,7 @@ def binary_convolution(op: LayerView, g: FunctionBuilder) -> str:
 
     data [N, C, H, W], filters [O, C, kh, kw] of bits
 
-    A bit is 1 or -1, and so is a number, by whether it is above 0; the pads hold pad_value.
+    A bit 1 counts as 1, a bit 0 as -1. A data element counts as 1 if it is above 0, else as -1. Pads hold pad_value.
     """
     op.text("mode", "xnor-popcount", choices=("xnor-popcount",))
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)

@@ -39,7 +39,7 @@ _CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Dims of a layer: images, priors, classes."""
+    """The numbers of images, priors and classes; the name of an int64 vector of one element for an unknown one."""
 
     images: str | int
     priors: str | int
@@ -49,13 +49,14 @@ class _Sizes:
 @lowers("DetectionOutput", since=1)
 @lowers("DetectionOutput", since=8)
 def detection_output(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/detectionoutput-1 (which has num_classes), detectionoutput-8: TopK, a suppression Loop, GatherND.
+    """detection/detectionoutput-1, detectionoutput-8: TopK, a suppression Loop, GatherND; version 1 has num_classes.
 
     box logits         [n, priors * (1 or classes) * 4]
     class predictions  [n, priors * classes]
-    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; one row where the logits include variances
-    more               class predictions [n, priors * 2] and box logits of a first stage
-    result             [1, 1, k, 7], image, class, score, box; -1 as the image after the last row, then zeros
+    proposals          [1 or n, 2, priors * (4 or 5)], boxes and variances; only boxes if the logits include variances
+    optional inputs    class predictions [n, priors * 2] and box logits of a first stage
+    result             [1, 1, k, 7] of image index, class, score and box; after the last detection a row with image
+                       index -1, then rows of zeros
     """
     known = _sizes(op, g)
     boxes = _decoded(op, g, known)
@@ -97,12 +98,12 @@ def _sizes(op: LayerView, g: FunctionBuilder) -> _Sizes:
 
 
 def _width(op: LayerView) -> int:
-    """Numbers of a proposal: 5, with an image first, for proposals in pixels; 4 for normalized ones."""
+    """The length of a proposal: 4 if boxes are normalized; 5 if they are in pixels, with the image index first."""
     return 4 if op.flag("normalized", False) else 5
 
 
 def _scores(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
-    """Scores [n, classes, priors]; a prior that the first stage rejects has score 1 for the background alone."""
+    """Scores [n, classes, priors]; a prior that the first stage rejects has score 1 for the background, else 0."""
     given = reshape(g, as_float(op, g, 1), known.images, known.priors, known.classes)
     scores = g.Transpose(given, perm=[0, 2, 1])
     if not op.has(3):
@@ -114,12 +115,15 @@ def _scores(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
 
 
 def _classes(g: FunctionBuilder, known: _Sizes) -> str:
-    """The classes, [classes, 1]."""
+    """The class indices 0, 1, ..., int64 [classes, 1]."""
     return g.unsqueeze(iota(g, shape_vector(g, known.classes)), 1)
 
 
 def _candidates(op: LayerView, g: FunctionBuilder, scores: str, known: _Sizes) -> str:
-    """Flags of scores above the threshold; with decrease_label_id only the best class of a prior, never class 0."""
+    """Flags [n, classes, priors] of the scores above the threshold, except those of the background.
+
+    With decrease_label_id, class 0 is the background, and only the best class of each prior is flagged.
+    """
     floor = g.scalar(op.number("confidence_threshold", 0), _FLOAT)
     classes, zero = _classes(g, known), g.scalar(0, _INT)
     if not op.flag("decrease_label_id", False):
@@ -132,7 +136,10 @@ def _candidates(op: LayerView, g: FunctionBuilder, scores: str, known: _Sizes) -
 
 
 def _real(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
-    """Flags, [n or 1, 1, priors], true for the priors before the first one whose image index is -1."""
+    """Flags [n or 1, 1, priors] of the priors before the first one whose image index is -1.
+
+    A scalar true if proposals are normalized, because they have no image index then.
+    """
     if _width(op) == 4:
         return g.scalar(True, DType.BOOL)
     images = axis_element(g, _proposals(op, g, 0, 5, known), 0, 2)
@@ -142,7 +149,7 @@ def _real(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
 
 
 def _best(g: FunctionBuilder, scores: str, limit: int, known: _Sizes) -> str:
-    """Flags of the `limit` best scores of each image, among scores [n, classes, priors]."""
+    """Flags [n, classes, priors] of the `limit` best of each image's `scores` [n, classes, priors]."""
     whole = product(g, known.classes, known.priors)
     flat = reshape(g, scores, known.images, whole)
     _, first = g.node("TopK", (flat, g.Min(shape_vector(g, whole), g.i64(limit))), 2, axis=1)
@@ -150,14 +157,14 @@ def _best(g: FunctionBuilder, scores: str, limit: int, known: _Sizes) -> str:
 
 
 def _marked(g: FunctionBuilder, like: str, positions: str, flags: str | None) -> str:
-    """Flags written to positions along axis 1 of a table with the shape of `like`, false elsewhere; true by default."""
+    """Flags with the shape of `like`: `flags` (None: true) at `positions` along axis 1, and false elsewhere."""
     none = g.Expand(g.scalar(0, _FLAG), g.Shape(like))
     given = g.Expand(g.scalar(1, _FLAG), g.Shape(positions)) if flags is None else g.Cast(flags, to=int(_FLAG))
     return g.Greater(g.ScatterElements(none, positions, given, axis=1), g.scalar(0, _FLAG))
 
 
 def _proposals(op: LayerView, g: FunctionBuilder, row: int, width: int, known: _Sizes) -> str:
-    """A row of the proposals, [n or 1, priors, width]."""
+    """Row `row` of the proposals, [n or 1, priors, width]: row 0 holds the boxes, row 1 the variances."""
     (images,) = dims(op, g, 2, 0)
     length = product(g, known.priors, width)
     flat = g.Slice(axis_element(g, as_float(op, g, 2), row, 1), g.i64(0), shape_vector(g, length), g.i64(1))
@@ -177,14 +184,17 @@ def _decoded(op: LayerView, g: FunctionBuilder, known: _Sizes) -> str:
 
 
 def _logits(op: LayerView, g: FunctionBuilder, index: int, known: _Sizes) -> str:
-    """Box logits [n, 1 or classes, priors, 4]."""
+    """The box logits in input `index`, rearranged to [n, 1 or classes, priors, 4]."""
     classes = 1 if op.flag("share_location", True) else known.classes
     given = reshape(g, as_float(op, g, index), known.images, known.priors, classes, 4)
     return g.Transpose(given, perm=[0, 2, 1, 3])
 
 
 def _moved(op: LayerView, g: FunctionBuilder, base: str, logits: str) -> str:
-    """Boxes [..., 4] shifted and scaled by logits."""
+    """The boxes `base` [..., 4], divided by the input's size unless normalized, then moved by `logits` [..., 4].
+
+    The attribute `code_type` defines how logits move corners, or centre and size.
+    """
     if not op.flag("normalized", False):
         extent = [op.integer("input_width", 1), op.integer("input_height", 1)] * 2
         base = g.Div(base, g.const(extent, "f4"))
@@ -206,7 +216,11 @@ def _cut(g: FunctionBuilder, boxes: str) -> str:
 
 
 def _kept(op: LayerView, g: FunctionBuilder, prior: str, score: str, is_one: str, known: _Sizes) -> str:
-    """Flags of the `keep_top_k` best selections of each image, [n, classes, turns]; among equals the first prior."""
+    """Flags of the `keep_top_k` best selections of each image; among equal scores, lower prior indices come first.
+
+    prior, score, is_one   prior index, score and validity flag of each selection, [n, classes, turns] each, like the
+                           result
+    """
     (keep,) = op.integers("keep_top_k", count=1)
     if keep < 0:
         return is_one
@@ -221,7 +235,12 @@ def _kept(op: LayerView, g: FunctionBuilder, prior: str, score: str, is_one: str
 
 
 def _filled(op: LayerView, g: FunctionBuilder, where: str, score: str, prior: str, boxes: str, known: _Sizes) -> str:
-    """The result, from indices of image, class and turn [k, 3], scores and priors [k]."""
+    """The layer's output, from the final selections.
+
+    where          [k, 3], image, class and turn of each selection
+    score, prior   [k], score and prior index of each selection
+    boxes          [n, classes, priors, 4]
+    """
     spots = g.Concat(axis_slice(g, where, 0, 2, 1), g.unsqueeze(prior, 1), axis=1)
     corners = g.GatherND(boxes, spots)
     if op.flag("clip_after_nms", False):

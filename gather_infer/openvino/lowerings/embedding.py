@@ -22,7 +22,7 @@ _SUMMED: Final = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.INT8: DType.INT32, DType.UINT8: DType.INT32,
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64,
 }  # fmt: skip
-"""Computation types for sums that onnxruntime has no kernel for; the result is the same after casting back."""
+"""Computation types for sums, for the types without a kernel in onnxruntime; casting back gives the same sums."""
 
 _ROWS: Final = InputPrecondition(0, size=(0, 0), margin=1)
 _DEFAULT: Final = replace(_ROWS, lower=-1)
@@ -35,17 +35,18 @@ _SEGMENTS: Final = {1: _ROWS, 2: InputPrecondition(0, is_ascending=True), 4: _DE
 def bag_offsets(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-bag-offsets-sum-3, embedding-bag-offsets-15: Gather, then ScatterND with addition.
 
-    emb_table  [num_emb, ...]
-    indices    [num_indices], offsets [batch], the begin of each bag, ascending
-    default_index        the row of an empty bag; zeros without it, and for -1
-    per_sample_weights   [num_indices]
-    result     [batch, ...]
+    emb_table            [num_emb, ...]
+    indices              [num_indices], rows of the table
+    offsets              [batch], the position in `indices` where each bag begins, ascending
+    default_index        optional, the row of the table for an empty bag; zeros without it, and for -1
+    per_sample_weights   [num_indices], optional
+    result               [batch, ...], the sum or mean of the rows of each bag
     """
     offsets = as_int64(op, g, 2)
     one = g.Expand(g.i64(1), g.Shape(offsets))
     spots = g.Expand(g.i64(0), g.Add(g.dim(op.x(1), 0), g.i64(1)))
     begins = g.ScatterElements(spots, offsets, one, axis=0, reduction="add")
-    bags = axis_slice(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0 is before the first bag
+    bags = axis_slice(g, g.CumSum(begins, g.scalar(0, DType.INT64)), 0, -1, 0)  # 1-based; 0: before all bags
     summed, size = _add_up(op, g, bags, g.Add(g.Shape(offsets), g.i64(1)), weights=4)
     return _finish(op, g, axis_slice(g, summed, 1, END, 0), axis_slice(g, size, 1, END, 0), default=3)
 
@@ -54,10 +55,13 @@ def bag_offsets(op: LayerView, g: FunctionBuilder) -> str:
 def segments(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-segments-sum-3: Gather, then ScatterND with addition.
 
-    emb_table  [num_emb, ...]
-    indices    [num_indices], segment_ids [num_indices], ascending; those past the last segment are ignored
-    num_segments, default_index   scalars, per_sample_weights [num_indices]
-    result     [num_segments, ...]
+    emb_table            [num_emb, ...]
+    indices              [num_indices], rows of the table
+    segment_ids          [num_indices], ascending; ids that are not below num_segments are ignored
+    num_segments         scalar
+    default_index        optional, the row of the table for an empty segment; zeros without it, and for -1
+    per_sample_weights   [num_indices], optional
+    result               [num_segments, ...], the sum of the rows of each segment
     """
     number = g.as_vector(as_int64(op, g, 3))
     known = op.ints(3)
@@ -74,9 +78,10 @@ def segments(op: LayerView, g: FunctionBuilder) -> str:
 def bag_packed(op: LayerView, g: FunctionBuilder) -> str:
     """sparse/embedding-bag-packed-sum-3, embedding-bag-packed-15: Gather, then ReduceSum or ReduceMean.
 
-    emb_table  [num_emb, ...]
-    indices    [batch, indices_per_bag], per_sample_weights the same
-    result     [batch, ...]
+    emb_table            [num_emb, ...]
+    indices              [batch, indices_per_bag], rows of the table
+    per_sample_weights   [batch, indices_per_bag], optional
+    result               [batch, ...], the sum or mean of the rows of each bag
     """
     rows, dtype = _rows(op, g, weights=2)
     reduce = "ReduceMean" if _is_mean(op) else "ReduceSum"
@@ -88,7 +93,10 @@ def _is_mean(op: LayerView) -> bool:
 
 
 def _rows(op: LayerView, g: FunctionBuilder, *, weights: int) -> tuple[str, DType]:
-    """The rows that the indices select, weighted, in an element type with a kernel for sums."""
+    """The table rows that the indices select, times the weights in input `weights` if given; and their element type.
+
+    The rows are cast to an element type for which onnxruntime has a kernel for sums.
+    """
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     rows = g.cast(g.Gather(op.x(0), as_int64(op, g, 1), axis=0), op.dtype(0), dtype)
     if op.has(weights):
@@ -98,7 +106,12 @@ def _rows(op: LayerView, g: FunctionBuilder, *, weights: int) -> tuple[str, DTyp
 
 
 def _add_up(op: LayerView, g: FunctionBuilder, bags: str, number: str, *, weights: int) -> tuple[str, str]:
-    """The sum of the rows of each bag, [number, ...], and their number, [number, 1, ...]."""
+    """The sum of the rows of each bag, [number, ...], and how many rows each bag has, [number, 1, ...].
+
+    bags      [num_indices], the bag that each index belongs to
+    number    number of bags, int64 vector of one element
+    weights   position of the input with the weights
+    """
     rows, dtype = _rows(op, g, weights=weights)
     to = g.unsqueeze(bags, 1)
     zeros = g.Expand(g.scalar(0, dtype), g.concat(number, g.dims(op.x(0), 1)) if op.rank(0) > 1 else number)
@@ -109,7 +122,12 @@ def _add_up(op: LayerView, g: FunctionBuilder, bags: str, number: str, *, weight
 
 
 def _finish(op: LayerView, g: FunctionBuilder, summed: str, size: str, *, default: int) -> str:
-    """The result from sums: means where asked for, the default row for empty bags, in the type of the table."""
+    """The result, in the type of the table, from the sum and the number of rows of each bag.
+
+    The attribute `reduction` may request means. Empty bags get the default row.
+
+    default   position of the input default_index
+    """
     dtype = _SUMMED.get(op.dtype(0), op.dtype(0))
     if _is_mean(op):
         summed = g.Div(summed, g.Cast(g.Max(size, g.scalar(1, DType.INT64)), to=dtype))
@@ -119,7 +137,7 @@ def _finish(op: LayerView, g: FunctionBuilder, summed: str, size: str, *, defaul
 
 
 def _default(op: LayerView, g: FunctionBuilder, default: int) -> str | None:
-    """The row of an empty bag, None for zeros."""
+    """The row of the table for empty bags, by input `default`, the default_index; None for zeros."""
     if not op.has(default):
         return None
     index, known = g.Reshape(as_int64(op, g, default), g.i64(1)), op.ints(default)

@@ -32,7 +32,10 @@ def _wide(op: LayerView) -> DType:
 def _transform(
     g: FunctionBuilder, x: str, axis: int, length: str = "", *, inverse: bool = False, half: bool = False
 ) -> str:
-    """ONNX's DFT along one axis, of `length` elements: data are truncated or padded with zeros."""
+    """ONNX's DFT of `x` along `axis`, truncated or padded with zeros to `length` elements ("": not changed).
+
+    half   return only the first half of the result, which determines the rest for real data
+    """
     attributes = {"inverse": int(inverse) or None, "onesided": int(half) or None}
     if g.opset < 20:
         return g.DFT(x, length, axis=axis, **attributes)
@@ -40,7 +43,7 @@ def _transform(
 
 
 def _length(op: LayerView, g: FunctionBuilder, axes: Sequence[int], position: int) -> str:
-    """The entry of signal_size for one of the axes, a scalar, "" for the whole axis."""
+    """The entry of signal_size for `axes[position]`, an int64 scalar; "" for the whole axis."""
     if not op.has(_SIZES):
         return ""
     axis, sizes = axes[position], op.ints(_SIZES, count=len(axes))
@@ -55,7 +58,7 @@ def _length(op: LayerView, g: FunctionBuilder, axes: Sequence[int], position: in
 def dft(op: LayerView, g: FunctionBuilder) -> str:
     """dft-7, idft-7: a DFT along each of the axes.
 
-    data [..., 2], axes [k], signal_size [k] (optional); axes do not count the last axis of data
+    Inputs: data [..., 2], axes [k], signal_size [k] (optional). Negative axes count without the last axis of data.
     """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
@@ -67,9 +70,9 @@ def dft(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("RDFT", since=9)
 def rdft(op: LayerView, g: FunctionBuilder) -> str:
-    """rdft-9: a DFT along each of the axes, one-sided along the last of them.
+    """rdft-9: a DFT along each of the axes, one-sided along the last entry of `axes`.
 
-    real data, axes [k], signal_size [k] (optional); the result has n // 2 + 1 numbers along the last of the axes
+    Inputs: real data, axes [k], signal_size [k] (optional). Along `axes[-1]`, of n elements, the result has n // 2 + 1.
     """
     wide = _wide(op)
     x = g.unsqueeze(g.cast(op.x(0), op.dtype(0), wide), -1)
@@ -82,11 +85,11 @@ def rdft(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IRDFT", since=9)
 def irdft(op: LayerView, g: FunctionBuilder) -> str:
-    """irdft-9: the real data whose RDFT the input is, by inverse DFTs.
+    """irdft-9: the inverse of RDFT, by inverse DFTs.
 
-    data [..., 2], axes [k], signal_size [k] (optional)
+    Inputs: data [..., 2], axes [k], signal_size [k] (optional).
 
-    Along the last of the axes the data holds half of the numbers; the rest are their conjugates in reverse.
+    Along `axes[-1]` the data holds the first half of a spectrum; the second half is its conjugates in reverse order.
     """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
@@ -110,7 +113,10 @@ def irdft(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _real_size(op: LayerView, g: FunctionBuilder, axes: Sequence[int]) -> str:
-    """Size of the real data along the last of the axes, a vector: signal_size, by default 2 * (n - 1)."""
+    """Length of the real data along `axes[-1]`, an int64 vector of one element.
+
+    It is the last entry of signal_size, or by default 2 * (n - 1) for n elements of the input.
+    """
     default = g.Mul(g.Sub(g.dim(op.x(0), axes[-1]), g.i64(1)), g.i64(2))
     if not op.has(_SIZES):
         return default
@@ -123,10 +129,12 @@ def _real_size(op: LayerView, g: FunctionBuilder, axes: Sequence[int]) -> str:
 
 @lowers("STFT", since=15)
 def stft(op: LayerView, g: FunctionBuilder) -> str:
-    """stft-15: STFT.
+    """stft-15: ONNX's STFT, with the window padded to the length of a frame.
 
-    signal   [L] or [batch, L], window [w], frame_size [], frame_step []
-    result   [batch, frames, frame_size // 2 + 1, 2]; with transpose_frames the frequencies come before the frames
+    signal   [L] or [batch, L]
+    window   [w]; frame_size [], frame_step []
+    result   [batch, frames, frame_size // 2 + 1, 2], without batch for [L]; with `transpose_frames`, the frequency axis
+             comes before the axis of frames
     """
     wide = _wide(op)
     size, step = (_scalar(op, g, i) for i in (2, 3))
@@ -146,7 +154,7 @@ def _scalar(op: LayerView, g: FunctionBuilder, index: int) -> str:
 
 
 def _window(op: LayerView, g: FunctionBuilder, wide: DType) -> str:
-    """The window, padded with zeros on both sides to the length of a frame."""
+    """The window in input 1, cast to `wide` and padded with zeros on both sides to the length of a frame."""
     window = g.cast(op.x(1), op.dtype(1), wide)
     frame, width = op.ints(2, count=1), op.size(1, 0)
     if frame is not None and width == frame[0]:
@@ -161,9 +169,11 @@ def _window(op: LayerView, g: FunctionBuilder, wide: DType) -> str:
 def istft(op: LayerView, g: FunctionBuilder) -> str:
     """istft-16: an inverse transform of each frame by MatMul, then overlap-add by ConvTranspose.
 
-    data   [batch, bins, frames, 2] or without batch, window [w], frame_size [], frame_step [], length []
+    data     [batch, bins, frames, 2] or [bins, frames, 2], where bins is frame_size // 2 + 1
+    window   [w]; frame_size [], frame_step [], length [] (optional)
+    result   [batch, length] or [length]
 
-    bins is frame_size // 2 + 1. The sum of overlapping frames is divided by the sum of the squared windows.
+    The sum of overlapping frames is divided by the sum of the squared windows.
     """
     frame, steps, wide = op.ints(2, count=1, lower=1), op.ints(3, count=1, lower=1), _wide(op)
     if frame is None or steps is None:
@@ -187,7 +197,7 @@ def istft(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _frames(g: FunctionBuilder, data: str, size: int, wide: DType) -> str:
-    """The real frames [batch, size, frames] whose transforms the data are."""
+    """The real frames [batch, size, frames] whose one-sided transforms are `data` [batch, bins, frames, 2]."""
     turned = g.Transpose(data, perm=[0, 2, 1, 3])
     real, imaginary = (g.Gather(turned, g.scalar(part, DType.INT64), axis=3) for part in (0, 1))
     bins = size // 2 + 1
@@ -203,9 +213,9 @@ def _frames(g: FunctionBuilder, data: str, size: int, wide: DType) -> str:
 
 
 def _added(g: FunctionBuilder, frames: str, size: int, step: int, wide: DType) -> str:
-    """Overlap-add of frames [batch, size, n], `step` apart: [batch, 1, (n - 1) * step + size].
+    """The sum of overlapping `frames` [batch, size, n], `step` apart: [batch, 1, (n - 1) * step + size].
 
-    A ConvTranspose with an identity as weights.
+    By a ConvTranspose with the identity matrix as weights.
     """
     single = DType.FLOAT32
     unit = g.const(np.eye(size, dtype=np.float32)[:, None, :])
@@ -213,7 +223,10 @@ def _added(g: FunctionBuilder, frames: str, size: int, step: int, wide: DType) -
 
 
 def _cut(op: LayerView, g: FunctionBuilder, signal: str, size: int) -> str:
-    """The signal [batch, n] without half a frame at both ends where it is centred, of the requested length."""
+    """`signal` [batch, n] without its first and its last half frame if the attribute `center` is set.
+
+    If input 4 holds a length, only the first half frame is dropped; the rest is cut or zero-padded to that length.
+    """
     axis, start = g.i64(1), size // 2 if op.flag("center", False) else 0
     if not op.has(4):
         return g.Slice(signal, g.i64(start), g.i64(-start), axis) if start else signal

@@ -17,7 +17,7 @@ NUMPY: Final[dict[DType, str]] = {
     DType.INT32: "<i4", DType.INT64: "<i8", DType.BOOL: "?", DType.FLOAT16: "<f2", DType.FLOAT64: "<f8",
     DType.UINT32: "<u4", DType.UINT64: "<u8",
 }  # fmt: skip
-"""The element types with a native numpy dtype."""
+"""The native numpy dtype of each element type that has one."""
 
 FLOAT8: Final = frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2))
 """The 8-bit floats that both ONNX (from opset 19 of ai.onnx) and OpenVINO have."""
@@ -27,14 +27,14 @@ FAR: Final = 2**62
 
 
 def numpy_of(dtype: DType) -> str:
-    """The native numpy dtype. Raises LoweringRefused for a type without one."""
+    """The native numpy dtype of `dtype`. Raises LoweringRefused for a type without one."""
     if dtype not in NUMPY:
         raise LoweringRefused(f"computation in {dtype} is not supported")
     return NUMPY[dtype]
 
 
 def range_of(dtype: DType) -> tuple[int, int]:
-    """Smallest and largest integer of a type. Raises LoweringRefused for a type that is not integer."""
+    """The smallest and the largest value of an integer type. Raises LoweringRefused for any other type."""
     if dtype not in INTEGER_RANGE:
         raise LoweringRefused(f"{dtype} is not an integer type")
     return INTEGER_RANGE[dtype]
@@ -43,11 +43,12 @@ def range_of(dtype: DType) -> tuple[int, int]:
 class FunctionBuilder:
     """Builds a function: `g.Gather(x, i, axis=1)` adds a node and returns the name of its output.
 
-    `g.i64(1, -1)` returns the name of a constant. An omitted input is `""` or None; an attribute of None is omitted.
+    `g.i64(1, -1)` returns the name of a constant. An input `""` or None is left out, and so is an attribute None.
     Names are local to the function; inlining renames them.
 
-    opset      of ai.onnx, for which the nodes are written
-    constants  by name
+    opset      the ai.onnx opset for which nodes are written
+    parent     the builder of the enclosing graph, for the body of an If or a Loop; its constants and names are shared
+    constants  tensors of the constants, by name
     """
 
     def __init__(self, opset: int, *, parent: FunctionBuilder | None = None) -> None:
@@ -71,7 +72,7 @@ class FunctionBuilder:
     def node(
         self, op_type: str, inputs: Sequence[str | None], outputs: int = 1, *, domain: str = "", **attributes: Any
     ) -> tuple[str, ...]:
-        """Add a node; returns the names of its outputs."""
+        """Add a node with `outputs` outputs; returns their names."""
         given = [name or "" for name in inputs]
         while given and not given[-1]:
             given.pop()
@@ -89,10 +90,11 @@ class FunctionBuilder:
         inputs: Sequence[tuple[DType, int | None]],
         write: Callable[[FunctionBuilder, tuple[str, ...]], Sequence[tuple[str, DType]]],
     ) -> GraphProto:
-        """The body of an If or a Loop, which sees all names of the function.
+        """The body graph of an If or a Loop; its nodes may read all names of the function.
 
-        inputs   element type and rank of each
-        write    adds the nodes, given the names of the inputs, and returns name and element type of each output
+        inputs   element type and rank of each input of the body; None for an unknown rank
+        write    adds the nodes, given the builder of the body and the names of its inputs, and returns name and element
+                 type of each output
         """
         body = FunctionBuilder(self.opset, parent=self)
         names = tuple(f"{name}_input_{next(self._names)}" for _ in inputs)
@@ -109,7 +111,7 @@ class FunctionBuilder:
     # constants
 
     def const(self, value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> str:
-        """A constant of an array; equal arrays share one."""
+        """The name of a constant with the elements of `value`; equal arrays share one constant."""
         array = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         found = self._constant_names.get(key)
@@ -119,7 +121,7 @@ class FunctionBuilder:
         return found
 
     def tensor(self, tensor: TensorProto) -> str:
-        """A constant of any element type, under a new local name."""
+        """The name of a new constant that is a copy of `tensor`; for any element type."""
         name = f"const_{next(self._names)}"
         held = TensorProto()
         held.CopyFrom(tensor)
@@ -128,20 +130,20 @@ class FunctionBuilder:
         return name
 
     def i64(self, *elements: int) -> str:
-        """A vector of int64. Raises LoweringRefused for a number outside 64 bits."""
+        """The name of a constant int64 vector. Raises LoweringRefused for an element that does not fit 64 bits."""
         far = next((element for element in elements if not -(2**63) <= element < 2**63), None)
         if far is not None:
             raise LoweringRefused(f"{far} does not fit 64 bits")
         return self.const(np.array(elements, np.int64))
 
     def zero(self, dtype: DType) -> str:
-        """A scalar 0 of any element type; for strings the empty string."""
+        """A scalar 0 of type `dtype`; the empty string for STRING."""
         if dtype is DType.STRING:
             return self.tensor(TensorProto(data_type=TensorProto.STRING, string_data=[b""]))
         return self.scalar(0, dtype)
 
     def scalar(self, value: float | bool, dtype: DType) -> str:
-        """A scalar of an element type. Raises LoweringRefused for a number that the type cannot hold."""
+        """`value` as a scalar of type `dtype`. Raises LoweringRefused for a number that the type cannot hold."""
         if dtype in NUMPY:
             try:
                 return self.const(np.array(value, NUMPY[dtype]))
@@ -152,11 +154,11 @@ class FunctionBuilder:
     # idioms
 
     def cast(self, x: str, old: DType, new: DType) -> str:
-        """`x` in another element type. Out of the range of an 8-bit float the result is NaN or inf, as in OpenVINO."""
+        """`x` cast from `old` to `new`. Numbers out of range of an 8-bit float become NaN or inf, as in OpenVINO."""
         return x if old == new else self.Cast(x, to=int(new), saturate=0 if new in FLOAT8 else None)
 
     def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
-        """Dims [start, end) of a tensor, a vector of int64."""
+        """The dims of `x` from axis `start` to before axis `end` (None: to the last one), an int64 vector."""
         if self.opset >= 15:
             return self.Shape(x, start=start or None, end=end)
         shape = self.Shape(x)
@@ -165,7 +167,7 @@ class FunctionBuilder:
         return self.Slice(shape, self.i64(start), self.i64(FAR if end is None else end))
 
     def dim(self, x: str, axis: int) -> str:
-        """One dim of a tensor, a vector of one int64."""
+        """The dim of `x` at `axis`, an int64 vector of one element."""
         return self.dims(x, axis, axis + 1 if axis != -1 else None)
 
     def concat(self, *parts: str, axis: int = 0) -> str:
@@ -186,17 +188,17 @@ class FunctionBuilder:
         return x if order == sorted(order) else self.Transpose(x, perm=order)
 
     def as_scalar(self, x: str) -> str:
-        """A tensor of one element as a scalar."""
+        """`x`, a tensor of one element, reshaped to a scalar."""
         return self.Reshape(x, self.i64())
 
     def as_vector(self, x: str) -> str:
-        """All elements of a tensor as a vector."""
+        """`x` flattened to a vector."""
         return self.Reshape(x, self.i64(-1))
 
     # the result
 
     def require_opset(self, opset: int, reason: str) -> None:
-        """Raise LoweringRefused below an opset of ai.onnx."""
+        """Raise LoweringRefused if the function has an ai.onnx opset below `opset`; `reason` begins the message."""
         if self.opset < opset:
             raise LoweringRefused(f"{reason} needs opset {opset}, the result has {self.opset}")
 

@@ -27,21 +27,23 @@ MOVED_AS: Final[Mapping[DType, DType]] = {
     DType.UINT4: DType.UINT8, DType.INT4: DType.INT8, DType.FLOAT8E4M3FN: DType.FLOAT16,
     DType.FLOAT8E5M2: DType.FLOAT16,
 }  # fmt: skip
-"""Types in which data are moved whose element type ONNX's gathers do not take; the casts are exact."""
+"""Maps an element type that ONNX's gather operators do not take to the type that data are cast to, which is exact."""
 
 SELECTED_AS: Final[Mapping[DType, DType]] = {
     DType.INT16: DType.INT32, DType.UINT16: DType.INT32, DType.UINT64: DType.INT64, DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
-"""Computation types for Where, for types without a kernel in onnxruntime."""
+"""Computation types for Where, for types without a Where kernel in onnxruntime."""
 
 _UNSIGNED: Final = frozenset((DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64))
 _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _ALLOWZERO_SINCE = 9, 11, 12, 12, 13, 14
-"""Opsets: Where, negative indices, integers in Clip, batch_dims of GatherND, bfloat16, allowzero of Reshape."""
+"""First ai.onnx opsets with, in this order: Where, negative indices in Gather, integers in Clip, batch_dims of
+GatherND, bfloat16, allowzero of Reshape.
+"""
 
 
 @lowers("Gather", since=1, opset=1)
 def gather_1(op: LayerView, g: FunctionBuilder) -> str:
-    """gather-1: Gather with the axis as an input. A negative index is undefined; OpenVINO returns zeros for it too."""
+    """gather-1: Gather with the axis as an input. Negative indices are undefined; OpenVINO returns zeros for them."""
     return _gather(op, g, batch_dims=0, from_end=False)
 
 
@@ -58,7 +60,11 @@ def gather_8(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _gather(op: LayerView, g: FunctionBuilder, *, batch_dims: int, from_end: bool) -> str:
-    """data[:axis] + indices[batch_dims:] + data[axis + 1:]; a negative batch_dims counts from rank(indices)."""
+    """The gathered tensor, of shape data[:axis] + indices[batch_dims:] + data[axis + 1:].
+
+    batch_dims   a negative number counts from rank(indices)
+    from_end     negative indices count from the end of the axis; otherwise they are out of bounds
+    """
     dtype = _data_type(op, g)
     is_signed = op.dtype(1) not in _UNSIGNED  # a uint64 past int64 would become negative in the cast
     if batch_dims < 0 and op.has_rank(1):
@@ -77,7 +83,7 @@ def _gather(op: LayerView, g: FunctionBuilder, *, batch_dims: int, from_end: boo
 
 
 def _data_type(op: LayerView, g: FunctionBuilder) -> DType:
-    """The element type of the data. Raises LoweringRefused for one that ONNX does not have at this opset."""
+    """The element type of input 0, the data. Raises LoweringRefused if the opset of `g` does not have the type."""
     dtype = op.dtype(0)
     if dtype is DType.BFLOAT16:
         g.require_opset(_BFLOAT16_SINCE, "data of type bfloat16")
@@ -88,11 +94,12 @@ def _data_type(op: LayerView, g: FunctionBuilder) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class _Gather:
-    """Builder of one Gather.
+    """Builder of the nodes for one Gather layer.
 
-    data        name of the table, `dtype` its element type
-    batch_dims  from the front, or negative where the rank of indices is unknown
-    from_end    negative indices count from the end
+    data        name of the data (the table that rows are gathered from), cast to a type that ONNX's gathers take
+    dtype       element type of `data`
+    batch_dims  >= 0, or negative (counted from the rank of indices) where that rank is unknown
+    from_end    negative indices count from the end of the axis; otherwise they are out of bounds
     """
 
     op: LayerView
@@ -103,7 +110,7 @@ class _Gather:
     from_end: bool
 
     def axis(self) -> int | None:
-        """The axis, normalized to >= 0 where the rank of data is known; None when it is only known at run time."""
+        """The axis, normalized to >= 0 if the rank of data is known; None for an axis that is computed at run time."""
         found = self.op.ints(2)
         if found is None:
             return None
@@ -112,7 +119,7 @@ class _Gather:
         return self.op.axis(found[0], self.op.rank(0)) if self.op.has_rank(0) else found[0]
 
     def plain(self, axis: int) -> str:
-        """Without batch dims: ONNX's Gather."""
+        """The result without batch dims: ONNX's Gather along `axis`, with out-of-bounds indices masked if necessary."""
         op, g = self.op, self.g
         if not op.mask_out_of_bounds:
             return g.Gather(self.data, self.index(axis), axis=axis)
@@ -131,14 +138,20 @@ class _Gather:
         return g.Gather(table, self.indices_with_zero_row(self.row_count(axis, 1, 0)), axis=axis)
 
     def prefers_row_copy(self, axis: int) -> bool:
-        """Whether to copy the gathered rows rather than the table; false where the table is known to be no larger."""
+        """Whether to append zeros to the gathered rows, which copies them, rather than to the table.
+
+        False if the table is known to have no more rows than are gathered, if a rank is unknown, and before opset 14.
+        """
         op = self.op
         if self.g.opset < _ALLOWZERO_SINCE or not op.has_rank(0) or not op.has_rank(1):
             return False
         return known_le(op.dim(0, axis), product(op.shape(1)[max(self.batch_dims, 0) :]), op.call.scope) is not True
 
     def gather_masked(self, axis: int) -> str:
-        """Without batch dims, along an axis that may be empty: then gather no index, and append zeros instead."""
+        """The result without batch dims along an `axis` that may be empty.
+
+        If the axis is empty at run time, no index is gathered, and zeros are appended instead.
+        """
         op, g = self.op, self.g
         index, inside = self.clamped_indices(axis)
         taken, left = self.kept_indices(index if op.rank(1) == 1 else g.as_vector(index), 0, axis)
@@ -149,19 +162,22 @@ class _Gather:
         return self.masked(found, inside, op.rank(0) - 1 - axis)
 
     def kept_indices(self, index: str, along: int, axis: int) -> tuple[str, str]:
-        """The indices along one of their axes, none of them where the table has no rows; and the number left out."""
+        """`index`, or its empty slice along its axis `along` if the table has no rows along `axis`.
+
+        Also returns how many indices the slice leaves out along `along`, as an int64 vector of one element.
+        """
         g = self.g
         count = g.dim(index, along)
         kept = g.Mul(count, g.Min(g.dim(self.data, axis), g.i64(1)))
         return g.Slice(index, g.i64(0), kept, g.i64(along)), g.Sub(count, kept)
 
     def outer_dims(self, data: str, axis: int) -> tuple[list[str], list[str]]:
-        """The dims of `data` before and after `axis`: each a list with one 1-D tensor, or empty if none."""
+        """The dims of `data` before `axis` and after it: each a list of one int64 vector, empty if there are none."""
         g, rank = self.g, self.op.rank(0)
         return [g.dims(data, 0, axis)] if axis else [], [g.dims(data, axis + 1)] if axis + 1 < rank else []
 
     def index(self, axis: int) -> str:
-        """In-bounds indices in a type that ONNX takes; non-negative where the opset takes no others."""
+        """The indices, assumed in bounds, in a type that ONNX's Gather takes; made non-negative before opset 11."""
         op, g, dtype = self.op, self.g, self.op.dtype(1)
         if g.opset >= _FROM_END_SINCE or not self.from_end or not self.may_be_negative():
             return op.x(1) if dtype in (DType.INT32, DType.INT64) else g.cast(op.x(1), dtype, DType.INT64)
@@ -169,7 +185,7 @@ class _Gather:
         return self.non_negative(self.wide(), self.row_count(axis, 1, 0))
 
     def may_be_negative(self) -> bool:
-        """Whether an index may be negative; for opsets whose Gather takes no negative ones."""
+        """Whether some index may be negative; False only if all are known to be >= 0."""
         known = self.op.value(1)
         if known is not None:
             return bool(known.size) and int(known.min()) < 0
@@ -180,7 +196,7 @@ class _Gather:
         return self.g.cast(self.op.x(1), self.op.dtype(1), DType.INT64)
 
     def row_count(self, axis: int, factor: int, offset: int) -> str:
-        """factor * rows + offset, a scalar, with the number of rows of the table."""
+        """factor * rows + offset, an int64 scalar; rows is the dim of the table at `axis`, `factor` 1 or -1."""
         g, size = self.g, self.op.size(0, axis) if self.op.has_rank(0) else None
         if size is not None:
             return g.scalar(factor * size + offset, DType.INT64)
@@ -189,12 +205,15 @@ class _Gather:
         return rows if offset == 0 else g.Add(rows, g.scalar(offset, DType.INT64))
 
     def non_negative(self, index: str, rows: str) -> str:
-        """Negative indices normalized by adding the number of rows; those below its negative stay negative."""
+        """`index` with `rows`, the number of rows, added where it is negative; indices below -rows stay negative."""
         g = self.g
         return g.Where(g.Less(index, g.scalar(0, DType.INT64)), g.Add(index, rows), index)
 
     def clamped_indices(self, axis: int) -> tuple[str, str]:
-        """Indices clamped to the bounds, and flags of those that were in bounds; the axis is not empty."""
+        """The indices clamped to the bounds of `axis`, and flags of the indices that were in bounds before.
+
+        Both are meaningful only if the axis is not empty.
+        """
         g, index, low = self.g, self.wide(), self.g.scalar(0, DType.INT64)
         if self.from_end and g.opset >= _FROM_END_SINCE:
             low = self.row_count(axis, -1, 0)
@@ -204,7 +223,10 @@ class _Gather:
         return held, g.Equal(held, index)
 
     def indices_with_zero_row(self, rows: str) -> str:
-        """Indices into a table with a row of zeros at its end: those out of bounds select that row."""
+        """The indices into the table with a row of zeros appended: indices out of bounds select that row.
+
+        rows   number of rows without the appended one, int64 scalar
+        """
         g, index, before = self.g, self.wide(), self.g.scalar(-1, DType.INT64)
         if self.from_end:
             index = self.non_negative(index, rows)
@@ -212,7 +234,7 @@ class _Gather:
         return held if g.opset >= _FROM_END_SINCE else g.Where(g.Equal(held, before), rows, held)
 
     def clipped(self, index: str, low: str, high: str) -> str:
-        """Indices clamped to [low, high]: Clip, or Where before opset 12."""
+        """`index` clamped to [low, high], by Clip, or by Where before opset 12."""
         g = self.g
         if g.opset >= _CLIP_SINCE:
             return g.Clip(index, low, high)
@@ -221,7 +243,7 @@ class _Gather:
         return g.Where(g.Greater(above, high), high, above)
 
     def masked(self, gathered: str, inside: str, trailing: int) -> str:
-        """Zeros where `inside` is false; `inside` has the leading dims, followed by `trailing` more."""
+        """`gathered` with zeros where `inside` is false; `inside` lacks the last `trailing` dims of `gathered`."""
         g = self.g
         kept = g.unsqueeze(inside, *range(-trailing, 0))
         if self.dtype is DType.BOOL:
@@ -230,11 +252,11 @@ class _Gather:
         return legalized(g, self.dtype, lambda x: g.Where(kept, x, zero), gathered, by=SELECTED_AS)
 
     def zero(self, dtype: DType) -> str:
-        """A zero of the table; in nf4 its code is 7."""
+        """A scalar zero of type `dtype` for the table; 7 if the table holds nf4 codes, because code 7 is zero."""
         return self.g.scalar(7, dtype) if self.op.element(0) == "nf4" else self.g.zero(dtype)
 
     def with_zeros(self, data: str, row: str, axis: int) -> str:
-        """The table with a row of zeros of shape `row` at its end."""
+        """`data` with zeros appended along `axis`; `row` holds the shape of the zeros."""
         g = self.g
         if self.dtype is DType.BFLOAT16:
             zeros = g.cast(g.Expand(g.zero(DType.FLOAT32), row), DType.FLOAT32, DType.BFLOAT16)
@@ -243,7 +265,7 @@ class _Gather:
         return g.Concat(data, zeros, axis=axis)
 
     def batched(self, axis: int) -> str:
-        """With batch dims and known ranks: ONNX's GatherND, after the axis of data is moved behind the batch dims."""
+        """The result with batch dims and known ranks: GatherND, with `axis` of data moved behind the batch dims."""
         op, g, b = self.op, self.g, self.batch_dims
         r, q = op.rank(0), op.rank(1)
         if not 0 <= b <= min(q, axis):
@@ -267,11 +289,14 @@ class _Gather:
             found = self.with_zeros(found, g.concat(*before, left, *behind), b)
         if inside is not None:
             found = self.masked(found, inside, r - 1 - b)
-        moved = axis - b  # GatherND puts data[b:axis] behind indices[b:]; it belongs before it
+        moved = axis - b  # GatherND puts the dims data[b:axis] behind indices[b:]; they belong before indices[b:]
         return g.transpose(found, [*range(b), *range(q, q + moved), *range(b, q), *range(q + moved, r + q - 1 - b)])
 
     def general(self) -> str:
-        """Any axis and ranks: one GatherND of data as [batch, before, rows, behind] and indices as [batch, n]."""
+        """The result for any axis and ranks: GatherND of data reshaped to [batch, before, rows, behind].
+
+        The indices are reshaped to [batch, n].
+        """
         op, g, b = self.op, self.g, self.batch_dims
         g.require_opset(_ALLOWZERO_SINCE, "an axis that is not constant, or a rank that is not known,")
         shape, index_shape, zero = g.Shape(self.data), g.Shape(op.x(1)), g.i64(0)
@@ -302,7 +327,7 @@ class _Gather:
 
 @lowers("GatherElements", since=6, opset=11)
 def gather_elements(op: LayerView, g: FunctionBuilder) -> str:
-    """gather-elements-6: GatherElements; an index out of bounds is undefined."""
+    """gather-elements-6: GatherElements; the result for an index out of bounds is undefined."""
     axis = op.integer("axis")
     index = g.cast(op.x(1), op.dtype(1), op.dtype(1) if op.dtype(1) is DType.INT32 else DType.INT64)
     return legalized(g, _data_type(op, g), lambda data: g.GatherElements(data, index, axis=axis), op.x(0), by=MOVED_AS)
@@ -320,7 +345,7 @@ def gather_nd_5(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("GatherND", since=8, opset=11)
 def gather_nd_8(op: LayerView, g: FunctionBuilder) -> str:
-    """gather-nd-8: GatherND; an index out of bounds is undefined."""
+    """gather-nd-8: GatherND; the result for an index out of bounds is undefined."""
     return _gather_nd(op, g)
 
 
@@ -346,7 +371,7 @@ def gather_tree(op: LayerView, g: FunctionBuilder) -> str:
     """gather-tree-1: a Loop from the last step of each sequence back to the first, along the parents of the beams.
 
     step_ids, parent_ids  [time, batch, beam]; max_seq_len [batch]; end_token a scalar; all of one type
-    result                [time, batch, beam]: end tokens from max_seq_len on, and after the first end token
+    result                [time, batch, beam]: end_token from step max_seq_len on, and after its first occurrence
     """
     dtype = op.dtype(0)
     if dtype not in _STEPPED:
@@ -365,7 +390,7 @@ _STEPPED: Final[Mapping[DType, DType]] = {
     **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32), DType.FLOAT32),
     DType.FLOAT64: DType.FLOAT64,
 }
-"""Computation types for comparing and selecting steps."""
+"""Computation types for comparing and selecting elements of step_ids."""
 
 
 def _tree(op: LayerView, g: FunctionBuilder, dtype: DType, steps: str, parents: str, lengths: str, end: str) -> str:

@@ -2,8 +2,8 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/image/
 
-Interpolate is one Resize where ONNX has the same mode and onnxruntime a kernel for it. Otherwise it is separable, and
-resizes one axis after the other: nearest as a Gather, linear and cubic as a MatMul with the weights of the elements.
+Interpolate becomes one Resize if ONNX has the mode and onnxruntime a kernel for it. Otherwise the axes are resized one
+after the other: nearest by a Gather, linear and cubic by a MatMul with a matrix of weights.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ class Resizing:
     """Resizing parameters.
 
     kind            nearest, linear or cubic
-    coordinates     map from elements of the result to positions in the data
-    rounding        of that position, for nearest; "simple" rounds up for a shorter axis, else down
-    coefficient     of cubic; with pillow -0.5, whatever `cube_coeff` is, as in Pillow and in OpenVINO's CPU plugin
-    is_filtered     where any axis becomes shorter, the weights of linear reach 1 / scale elements
-    is_pillow       where an axis becomes shorter, its weights reach further by that factor, but not outside of the data
-    sizes, scales   one of them, an element for each axis
+    coordinates     coordinate transformation mode: from elements of the result to positions in the data
+    rounding        of positions, for nearest; "simple" rounds up along an axis that becomes shorter, else down
+    coefficient     of the cubic kernel; always -0.5 with pillow modes, as in Pillow and in OpenVINO's CPU plugin
+    is_filtered     antialias of linear: if any axis becomes shorter, weights of each axis are stretched by 1 / scale
+    is_pillow       antialias as in Pillow: weights along an axis that becomes shorter are stretched by 1 / scale
+    axes            the axes to resize
+    sizes, scales   names of vectors with an element for each of `axes`; one of them is given, the other is None
     """
 
     kind: str
@@ -62,10 +63,10 @@ class Resizing:
 def interpolate_1(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-1: Resize, or a Gather or MatMul for each axis.
 
-    data, sizes of the `axes`
+    Inputs: data, and the sizes of the axes that the attribute `axes` lists.
 
-    The page leaves the coordinates without align_corners open. OpenVINO converts it to version 4: with half_pixel for
-    linear without pads, unless the axes are 2 and 3 of rank 4, and else with asymmetric.
+    The page does not define the coordinates without align_corners. OpenVINO's own conversion to version 4 chooses
+    half_pixel for mode linear without pads, unless the axes are 2 and 3 of rank 4; otherwise asymmetric.
     """
     rank = op.rank(0)
     axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
@@ -83,7 +84,7 @@ def interpolate_1(op: LayerView, g: FunctionBuilder) -> str:
 def interpolate_4(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-4: Resize, or a Gather or MatMul for each axis.
 
-    data, sizes, scales, axes (optional); `shape_calculation_mode` selects sizes or scales
+    Inputs: data, sizes, scales, axes (optional). The attribute `shape_calculation_mode` selects sizes or scales.
     """
     by_sizes = op.text("shape_calculation_mode", choices=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1 if by_sizes else 2, 3, by_sizes))
@@ -93,7 +94,7 @@ def interpolate_4(op: LayerView, g: FunctionBuilder) -> str:
 def interpolate_11(op: LayerView, g: FunctionBuilder) -> str:
     """interpolate-11: Resize, or a Gather or MatMul for each axis.
 
-    data, sizes or scales, axes (optional)
+    Inputs: data, sizes or scales, axes (optional).
     """
     by_sizes = op.text("shape_calculation_mode", choices=("sizes", "scales")) == "sizes"
     return _resized(op, g, _resizing(op, g, 1, 2, by_sizes))
@@ -120,7 +121,7 @@ def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_size
 
 
 def _wanted(op: LayerView, g: FunctionBuilder, index: int, dtype: DType, count: int) -> str:
-    """Sizes or scales as a vector of known length, which Resize requires."""
+    """Input `index`, sizes or scales, cast to `dtype`, as a vector of static length `count`, which Resize requires."""
     wanted = g.cast(op.x(index), op.dtype(index), dtype)
     return wanted if op.shape(index) == (count,) else g.Reshape(wanted, g.i64(count))
 
@@ -145,7 +146,7 @@ def _resized(op: LayerView, g: FunctionBuilder, how: Resizing) -> str:
         is_shorter = _is_shorter(g, x, how) if how.is_filtered else ""
         for position in sorted(range(len(how.axes)), key=lambda at: -how.axes[at]):
             resized = _resized_axis(g, resized, rank, how, position, is_shorter)
-            if in_bytes:  # the plugin keeps bytes between two axes, as Pillow does
+            if in_bytes:  # the CPU plugin rounds to bytes after each axis, as Pillow does
                 resized = _rounded_to_type(g, resized, how.kind, dtype)
         if not in_bytes and wide is _FLOAT:
             resized = _rounded_to_type(g, resized, how.kind, dtype)
@@ -157,7 +158,7 @@ def _resized(op: LayerView, g: FunctionBuilder, how: Resizing) -> str:
 
 
 def _rounded_to_type(g: FunctionBuilder, x: str, kind: str, dtype: DType) -> str:
-    """Floats rounded for an integer type; cubic ones also saturate at the bounds of 8-bit types."""
+    """The floats `x`, rounded if `dtype` is an integer type; with kind cubic also clipped to an 8-bit range."""
     if not dtype.is_integer:
         return x
     x = g.Round(x)
@@ -168,7 +169,7 @@ def _rounded_to_type(g: FunctionBuilder, x: str, kind: str, dtype: DType) -> str
 
 
 def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
-    """Attributes of an equivalent Resize; None where there is none."""
+    """Attributes of an equivalent Resize of data of rank `rank`; None if there is no such Resize."""
     if how.is_filtered:
         return None
     attributes: dict[str, Any] = {"mode": how.kind, "coordinate_transformation_mode": how.coordinates}
@@ -191,7 +192,7 @@ def _attributes(how: Resizing, rank: int) -> dict[str, Any] | None:
 
 
 def _is_shorter(g: FunctionBuilder, x: str, how: Resizing) -> str:
-    """Whether any of the axes becomes shorter, a scalar."""
+    """Whether any of `how.axes` becomes shorter, a boolean scalar."""
     scales = how.scales
     if how.sizes is not None:
         length = g.Cast(g.concat(*(g.dim(x, axis) for axis in how.axes)), to=_FLOAT)
@@ -200,7 +201,10 @@ def _is_shorter(g: FunctionBuilder, x: str, how: Resizing) -> str:
 
 
 def _resized_axis(g: FunctionBuilder, x: str, rank: int, how: Resizing, position: int, is_shorter: str) -> str:
-    """Data resized along one of the axes; `is_shorter` is used for filtered weights."""
+    """`x` resized along the axis `how.axes[position]`.
+
+    is_shorter   the scalar of `_is_shorter`; read only if `how.is_filtered`
+    """
     axis = how.axes[position]
     size = g.squeeze(g.dim(x, axis), 0)
     length, at = g.Cast(size, to=_FLOAT), g.scalar(position, _INT64)
@@ -221,14 +225,18 @@ def _resized_axis(g: FunctionBuilder, x: str, rank: int, how: Resizing, position
         weights = _filtered(g, how, place, size, g.Min(scale, one))
     else:
         weights = _linear(g, place, size) if how.kind == "linear" else _cubic(g, how.coefficient, place, size)
-    # a MatMul with the weights resizes the last axis
+    # a MatMul with the weights resizes the last axis, so the axis is moved there
     order = [a for a in range(rank) if a != axis] + [axis]
     moved = g.MatMul(g.transpose(x, order), weights)
     return g.transpose(moved, [order.index(a) for a in range(rank)])
 
 
 def _positions(g: FunctionBuilder, coordinates: str, size: str, wanted: str, scale: str) -> str:
-    """Positions in the data of the elements of a resized axis, floats [wanted]."""
+    """The position in the data of each element of a resized axis, float32 [wanted].
+
+    size, wanted   length of the axis before and after, int64 scalars
+    scale          ratio of the lengths, float32 scalar
+    """
     half, one, zero = g.scalar(0.5, _FLOAT), g.scalar(1, _INT64), g.scalar(0, _FLOAT)
     i = g.Cast(g.Range(g.scalar(0, _INT64), wanted, one), to=_FLOAT)
     if coordinates == "asymmetric":
@@ -261,12 +269,12 @@ def _rounded(g: FunctionBuilder, rounding: str, position: str, scale: str) -> st
 
 
 def _elements(g: FunctionBuilder, size: str) -> str:
-    """Iota along an axis, as floats [size, 1]."""
+    """The column 0, 1, ..., size - 1 as float32 [size, 1]; `size` is an int64 scalar."""
     return g.unsqueeze(g.Cast(g.Range(g.scalar(0, _INT64), size, g.scalar(1, _INT64)), to=_FLOAT), 1)
 
 
 def _linear(g: FunctionBuilder, position: str, size: str) -> str:
-    """Weights [size, wanted] of the two elements around each position; beyond the ends, the end elements repeat."""
+    """Weights [size, wanted] of the two elements around each position; beyond the ends, the end elements are used."""
     one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     last = g.Sub(g.Cast(size, to=_FLOAT), one)
     distance = g.Abs(g.Sub(g.Clip(position, zero, last), _elements(g, size)))
@@ -274,7 +282,10 @@ def _linear(g: FunctionBuilder, position: str, size: str) -> str:
 
 
 def _filtered(g: FunctionBuilder, how: Resizing, position: str, size: str, scale: str) -> str:
-    """Weights [size, wanted] of a kernel around each position, stretched by 1 / scale and normalized to sum 1."""
+    """Weights [size, wanted] of the linear or cubic kernel around each position, stretched by 1 / scale.
+
+    The weights for each position are normalized to sum 1.
+    """
     distance = g.Mul(g.Abs(g.Sub(position, _elements(g, size))), scale)
     if how.kind == "cubic":
         weights = _cubic_weight(g, how.coefficient, distance)
@@ -284,7 +295,7 @@ def _filtered(g: FunctionBuilder, how: Resizing, position: str, size: str, scale
 
 
 def _cubic(g: FunctionBuilder, coefficient: float, position: str, size: str) -> str:
-    """Weights [size, wanted] of the four elements around each position; beyond the ends, the end elements repeat."""
+    """Weights [size, wanted] of the four elements around each position; beyond the ends, the end elements are used."""
     below, elements = g.Floor(position), _elements(g, size)
     zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
     past = g.Sub(position, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past
@@ -303,19 +314,19 @@ def _cubic(g: FunctionBuilder, coefficient: float, position: str, size: str) -> 
 
 
 def _cubic_weight(g: FunctionBuilder, a: float, t: str) -> str:
-    """Keys' kernel of a distance, in two pieces; 0 from distance 2 on."""
+    """Keys' cubic kernel with coefficient `a` at distances `t` >= 0; 0 from distance 2 on."""
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
     outer = g.Where(g.Less(t, two), _cubic_outer(g, a, t), g.scalar(0, _FLOAT))
     return g.Where(g.LessOrEqual(t, one), _cubic_inner(g, a, t), outer)
 
 
 def _cubic_inner(g: FunctionBuilder, a: float, t: str) -> str:
-    """(a+2)t^3 - (a+3)t^2 + 1, up to 1"""
+    """Keys' kernel for distances t <= 1: (a+2)t^3 - (a+3)t^2 + 1."""
     return _polynomial(g, t, a + 2, -(a + 3), 0, 1)
 
 
 def _cubic_outer(g: FunctionBuilder, a: float, t: str) -> str:
-    """at^3 - 5at^2 + 8at - 4a, up to 2"""
+    """Keys' kernel for distances 1 <= t <= 2: at^3 - 5at^2 + 8at - 4a."""
     return _polynomial(g, t, a, -5 * a, 8 * a, -4 * a)
 
 
@@ -328,11 +339,11 @@ def _polynomial(g: FunctionBuilder, t: str, *coefficients: float) -> str:
 
 @lowers("GridSample", since=9, opset=20)
 def grid_sample(op: LayerView, g: FunctionBuilder) -> str:
-    """grid-sample-9: GridSample.
+    """grid-sample-9: ONNX's GridSample.
 
     data [N, C, H, W], grid [N, h, w, 2]
 
-    For integer data OpenVINO rounds bytes and truncates wider types.
+    For integer data, OpenVINO rounds samples of 8-bit types and truncates samples of wider types.
     """
     if op.rank(0) != 4:
         raise LoweringRefused("the data must have rank 4")

@@ -1,4 +1,4 @@
-"""LayerView: the view that a lowering has of a layer, with its inputs, the facts about them, and its attributes."""
+"""LayerView: access of a lowering to one layer: names of its inputs, inferred facts about them, and attributes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ MAX_READ: Final = 1 << 20
 """Largest constant, in elements, that a lowering may read."""
 
 MAX_GENERATED: Final = 1 << 12
-"""Largest axis, in elements, of a constant that a lowering generates: of windows, bins, frames."""
+"""Longest axis, in elements, of a constant that a lowering generates, such as the weights of bins or frames."""
 
 
 def dtype_of(text: str) -> DType | None:
-    """The element type that OpenVINO calls `text`; None for one that ONNX does not have."""
+    """The element type that OpenVINO names `text`, such as `f32`; None for a type that ONNX does not have."""
     return ELEMENT_TYPES.get(text.lower())
 
 
 class LayerView:
-    """One layer. Accessors take the position of an input; `x` returns its name in the built function.
+    """One layer, as a lowering reads it. Accessors take the position of an input (`index`) or the name of an attribute.
 
-    names               one for each input, "" for an input that is left out
-    mask_out_of_bounds  a gather returns zeros for indices out of bounds, as OpenVINO does; False where they are proved
-                        or assumed in bounds
-    allow_random        random numbers may differ from OpenVINO's
+    names               name of each input in the built function, "" for an input that is left out
+    mask_out_of_bounds  a gather must return zeros for indices out of bounds, as OpenVINO does; False where the indices
+                        are proved or assumed to be in bounds
+    allow_random        random numbers may differ from OpenVINO's; otherwise layers that draw them are refused
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class LayerView:
         return index < len(self.names) and bool(self.names[index])
 
     def x(self, index: int) -> str:
-        """The name of an input. Raises SpecViolation when it is left out."""
+        """The name of input `index` in the built function. Raises SpecViolation when the input is left out."""
         if not self.has(index):
             raise SpecViolation(f"input {index} is missing", "GI107")
         return self.names[index]
@@ -76,21 +76,27 @@ class LayerView:
         return self.call.tensor(index)
 
     def dtype(self, index: int) -> DType:
-        """The element type of an input; UINT8 for packed bytes where ONNX does not have it. Raises LoweringRefused."""
+        """The element type of input `index`; UINT8 for the codes of a type that ONNX lacks.
+
+        Raises LoweringRefused when the type is unknown.
+        """
         dtype = self.fact(index).dtype
         if dtype is None:
             raise LoweringRefused(f"the element type of input {index} is not known")
         return dtype
 
     def element(self, index: int) -> str:
-        """OpenVINO's name for the element type of an input, `f32`, `nf4`. Raises LoweringRefused."""
+        """OpenVINO's name for the element type of input `index`, such as `f32` or `nf4`.
+
+        Raises LoweringRefused when the type is unknown.
+        """
         types = self.call.attr("input_types", ())
         if index < len(types) and types[index]:
             return str(types[index])
         return _TEXTS.get(dtype := self.dtype(index), str(dtype))
 
     def shape(self, index: int) -> Shape:
-        """The dims of an input. Raises LoweringRefused when its rank is unknown."""
+        """The dims of input `index`. Raises LoweringRefused when its rank is unknown."""
         shape = self.fact(index).shape
         if shape is None:
             raise LoweringRefused(f"the rank of input {index} is not known")
@@ -103,25 +109,25 @@ class LayerView:
         return self.fact(index).shape is not None
 
     def size(self, index: int, axis: int) -> int | None:
-        """A dim of an input where it is a number.
+        """The dim of input `index` at `axis` if it is a number; None if it is symbolic.
 
-        Raises LoweringRefused when the rank is unknown, SpecViolation when there is no such axis.
+        Raises LoweringRefused when the rank is unknown, and SpecViolation when the input does not have the axis.
         """
         dim = self.dim(index, axis)
         return dim if isinstance(dim, int) else None
 
     def sizes(self, index: int) -> tuple[int, ...] | None:
-        """The dims of an input when all are numbers. Raises LoweringRefused when its rank is unknown."""
+        """The dims of input `index` if all are numbers, else None. Raises LoweringRefused when its rank is unknown."""
         shape = self.shape(index)
         known = tuple(dim for dim in shape if isinstance(dim, int))
         return known if len(known) == len(shape) else None
 
     def is_positive(self, index: int, axis: int) -> bool:
-        """Whether a dim of an input is proved to be at least 1. Raises as `size`."""
+        """Whether the dim of input `index` at `axis` is proved to be at least 1. Raises the exceptions of `size`."""
         return known_le(1, self.dim(index, axis), self.call.scope) is True
 
     def dim(self, index: int, axis: int) -> Dim:
-        """A dim of an input. Raises as `size`."""
+        """The dim of input `index` at `axis`, a number or symbolic. Raises the exceptions of `size`."""
         shape = self.shape(index)
         if not -len(shape) <= axis < len(shape):
             raise SpecViolation(f"input {index} has {len(shape)} axes, there is none {axis}", "GI304")
@@ -130,9 +136,10 @@ class LayerView:
     # elements
 
     def value(self, index: int) -> npt.NDArray[Any] | None:
-        """The elements of an input that is constant, or whose elements are inferred; None for another one.
+        """The elements of input `index`, from inference or from a constant; None where they are unknown.
 
-        The dtype is the native numpy dtype of the input, or int64 for inferred integers (uint64 for uint64).
+        The array has the input's numpy dtype; inferred integers are int64, or uint64 for an input of uint64. A constant
+        of more than MAX_READ elements is not read: its elements count as unknown.
         """
         if not self.has(index):
             return None
@@ -148,18 +155,19 @@ class LayerView:
         return self.call.constant(index)
 
     def known(self, index: int) -> npt.NDArray[Any]:
-        """As `value`. Raises LoweringRefused when the elements are unknown."""
+        """The elements of input `index`, as from `value`. Raises LoweringRefused when they are unknown."""
         value = self.value(index)
         if value is None:
             raise LoweringRefused(f"input {index} has to be a constant")
         return value
 
     def ints(self, index: int, *, count: int | None = None, lower: int | None = None) -> list[int] | None:
-        """The elements of an integer input as a flat list; None when they are unknown.
+        """The elements of integer input `index` as a flat list; None when they are unknown.
 
-        count, lower   required number of elements, and their lower bound
+        count   required number of elements; None for any
+        lower   smallest allowed element; None for any
 
-        Raises SpecViolation where these do not hold.
+        Raises SpecViolation when the elements break `count` or `lower`, are strings, or are not finite.
         """
         value = self.value(index)
         if value is None:
@@ -171,14 +179,17 @@ class LayerView:
         return found
 
     def known_ints(self, index: int, *, count: int | None = None, lower: int | None = None) -> list[int]:
-        """As `ints`. Raises LoweringRefused when the elements are unknown."""
+        """The elements of integer input `index`, as from `ints`. Raises LoweringRefused when they are unknown."""
         self.known(index)
         found = self.ints(index, count=count, lower=lower)
         assert found is not None, "the elements are known"
         return found
 
     def known_number(self, index: int) -> float | None:
-        """The single element of an input; None when it is unknown. Raises SpecViolation unless there is exactly one."""
+        """The single element of input `index` as a float; None when it is unknown.
+
+        Raises SpecViolation for another number of elements, or for strings.
+        """
         value = self.value(index)
         if value is None:
             return None
@@ -189,17 +200,20 @@ class LayerView:
         return numbers[0]
 
     def axes(self, index: int, rank: int) -> list[int]:
-        """Axes that an input lists, normalized to >= 0. Raises LoweringRefused, and SpecViolation out of range."""
+        """The axes that input `index` lists, for a tensor of rank `rank`, normalized to >= 0.
+
+        Raises LoweringRefused when the elements are unknown, and SpecViolation when an axis is out of range.
+        """
         return [self.axis(axis, rank) for axis in self.known_ints(index)]
 
     @staticmethod
     def axis(axis: int, rank: int) -> int:
-        """An axis, normalized to >= 0. Raises SpecViolation out of range."""
+        """`axis` normalized to [0, rank - 1]. Raises SpecViolation when it is outside [-rank, rank - 1]."""
         if not -rank <= axis < rank:
             raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}]", "GI304")
         return axis % rank
 
-    # attributes: an IR gives strings or integers, a node in an ONNX file may have any type
+    # attributes: strings or integers in an IR file, of any type on a node of an ONNX file
 
     def _attribute(self, name: str, default: Any) -> Any:
         value = self.call.attr(name, None)
@@ -212,11 +226,11 @@ class LayerView:
     def integer(
         self, name: str, default: int | None = None, *, lower: int | None = None, upper: int | None = None
     ) -> int:
-        """A 64-bit integer attribute. Required unless it has a default.
+        """The 64-bit integer attribute `name`; required unless there is a `default`.
 
-        lower, upper   bounds of the value
+        lower, upper   smallest and largest allowed value; None for no bound
 
-        Raises SpecViolation, and LoweringRefused above `upper`.
+        Raises LoweringRefused above `upper`. Raises SpecViolation below `lower`, and for a missing or malformed value.
         """
         value = self._attribute(name, default)
         try:
@@ -231,7 +245,10 @@ class LayerView:
         return number
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number attribute, possibly infinite. Required unless it has a default. Raises SpecViolation."""
+        """The number attribute `name`, which may be infinite; required unless there is a `default`.
+
+        Raises SpecViolation for a missing or malformed value, and for NaN.
+        """
         value = self._attribute(name, default)
         try:
             number = float(value)
@@ -242,7 +259,10 @@ class LayerView:
         return number
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """A boolean attribute, `true` or `1` in a file. Required unless it has a default. Raises SpecViolation."""
+        """The boolean attribute `name`, in a file `true`, `false`, `1` or `0`; required unless there is a `default`.
+
+        Raises SpecViolation for a missing or malformed value.
+        """
         value = self._attribute(name, default)
         text = str(value).strip().lower()
         if text not in ("true", "false", "0", "1"):
@@ -250,9 +270,11 @@ class LayerView:
         return text in ("true", "1")
 
     def text(self, name: str, default: str | None = None, *, choices: Sequence[str] = ()) -> str:
-        """A string attribute; lower-cased when `choices` lists the allowed values. Required unless it has a default.
+        """The string attribute `name`; required unless there is a `default`.
 
-        Raises SpecViolation.
+        choices   the allowed values in lower case, to which the result is converted; empty to allow any string
+
+        Raises SpecViolation for a missing value, and for one that is not in `choices`.
         """
         value = str(self._attribute(name, default))
         if not choices:
@@ -269,9 +291,12 @@ class LayerView:
         count: int | None = None,
         lower: int | None = None,
     ) -> list[int]:
-        """A list of integers, of `count` elements where given. Required unless it has a default.
+        """The attribute `name` as a list of integers; required unless there is a `default`.
 
-        Raises SpecViolation.
+        count   required number of elements; None for any
+        lower   smallest allowed element; None for any
+
+        Raises SpecViolation for a missing or malformed value, and for one that breaks `count` or `lower`.
         """
         found = [self._element(name, item, np.int64) for item in self._items(name, default)]
         _check_elements(f"attribute {name}", found, count, lower)
@@ -285,9 +310,12 @@ class LayerView:
         count: int | None = None,
         lower: float | None = None,
     ) -> list[float]:
-        """A list of finite numbers, of `count` elements where given. Required unless it has a default.
+        """The attribute `name` as a list of finite numbers; required unless there is a `default`.
 
-        Raises SpecViolation.
+        count   required number of elements; None for any
+        lower   smallest allowed element; None for any
+
+        Raises SpecViolation for a missing or malformed value, and for one that breaks `count` or `lower`.
         """
         found = [self._element(name, item, np.float64) for item in self._items(name, default)]
         if not np.all(np.isfinite(found)):
@@ -296,7 +324,7 @@ class LayerView:
         return found
 
     def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
-        """A list of strings. Required unless it has a default."""
+        """The attribute `name` as a list of strings; SpecViolation if it is missing and there is no `default`."""
         return [str(item) for item in self._items(name, default)]
 
     def _items(self, name: str, default: Sequence[Any] | None) -> list[Any]:
@@ -313,7 +341,10 @@ class LayerView:
             raise SpecViolation(f"attribute {name} must be a list of numbers, has {item!r}", "GI106") from None
 
     def type_of(self, name: str, default: str | None = None) -> DType:
-        """An element type, `i64` in a file. Raises SpecViolation, and LoweringRefused for one that ONNX lacks."""
+        """The element type in attribute `name`, written like `i64` in a file; required unless there is a `default`.
+
+        Raises SpecViolation when the attribute is missing, and LoweringRefused for a type that ONNX lacks.
+        """
         text = self.text(name, default)
         dtype = dtype_of(text)
         if dtype is None:
@@ -323,7 +354,7 @@ class LayerView:
     # outputs
 
     def is_read(self, index: int) -> bool:
-        """Whether an output may have a reader."""
+        """Whether output `index` may have a reader in the graph."""
         return index < len(self.call.outputs) and bool(self.call.outputs[index])
 
     @property
@@ -332,7 +363,10 @@ class LayerView:
 
 
 def _check_elements(label: str, found: Sequence[float], count: int | None, lower: float | None) -> None:
-    """Raise SpecViolation for another number of elements than `count`, or one below `lower`."""
+    """Raise SpecViolation unless `found` has `count` elements (None: any number), each at least `lower` (None: any).
+
+    label   the input or attribute that the message names
+    """
     if count is not None and len(found) != count:
         raise SpecViolation(f"{label} must have {count} elements, has {len(found)}", "GI106")
     below = next((one for one in found if lower is not None and one < lower), None)

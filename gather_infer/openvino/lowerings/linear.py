@@ -22,7 +22,7 @@ _PRODUCTS: Final[TypeLegalization] = {
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
 _SUMS: Final[TypeLegalization] = {**_PRODUCTS, DType.UINT32: DType.INT64, DType.UINT64: DType.INT64}
-"""Types for Einsum, which lacks kernels for unsigned integers as well."""
+"""Computation types for Einsum, which also lacks kernels for unsigned integers."""
 
 
 @lowers("MatMul", preserves_failures=True)
@@ -44,7 +44,7 @@ def _turned(op: LayerView, g: FunctionBuilder, x: str, index: int, name: str) ->
 
 @lowers("Einsum", since=7, preserves_failures=True)
 def einsum(op: LayerView, g: FunctionBuilder) -> str:
-    """matrix/einsum-7: Einsum."""
+    """matrix/einsum-7: ONNX's Einsum with the same `equation`."""
     equation = op.text("equation")
     inputs = (op.x(i) for i in range(op.inputs))
     return legalized(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
@@ -84,11 +84,16 @@ def inverse(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _eliminated(body: FunctionBuilder, column: str, state: str, rows: str, wide: DType) -> str:
-    """One elimination step: [b, n, 2n] where a column becomes that of the identity matrix."""
+    """`state` [b, n, 2n] after one elimination step, which makes column `column` a column of the identity matrix.
+
+    column  int64 scalar
+    rows    the vector 0, 1, ..., n - 1
+    wide    element type of `state`
+    """
     here = body.unsqueeze(column, 0)
     after = body.Add(here, body.i64(1))
     size = body.Abs(body.squeeze(body.Slice(state, here, after, body.i64(2)), 2))
-    # rows above have been pivots already
+    # rows above the current one have been pivots already
     size = body.Where(body.Less(rows, column), body.scalar(-1, wide), size)
     pivot = body.ArgMax(size, axis=1, keepdims=1)  # [b, 1]
     # exchange the pivot row with the current one
@@ -108,7 +113,7 @@ def grouped_mat_mul(op: LayerView, g: FunctionBuilder) -> str:
 
     mat_a    [rows, k], or [groups, m, k] without offsets
     mat_b    [groups, n, k]
-    offsets  [groups], the end of the rows of each group
+    offsets  [groups], for each group the index after its last row
     output   [rows, n], or [groups, m, n]
     """
     dtype = op.dtype(0)

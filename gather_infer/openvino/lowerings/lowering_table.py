@@ -11,13 +11,13 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 
 Lowering: TypeAlias = Callable[[LayerView, FunctionBuilder], "str | Sequence[str]"]
-"""Builds a function for a layer and returns the names of its outputs, "" for an unread one.
+"""Adds the nodes for a layer to the builder and returns the names of the layer's outputs, "" for an unread one.
 
 A pure function of the layer. Raises LoweringRefused, with the reason, for a layer that it cannot lower.
 """
 
 LOWEST_OPSET = 18
-"""The opset of ai.onnx that lowerings are written for by default."""
+"""The lowest ai.onnx opset that a lowering supports, unless its entry sets another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class LoweringEntry:
     """A lowering and its properties.
 
     since               the first opset of OpenVINO with this version of the operator
-    preserves_failures  the function fails exactly where OpenVINO fails; see `LoweredBody`
-    opset               the lowest opset of ai.onnx that it writes for
-    preconditions       elements for which alone OpenVINO defines a result, by position of an input
+    preserves_failures  the built function fails exactly where OpenVINO fails; see `LoweredBody`
+    opset               the lowest ai.onnx opset that the lowering supports
+    preconditions       conditions on input elements without which OpenVINO defines no result, by input position
     """
 
     since: int
@@ -38,7 +38,7 @@ class LoweringEntry:
 
 
 class LoweringTable:
-    """Lowerings by layer type, as spelled in IRs, the newest version first."""
+    """Lowerings by layer type, spelled as in OpenVINO's IR files; those of one type are sorted, the newest first."""
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[LoweringEntry, ...]] = {}
@@ -51,9 +51,10 @@ class LoweringTable:
         opset: int = LOWEST_OPSET,
         preconditions: Mapping[int, InputPrecondition] | None = None,
     ) -> Callable[[Lowering], Lowering]:
-        """Decorator: register a lowering of layer types from an opset of OpenVINO on; see `LoweringEntry` for the rest.
+        """Decorator that registers a lowering of the layer types `types` from OpenVINO opset `since` on.
 
-        Raises ValueError when the table has one for the same type and opset.
+        `LoweringEntry` explains the other parameters. Raises ValueError when the table already has a lowering with the
+        same layer type and `since`.
         """
 
         def add(function: Lowering) -> Lowering:
@@ -70,7 +71,7 @@ class LoweringTable:
         self._entries[type_name] = tuple(sorted((*known, entry), key=lambda one: -one.since))
 
     def find(self, type_name: str, version: int) -> LoweringEntry | None:
-        """The lowering that applies at an opset of OpenVINO, or None."""
+        """The newest lowering of a layer type whose `since` is at most OpenVINO opset `version`, or None."""
         return next((entry for entry in self._entries.get(type_name, ()) if entry.since <= version), None)
 
     @property
@@ -78,12 +79,12 @@ class LoweringTable:
         return self._entries.keys()
 
     def versions(self, type_name: str) -> tuple[LoweringEntry, ...]:
-        """Every lowering of a type, the newest first."""
+        """Every lowering of a layer type, the newest first; empty for an unknown type."""
         return self._entries.get(type_name, ())
 
     @staticmethod
     def merged(tables: Iterable[LoweringTable]) -> LoweringTable:
-        """One table from several. Raises ValueError for a version that two of them have."""
+        """One table with the entries of `tables`. Raises ValueError when two have the same layer type and `since`."""
         whole = LoweringTable()
         for table in tables:
             for type_name, entries in table._entries.items():

@@ -40,7 +40,7 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """Candidates of each image, class by class: score, box and validity, each [n, c, k]."""
+    """Scores, box indices and validity flags of the candidates of each class: [n, c, k] or [n * c, k] each."""
 
     score: str
     box: str
@@ -51,10 +51,12 @@ class _Candidates:
 def matrix_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sort/matrix-non-max-suppression-8: TopK and a matrix of overlaps, without a Loop.
 
-    boxes   [n, p, 4], x0 y0 x1 y1; scores [n, c, p]
-    result  selected_outputs [k, 6], class, score and box; selected_indices [k, 1]; valid_outputs [n]
+    boxes    [n, p, 4] as x0 y0 x1 y1; scores [n, c, p]
+    results  selected_outputs [k, 6] of class, score and box; selected_indices [k, 1]; valid_outputs [n], the number of
+             selected boxes of each image
 
-    The score of a box decays by its overlap with each better box, and less where that one overlaps better ones itself.
+    A box's score decays with its overlap with each box of higher score, and less if that box itself overlaps boxes of
+    still higher score.
     """
     boxes, scores = _inputs(op, g)
     most = op.integer("nms_top_k", -1)
@@ -81,7 +83,7 @@ def matrix_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
 
 
 def _inputs(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """Boxes and scores, padded where they may be empty."""
+    """The boxes and scores as float32; padded by one box if there may be none."""
     boxes, scores = as_float(op, g, 0), as_float(op, g, 1)
     if op.size(0, 1):
         return boxes, scores
@@ -89,7 +91,7 @@ def _inputs(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 
 def _in_foreground(op: LayerView, g: FunctionBuilder, axis: int) -> str:
-    """Flags of the classes other than the background, [c, 1]."""
+    """Flags [c, 1] of the classes other than the background; `axis` is the axis of the classes in the scores."""
     classes = iota(g, g.dim(op.x(1), axis))
     background = g.scalar(op.integer("background_class", -1), _INT)
     return g.unsqueeze(g.Not(g.Equal(classes, background)), 1)
@@ -98,11 +100,11 @@ def _in_foreground(op: LayerView, g: FunctionBuilder, axis: int) -> str:
 @lowers("MulticlassNms", since=8)
 @lowers("MulticlassNms", since=9)
 def multiclass_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
-    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9 (which adds roisnum): TopK, then a Loop.
+    """sort/multiclass-non-max-suppression-8, multiclass-non-max-suppression-9: TopK, then a Loop.
 
-    boxes    [n, p, 4], x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p], image by image
-    roisnum  [n], the number of boxes of each image
-    result   as for `matrix_nms`
+    boxes    [n, p, 4] as x0 y0 x1 y1, and scores [n, c, p]; or [c, p, 4] and [c, p] for p boxes of all images
+    roisnum  [n], from version 9 on: the number of boxes of each image, for the second form of the other inputs
+    results  as for `matrix_nms`
     """
     boxes, scores = _inputs(op, g)
     floor = g.scalar(op.number("score_threshold", 0), _FLOAT)
@@ -132,7 +134,7 @@ def multiclass_nms(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
 
 
 def _sizes(op: LayerView, g: FunctionBuilder) -> tuple[str | int, str | int]:
-    """Number of images and classes."""
+    """The numbers of images and of classes: each a number if known, else the name of an int64 vector of one element."""
     if op.rank(1) == 2:
         return dims(op, g, 2, 0)[0], dims(op, g, 1, 0)[0]
     images, classes = dims(op, g, 1, 0, 1)
@@ -140,7 +142,7 @@ def _sizes(op: LayerView, g: FunctionBuilder) -> tuple[str | int, str | int]:
 
 
 def _box_ownership(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
-    """Flags of the boxes that belong to each image, [n, p]."""
+    """Flags [n, p] of the boxes that belong to each image by `roisnum`; `boxes` is an int64 vector that holds p."""
     number = as_int64(op, g, 2)
     ends = g.unsqueeze(g.CumSum(number, g.scalar(0, _INT)), 1)
     places = iota(g, boxes)
@@ -148,7 +150,12 @@ def _box_ownership(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
 
 
 def _suppressed(op: LayerView, g: FunctionBuilder, start: SuppressionState, boxes: str, max_boxes: int) -> _Candidates:
-    """The selection from rows of candidates, each [rows, turns]."""
+    """The candidates that greedy suppression selects in each row, each field [rows, turns].
+
+    start      scores and flags of the candidates, [rows, k] each
+    boxes      [rows, k, 4]
+    max_boxes  the attribute nms_top_k; 0 selects nothing
+    """
     offset = 0 if op.flag("normalized", True) else 1
     shapes, limit = boxes_of(g, boxes, offset=offset), g.scalar(op.number("iou_threshold", 0), _FLOAT)
     turns = g.as_scalar(g.dim(start.scores, 1)) if max_boxes else g.scalar(0, _INT)
@@ -176,7 +183,11 @@ def _suppressed(op: LayerView, g: FunctionBuilder, start: SuppressionState, boxe
 
 
 def _results(op: LayerView, g: FunctionBuilder, found: _Candidates, boxes: str) -> tuple[str, str, str]:
-    """The outputs: the best `keep_top_k` of each image, in the requested order."""
+    """The three outputs of the layer: the best `keep_top_k` selections of each image, in the requested order.
+
+    found   the selected candidates, [n, c, k] each
+    boxes   all boxes of the layer
+    """
     shared = op.rank(1) == 3
     images, classes = _sizes(op, g)
     each = g.dim(found.score, 2)
@@ -206,7 +217,10 @@ def _results(op: LayerView, g: FunctionBuilder, found: _Candidates, boxes: str) 
 
 
 def _order(op: LayerView, g: FunctionBuilder, image: str, label: str, score: str) -> str | None:
-    """The requested order of the rows, which are sorted by image and score; None where it is that order."""
+    """The row indices that sort the results as the attributes request; None if the present order is the requested one.
+
+    image, label, score   columns [k, 1] of the rows, which are sorted by image, then by score
+    """
     across, by = op.flag("sort_result_across_batch", False), op.text("sort_result_type", "none").lower()
     if across and by == "score":
         return argsort(g, g.squeeze(score, 1))

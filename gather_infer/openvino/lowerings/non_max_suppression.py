@@ -44,7 +44,7 @@ _FLOAT, _INT = DType.FLOAT32, DType.INT64
 @lowers("NonMaxSuppression", since=3)
 @lowers("NonMaxSuppression", since=4)
 def indices(op: LayerView, g: FunctionBuilder) -> str:
-    """sort/non-max-suppression-1, -3 (output_type), -4: the first output of version 5."""
+    """sort/non-max-suppression-1, non-max-suppression-3, non-max-suppression-4: selected_indices of version 5."""
     return suppression(op, g)[0]
 
 
@@ -53,11 +53,11 @@ def indices(op: LayerView, g: FunctionBuilder) -> str:
 def suppression(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sort/non-max-suppression-5, non-max-suppression-9: NonMaxSuppression; with soft_nms_sigma a Loop.
 
-    boxes   [n, p, 4], y0 x0 y1 x1, or x y of the centre, width and height; scores [n, c, p]
-    scalars max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma, each 0 by default
-    result  selected_indices [k, 3], image, class and box; selected_scores [k, 3], image, class and score; [1], k
+    boxes    [n, p, 4] as y0 x0 y1 x1, or as x and y of the centre, width and height; scores [n, c, p]
+    scalars  max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma, each 0 by default
+    results  selected_indices [k, 3] of image, class and box; selected_scores [k, 3] of image, class and score; [1] of k
 
-    OpenVINO drops a box whose overlap equals iou_threshold, ONNX only one above it.
+    OpenVINO drops a box whose overlap is iou_threshold or more, ONNX only a box whose overlap is above it.
     """
     if op.has(5) and op.known_number(5) != 0:
         return _results(op, g, *_softly(op, g))
@@ -75,17 +75,17 @@ def _is_centred(op: LayerView) -> bool:
 
 
 def _max_boxes(op: LayerView, g: FunctionBuilder) -> str:
-    """Maximum number of boxes per class, [1]."""
+    """Maximum number of selected boxes per class, int64 [1]; 0 by default."""
     return g.Reshape(as_int64(op, g, 2), g.i64(1)) if op.has(2) else g.i64(0)
 
 
 def _number(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """A threshold, [1], 0 by default."""
+    """The number in input `index`, float32 [1]; 0 if the input is left out."""
     return g.Reshape(as_float(op, g, index), g.i64(1)) if op.has(index) else g.const([0.0], "f4")
 
 
 def _limit(op: LayerView, g: FunctionBuilder) -> str | None:
-    """ONNX's iou_threshold, [1]: the largest number below OpenVINO's. None where that is 0 or less."""
+    """ONNX's iou_threshold, float32 [1]: the largest number below OpenVINO's; None if OpenVINO's is known <= 0."""
     known = op.known_number(3) if op.has(3) else 0.0
     if known is None:  # the next float below a positive one; ONNX requires a limit in [0, 1]
         below = g.Mul(_number(op, g, 3), g.const([1 - 2.0**-24], "f4"))
@@ -95,9 +95,9 @@ def _limit(op: LayerView, g: FunctionBuilder) -> str | None:
 
 
 def _softly(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """Soft suppression, where scores decay by the overlap with selected boxes: indices [k, 3], scores [k].
+    """Indices [k, 3] and scores [k] of boxes selected by soft suppression: overlap with selected boxes lowers scores.
 
-    A sigma of 0 means hard suppression.
+    If soft_nms_sigma is 0 at run time, suppression is hard: boxes that overlap too much are dropped.
     """
     scores, boxes = padded(g, as_float(op, g, 1), LOWEST, 2), padded(g, as_float(op, g, 0), 0, 1)
     if _is_centred(op):
@@ -128,11 +128,11 @@ def _softly(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """The candidates of each class of each image, by descending score.
+    """The candidates of each class of each image, at most k, by descending score.
 
     boxes   [n * c, k, width]
-    state   of [n * c, k]
-    ranked  positions of the candidates among the boxes of the layer, [n * c, k]
+    state   scores and flags of the candidates, [n * c, k] each
+    ranked  index of each candidate among the boxes of its image, [n * c, k]
     """
 
     boxes: str
@@ -141,7 +141,7 @@ class _Start:
 
 
 def _start(op: LayerView, g: FunctionBuilder, boxes: str, scores: str, width: int) -> _Start:
-    """Candidates with scores above the threshold, of boxes [n, p, width] and scores [n, c, p]."""
+    """The candidates among `boxes` [n, p, width] whose `scores` [n, c, p] are above the score threshold."""
     left = g.Greater(scores, g.as_scalar(_number(op, g, 4)))
     number = max_candidates(g, left)
     best, ranked = g.node("TopK", (g.Where(left, scores, g.scalar(LOWEST, _FLOAT)), number), 2, axis=2)
@@ -153,7 +153,7 @@ def _start(op: LayerView, g: FunctionBuilder, boxes: str, scores: str, width: in
 
 
 def _listed(op: LayerView, g: FunctionBuilder, start: _Start, suppress: Suppress) -> tuple[str, str]:
-    """The selected boxes: indices [k, 3] and scores [k], by image and class."""
+    """Indices [k, 3] and scores [k] of the boxes that greedy selection with `suppress` selects, by image and class."""
     turns = g.Min(g.as_scalar(_max_boxes(op, g)), g.as_scalar(g.dim(start.ranked, 1)))
     taken = select_greedily(g, start.state, turns, suppress)
     where = g.Transpose(g.NonZero(taken.is_valid), perm=[1, 0])
@@ -164,7 +164,10 @@ def _listed(op: LayerView, g: FunctionBuilder, start: _Start, suppress: Suppress
 
 
 def _results(op: LayerView, g: FunctionBuilder, found: str, scores: str) -> tuple[str, str, str]:
-    """The outputs for indices [k, 3] and scores [k] by image and class."""
+    """The three outputs of the layer, from the indices `found` [k, 3] and `scores` [k] of the selected boxes.
+
+    The boxes are sorted by score with `sort_result_descending`, otherwise they keep the order by image and class.
+    """
     if op.flag("sort_result_descending", True):
         ranked = argsort(g, scores)
         found, scores = g.Gather(found, ranked, axis=0), g.Gather(scores, ranked, axis=0)
@@ -176,9 +179,11 @@ def _results(op: LayerView, g: FunctionBuilder, found: str, scores: str) -> tupl
 
 @lowers("NMSRotated", since=13)
 def rotated(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
-    """sort/nms-rotated-13: as NonMaxSuppression, in a Loop, without decay of the scores.
+    """sort/nms-rotated-13: NonMaxSuppression of rotated boxes, in a Loop.
 
-    boxes   [n, p, 5], x y of the centre, width, height, angle in radians
+    boxes   [n, p, 5]: x and y of the centre, width, height, angle in radians
+
+    Other inputs and results are those of NonMaxSuppression without soft_nms_sigma.
     """
     scores, boxes = padded(g, as_float(op, g, 1), LOWEST, 2), padded(g, as_float(op, g, 0), 0, 1)
     start = _start(op, g, boxes, scores, 5)

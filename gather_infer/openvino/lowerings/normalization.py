@@ -15,17 +15,17 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _MAX_POOLED = 3
-"""Maximum number of spatial axes of a pool in onnxruntime."""
+"""Maximum number of spatial axes of an AveragePool in onnxruntime."""
 
 
 def _wide(op: LayerView, index: int = 0) -> DType:
-    """Computation type of an input."""
+    """The type to compute in for the element type of input `index`."""
     dtype = op.dtype(index)
     return WIDE_FLOATS.get(dtype, dtype)
 
 
 def _axes(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """An input of axes as a vector of int64."""
+    """Input `index`, which lists axes, as an int64 vector."""
     known = op.ints(index)
     if known is not None:
         return g.i64(*known)
@@ -42,7 +42,7 @@ def _variance(g: FunctionBuilder, centred: str, axes: str) -> str:
 
 @lowers("BatchNormInference", preserves_failures=True)
 def batch_norm_0(op: LayerView, g: FunctionBuilder) -> str:
-    """batch-norm-inference-1: BatchNormalization.
+    """batch-norm-inference-1: ONNX's BatchNormalization, with another order of inputs.
 
     gamma [C], beta [C], data [N, C, ...], mean [C], variance [C]
     """
@@ -51,7 +51,7 @@ def batch_norm_0(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("BatchNormInference", since=5, preserves_failures=True)
 def batch_norm_5(op: LayerView, g: FunctionBuilder) -> str:
-    """batch-norm-inference-5: BatchNormalization.
+    """batch-norm-inference-5: ONNX's BatchNormalization.
 
     data [N, C, ...], gamma [C], beta [C], mean [C], variance [C]
     """
@@ -59,7 +59,7 @@ def batch_norm_5(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _batch_norm(op: LayerView, g: FunctionBuilder, order: tuple[int, ...]) -> str:
-    """A BatchNormalization; `order` lists the positions of its inputs."""
+    """A BatchNormalization; `order` holds the layer's input positions of data, gamma, beta, mean and variance."""
     epsilon = op.number("epsilon", op.number("eps", 1e-5))
 
     def normalised(*inputs: str) -> str:
@@ -88,7 +88,11 @@ def group_normalization(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("MVN")
 def mvn_1(op: LayerView, g: FunctionBuilder) -> str:
-    """mvn-1: ReduceMean, Sub and Div over all axes but the first, or but the first two; `eps` is inside the root."""
+    """mvn-1: ReduceMean, Sub and Div; `eps` is inside the root.
+
+    The axes are `reduction_axes` if given; otherwise all but the first with `across_channels`, else all but the first
+    two.
+    """
     first = 1 if op.flag("across_channels", True) else 2
     axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
     return _mvn(op, g, g.i64(*axes), is_inside=True)
@@ -98,7 +102,7 @@ def mvn_1(op: LayerView, g: FunctionBuilder) -> str:
 def mvn_6(op: LayerView, g: FunctionBuilder) -> str:
     """mvn-6: ReduceMean, Sub and Div over the axes of an input.
 
-    data, axes [k]
+    Inputs: data, axes [k]. The attribute `eps_mode` puts `eps` inside or outside the root.
     """
     mode = op.text("eps_mode", "inside_sqrt", choices=("inside_sqrt", "outside_sqrt"))
     return _mvn(op, g, _axes(op, g, 1), is_inside=mode == "inside_sqrt")
@@ -118,7 +122,7 @@ def _mvn(op: LayerView, g: FunctionBuilder, axes: str, *, is_inside: bool) -> st
 def normalize_l2(op: LayerView, g: FunctionBuilder) -> str:
     """normalize-l2-1: ReduceSum of the squares, Sqrt and Div.
 
-    data, axes [k]; without axes every element is divided by itself, and 0 stays 0
+    Inputs: data, axes [k]. If `axes` is empty, each element is divided by itself, and 0 stays 0.
     """
     wide = _wide(op)
     x = g.cast(op.x(0), op.dtype(0), wide)
@@ -144,10 +148,10 @@ def grn(op: LayerView, g: FunctionBuilder) -> str:
 def lrn(op: LayerView, g: FunctionBuilder) -> str:
     """lrn-1: LRN for axis 1, an odd size and rank 4, else AveragePool of the squares.
 
-    data, axes [k]: x / (bias + alpha * s / size^k)^beta
+    Inputs: data, axes [k]. The result is x / (bias + alpha * s / size^k)^beta for each element x.
 
-    s is the sum of the squares of the elements within (size - 1) / 2, rounded down, along each axis. ONNX's LRN takes
-    axis 1 alone, and one more element of an even size.
+    s is the sum of the squares of the elements at most (size - 1) // 2 away from x along each of the axes. ONNX's LRN
+    only takes axis 1, and for an even size its window has one more element.
     """
     rank, size = op.rank(0), op.integer("size", lower=1)
     axes = sorted(op.axes(1, rank))
@@ -165,9 +169,9 @@ def lrn(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _window_mean(g: FunctionBuilder, x: str, rank: int, axes: list[int], width: int) -> str:
-    """The mean of `width` elements around each one along axes, with zeros beyond the ends.
+    """For each element of `x`, the mean over a window around it, `width` elements long along each of `axes`.
 
-    The axes become spatial axes of an AveragePool.
+    Elements beyond the ends count as 0. The axes become spatial axes of an AveragePool.
     """
     rest = [axis for axis in range(rank) if axis not in axes]
     order = rest + axes

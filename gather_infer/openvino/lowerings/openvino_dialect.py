@@ -19,20 +19,20 @@ from gather_infer.rules import OpCall
 from gather_infer.tensor import DType
 
 BODY_OPSET: Final = 21
-"""Opset of ai.onnx of the bodies built for inference."""
+"""The ai.onnx opset of the function bodies built for inference."""
 
 PAGE: Final = (
     "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/available-opsets/opset{opset}.html"
 )
-"""Page that lists every operator of an opset, up to NEWEST_PAGE."""
+"""URL of the page that lists every operator of an OpenVINO opset; there are pages up to opset NEWEST_PAGE."""
 
 NEWEST_PAGE: Final = 16
 
 OF_OPSET_1: Final = frozenset({"Reverse", "Xor"})
-"""Operators removed after opset 1."""
+"""Operators that OpenVINO removed after opset 1."""
 
 READER_OPERATORS: Final = frozenset({"ConcatParts"})
-"""Operators that only the reader writes; no opset has them."""
+"""Operators that the IR reader adds to a model; no opset of OpenVINO has them."""
 
 _RESHAPES: Final = frozenset({"Reshape", "Squeeze", "Unsqueeze"})
 _NIBBLES: Final = {DType.UINT4: DType.UINT8, DType.INT4: DType.INT8}
@@ -75,7 +75,7 @@ MODULES: Final = (
     "unsupported",
     "yolo",
 )
-"""A family of operators each."""
+"""Modules with lowerings, each for one family of operators."""
 
 LOWERINGS: Final = LoweringTable.merged(
     import_module(f"gather_infer.openvino.lowerings.{name}").lowerings for name in MODULES
@@ -83,10 +83,10 @@ LOWERINGS: Final = LoweringTable.merged(
 
 
 def lower(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder) -> tuple[str, ...]:
-    """Build the function of a layer; returns the name of each output, "" for an unread one.
+    """Add the nodes for `layer` to `builder`; returns the name of each output of the layer, "" for an unread one.
 
-    Raises LoweringRefused, and SpecViolation for a layer that breaks its specification, as the accessors of LayerView
-    do for an attribute or input with an unexpected value. Any other exception is an internal error.
+    Raises LoweringRefused when the layer cannot be lowered, and SpecViolation when it breaks its specification. Any
+    other exception is an internal error.
     """
     builder.require_opset(entry.opset, layer.type)
     narrow = layer.fact(0).dtype if layer.type in _RESHAPES else None
@@ -101,7 +101,10 @@ def lower(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder) -> t
 
 
 def _lower_as_bytes(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder, narrow: DType) -> str:
-    """Lower a reshaping layer of 4-bit elements as one of bytes: onnxruntime has no kernel for 4-bit elements."""
+    """Lower a layer that reshapes 4-bit elements of type `narrow`: cast to bytes, reshape, and cast back.
+
+    Returns the name of the layer's output. onnxruntime has no kernels that reshape 4-bit elements.
+    """
     wide = _NIBBLES[narrow]
     call = replace(layer.call, inputs=[replace(layer.fact(0), dtype=wide), *layer.call.inputs[1:]])
     names = [builder.cast(layer.x(0), narrow, wide), *layer.names[1:]]
@@ -111,7 +114,7 @@ def _lower_as_bytes(entry: LoweringEntry, layer: LayerView, builder: FunctionBui
 
 
 class OpenVINODialect:
-    """OpenVINO's operators for inference; see `gather_infer.dialect`."""
+    """OpenVINO's operators for inference, from a table of lowerings; implements `gather_infer.dialect.Dialect`."""
 
     domain = "openvino"
 
@@ -133,7 +136,10 @@ class OpenVINODialect:
 
 
 def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
-    """The function body of a layer. Raises LoweringRefused, SpecViolation."""
+    """The function body that `entry` builds for the layer of `call`.
+
+    Raises LoweringRefused when the layer cannot be lowered, and SpecViolation when it breaks its specification.
+    """
     names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
     builder = FunctionBuilder(BODY_OPSET)
     outputs = lower(entry, LayerView(call, names), builder)
@@ -148,7 +154,10 @@ def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
 
 
 def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
-    """The outputs of a function: an input, and a value that is returned twice, gets an Identity."""
+    """The output names to declare for `function`: `outputs`, made distinct from each other and from the inputs.
+
+    For an input or a repeated name, an Identity is appended to `function`; for an unread output, "", a Constant.
+    """
     seen = set(function.input)
     results: list[str] = []
     for name in outputs:

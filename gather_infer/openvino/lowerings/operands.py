@@ -1,4 +1,4 @@
-"""Inputs that hold axes, shapes or counts, of any integer type, as scalars or vectors."""
+"""Integer inputs of a layer (axes, shapes, counts) as scalars or vectors of int64, and arithmetic on lengths."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.tensor import DType
 
 Length: TypeAlias = "int | str"
-"""A number, or the name of a vector of one int64."""
+"""A length: a number, or the name of an int64 vector of one element."""
 
 
 def as_int64(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """An input cast to int64."""
+    """Input `index` cast to int64."""
     return g.cast(op.x(index), op.dtype(index), DType.INT64)
 
 
 def vector(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """An integer input as a vector of int64; a constant when its elements are known."""
+    """Integer input `index` as an int64 vector; a constant when its elements are known."""
     known = op.ints(index)
     if known is not None:
         return g.i64(*known)
@@ -28,7 +28,7 @@ def vector(op: LayerView, g: FunctionBuilder, index: int) -> str:
 
 
 def scalar(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """A single integer input as a scalar of int64."""
+    """Input `index`, a single integer, as an int64 scalar; a constant when its value is known."""
     known = op.ints(index)
     if known is not None and len(known) == 1:
         return g.scalar(known[0], DType.INT64)
@@ -37,30 +37,33 @@ def scalar(op: LayerView, g: FunctionBuilder, index: int) -> str:
 
 
 def single(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """An input of one element as a scalar of its own type."""
+    """Input `index`, a tensor of one element, as a scalar of the same element type."""
     x = op.x(index)
     return x if op.has_rank(index) and op.rank(index) == 0 else g.as_scalar(x)
 
 
 def known_axis(op: LayerView, index: int) -> int:
-    """The axis of the first input that another input gives, normalized to >= 0 where the rank is known.
+    """The axis of input 0 that input `index` holds, normalized to >= 0 where the rank of input 0 is known.
 
-    Raises LoweringRefused when it is unknown, and SpecViolation out of range.
+    Raises LoweringRefused when the axis is unknown, and SpecViolation when it is out of range or not a single number.
     """
     (axis,) = op.known_ints(index, count=1)
     return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
 def iota(g: FunctionBuilder, length: str) -> str:
-    """Iota: 0, 1, ..., length - 1 as int64.
+    """The int64 vector 0, 1, ..., length - 1.
 
-    length   a vector of one int64
+    length   name of an int64 vector of one element
     """
     return g.Range(g.scalar(0, DType.INT64), g.as_scalar(length), g.scalar(1, DType.INT64))
 
 
 def lengths(op: LayerView, g: FunctionBuilder, index: int, count: int) -> list[Length]:
-    """The elements of an input that is a vector of `count` integers, one by one. Raises SpecViolation."""
+    """The elements of input `index`, a vector of `count` integers, as one `Length` each.
+
+    Raises SpecViolation when the elements are known and their number is not `count`.
+    """
     known = op.ints(index, count=count)
     if known is not None:
         return list(known)
@@ -77,7 +80,7 @@ def times(g: FunctionBuilder, a: Length, b: Length) -> Length:
 
 
 def over(g: FunctionBuilder, a: Length, b: Length) -> Length:
-    """a / b, where b divides a or both are non-negative: rounded down."""
+    """The quotient a / b, rounded down; requires that b divides a, or that both are non-negative."""
     return a if b == 1 else _made(g, int.__floordiv__, g.Div, a, b)
 
 

@@ -2,9 +2,9 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/pooling/
 
-`ceil_torch` is ONNX's ceil_mode, which drops a window that begins after the data and the pads before them; `ceil` keeps
-it. Where the two may differ, a Pad extends the data so that no window is cut. The same applies where pads count:
-OpenVINO divides by the size of the whole window, ONNX by the part of it inside data and pads.
+The rounding `ceil_torch` is ONNX's ceil_mode, which drops a window that begins in the pads after the data; `ceil` keeps
+such a window. Where the two may differ, a Pad extends the data so that no window is cut off at the end. A Pad is also
+used for means that count pads: OpenVINO divides by the size of the whole window, ONNX by its part in data and pads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXACT: Final = {
     DType.UINT16: DType.FLOAT32, DType.INT32: DType.FLOAT64, DType.UINT32: DType.FLOAT64,
     DType.INT64: DType.FLOAT64, DType.UINT64: DType.FLOAT64,
 }  # fmt: skip
-"""Computation types for MaxPool, for types without a kernel in onnxruntime; exact for 64-bit integers up to 2^53."""
+"""Computation types for MaxPool, for types without a kernel in onnxruntime; 64-bit integers are exact up to 2^53."""
 _ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
 
 
@@ -40,9 +40,12 @@ def _kernel(op: LayerView) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _PoolingInput:
-    """Data and windows that need no rounding, or leave it to ONNX's ceil_mode.
+    """Data and windows of a pool, as ONNX's operator gets them.
 
-    begin   number of elements added before each spatial axis, None for the unpadded data of the layer
+    data    the data of the layer, possibly padded by a Pad
+    slide   windows over `data`
+    ceil    the pool needs ONNX's ceil_mode; otherwise the number of windows is rounded down
+    begin   number of elements that a Pad added before each spatial axis, int64 vector; None without a Pad
     """
 
     data: str
@@ -54,10 +57,11 @@ class _PoolingInput:
 def _pooling_input(
     op: LayerView, g: FunctionBuilder, x: str, slide: Windows, *, fill: str | None = None, is_whole: bool
 ) -> _PoolingInput:
-    """The windows of a layer over `x`.
+    """The windows of a layer over `x`, which is padded by a Pad if ONNX's attributes cannot express the windows.
 
-    fill       value that a Pad writes around the data
-    is_whole   no window may be cut at the end
+    slide      the windows that the layer's attributes define
+    fill       scalar that the Pad writes around the data; None for 0
+    is_whole   no window may be cut off at the end
     """
     kernel = _kernel(op)
     rounding = op.text("rounding_type", "floor", choices=_ROUNDINGS)
@@ -77,7 +81,7 @@ def _pooling_input(
         elif is_whole or (rounding == "ceil" and is_cut):
             return _from_padded(slide.padded(g, x, kernel, fill, _end(g, g.dims(x, 2), slide, reach, rounding)))
     if any(pad >= k for pad, k in zip(slide.begin + slide.end, (*kernel, *kernel), strict=True)):
-        return replace(_from_padded(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses these
+        return replace(_from_padded(slide.padded(g, x, kernel, fill)), ceil=ceil)  # onnxruntime refuses such pads
     return _PoolingInput(x, slide, ceil)
 
 
@@ -86,7 +90,11 @@ def _from_padded(padded: Padded) -> _PoolingInput:
 
 
 def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: str) -> tuple[int, ...] | None:
-    """The pads at the end with which no window is cut; None where a dim is unknown."""
+    """The pads after each spatial axis with which no window is cut off at the end; None if a dim is unknown.
+
+    reach      number of elements that a window spans along each axis
+    rounding   "ceil" or "ceil_torch"
+    """
     ends = []
     for size, stride, width, begin, end in zip(spatial, slide.strides, reach, slide.begin, slide.end, strict=True):
         if not isinstance(size, int):
@@ -99,7 +107,7 @@ def _whole_end(spatial: Shape, slide: Windows, reach: Sequence[int], rounding: s
 
 
 def _end(g: FunctionBuilder, size: str, slide: Windows, reach: Sequence[int], rounding: str) -> str:
-    """As `_whole_end`, computed at run time."""
+    """The pads of `_whole_end` as an int64 vector, computed at run time; `size` holds the spatial dims."""
     stride, width, begin = g.i64(*slide.strides), g.i64(*reach), g.i64(*slide.begin)
     less = (b + e - w + s - 1 for b, e, w, s in zip(slide.begin, slide.end, reach, slide.strides, strict=True))
     before = g.Add(size, begin)
@@ -111,7 +119,7 @@ def _end(g: FunctionBuilder, size: str, slide: Windows, reach: Sequence[int], ro
 
 @lowers("MaxPool")
 def max_pool_1(op: LayerView, g: FunctionBuilder) -> str:
-    """max-pool-1: MaxPool of data [N, C, d1, ..., dk]."""
+    """max-pool-1: ONNX's MaxPool of data [N, C, d1, ..., dk]."""
     return _max_pool(op, g, (1,) * len(_kernel(op)), 1)[0]
 
 
@@ -119,7 +127,8 @@ def max_pool_1(op: LayerView, g: FunctionBuilder) -> str:
 def max_pool_8(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     """max-pool-8, max-pool-14: MaxPool of data [N, C, d1, ..., dk].
 
-    The second output holds positions of the maxima in the flattened dims from `axis` on; in ONNX, in all dims.
+    The second output holds positions of the maxima in the flattened dims from the attribute `axis` on; ONNX's positions
+    are in all dims flattened.
     """
     if not op.is_read(1):
         return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, lower=1), 1), "")
@@ -154,9 +163,12 @@ def _attributes(op: LayerView, pooling: _PoolingInput) -> dict[str, Any]:
 
 
 def _position_without_pads(op: LayerView, g: FunctionBuilder, where: str, padded: str, begin: str) -> str:
-    """Positions in the flattened data, for positions in the flattened padded data; one in the pads becomes the first.
+    """Positions in the flattened data, from `where`, positions in the flattened padded data.
 
-    padded, begin   dims of the padded spatial axes, and the number of elements added before each
+    padded   int64 vector of the padded spatial dims
+    begin    int64 vector of the numbers of elements added before each spatial axis
+
+    A position in the pads becomes that of the first element of the channel.
     """
     rank = len(_kernel(op))
     position, step = g.i64(0), g.i64(1)
@@ -173,7 +185,7 @@ def _position_without_pads(op: LayerView, g: FunctionBuilder, where: str, padded
 
 
 def _lowest(g: FunctionBuilder, dtype: DType) -> str:
-    """The smallest number of an element type, a scalar."""
+    """The smallest finite number of type `dtype`, a scalar."""
     kind = np.dtype(numpy_of(dtype))
     return g.const(np.array(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min, kind))
 
@@ -182,7 +194,8 @@ def _lowest(g: FunctionBuilder, dtype: DType) -> str:
 def average_pool(op: LayerView, g: FunctionBuilder) -> str:
     """avg-pool-1, avg-pool-14, avg-pool-16: AveragePool of data [N, C, d1, ..., dk]; integer means are rounded.
 
-    With padded data, where pads do not count, a second AveragePool of ones gives the fraction of counted elements.
+    If a Pad pads the data and pads do not count, each mean is divided by the fraction of elements that count. A second
+    AveragePool, of padded ones, computes that fraction.
     """
     dtype = op.dtype(0)
     wide = AS_FLOAT.get(dtype, dtype)

@@ -1,4 +1,4 @@
-"""Prior boxes on a grid, relative to which detections are encoded.
+"""Prior boxes on a grid; networks encode detections relative to prior boxes.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/
 """
@@ -30,7 +30,7 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 MIN_RATIO: Final = 1e-9
-"""Smallest ratio of the sides of a box."""
+"""Smallest accepted ratio of the sides of a box."""
 _MAX_DENSITY: Final = 64
 """Maximum number of boxes of a fixed size along a side of a cell."""
 _FLOAT = DType.FLOAT32
@@ -38,7 +38,11 @@ _FLOAT = DType.FLOAT32
 
 @dataclass(slots=True)
 class _CellBoxes:
-    """Boxes of a cell relative to its centre: offsets of their corners, and whether they are clipped to the image."""
+    """Boxes of a grid cell.
+
+    corners   x0 y0 x1 y1 of each box, relative to the centre of the cell
+    cut       whether each box is clipped to the image
+    """
 
     corners: list[tuple[float, float, float, float]] = field(default_factory=list)
     cut: list[bool] = field(default_factory=list)
@@ -51,14 +55,17 @@ class _CellBoxes:
 @lowers("PriorBox", since=1)
 @lowers("PriorBox", since=8)
 def prior_box(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/prior-box-1, prior-box-8 (which adds min_max_aspect_ratios_order): constant boxes shifted over a grid.
+    """detection/prior-box-1, prior-box-8: constant boxes shifted over a grid.
 
-    output_size  [2], height and width of the grid; image_size [2]
-    result       [2, 4 * height * width * priors], the boxes, x0 y0 x1 y1, and the variances
+    output_size  [2], height and width of the grid
+    image_size   [2], height and width of the image
+    result       [2, 4 * height * width * priors], a row of the boxes as x0 y0 x1 y1, and a row of their variances
+
+    Version 8 adds the attribute min_max_aspect_ratios_order.
     """
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step, relative = op.number("step", 0), not op.flag("scale_all_sizes", True)
-    height = axis_slice(g, image, 0, 1, 0)  # of the image; the unit of sizes and steps where not all sizes are scaled
+    height = axis_slice(g, image, 0, 1, 0)  # of the image; the unit of sizes and steps if not all sizes are scaled
     across = g.Div(image, g.Cast(grid, to=int(_FLOAT)))
     if relative and step == -1:
         steps = axis_slice(g, across, 0, 1, 0)
@@ -81,7 +88,12 @@ def prior_box(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _cell_boxes(op: LayerView, *, folded: bool) -> _CellBoxes:
-    """The boxes of a cell of PriorBox, in the order of OpenVINO's reference implementation."""
+    """The boxes of a cell of PriorBox, in the order of OpenVINO's reference implementation.
+
+    folded   OpenVINO constant-folds the layer, because its inputs are constants
+
+    Raises LoweringRefused when the number of boxes differs from that of the shape that OpenVINO infers.
+    """
     shapes, ratios = _CellBoxes(), _ratios(op)
     fixed = op.numbers("fixed_size", [], lower=0)
     smallest, largest = op.numbers("min_size", [], lower=0), op.numbers("max_size", [], lower=0)
@@ -89,7 +101,7 @@ def _cell_boxes(op: LayerView, *, folded: bool) -> _CellBoxes:
     for k, size in enumerate(fixed):
         whole = int(size)
         shift = int(size / densities[k])
-        # OpenVINO folds a layer of constant inputs with integer halves, and computes real halves at run time
+        # OpenVINO halves integers when it constant-folds a layer, and real numbers when it runs the layer
         back = whole // 2 if folded else whole / 2
         for ratio in fixed_ratios or [1.0, *ratios]:
             is_square = not fixed_ratios and ratio == 1.0
@@ -117,7 +129,7 @@ def _cell_boxes(op: LayerView, *, folded: bool) -> _CellBoxes:
 
 
 def _number(op: LayerView, ratios: int) -> int:
-    """Number of boxes of a cell in the shape that OpenVINO infers."""
+    """Number of boxes of a cell in the shape that OpenVINO infers; `ratios` counts the aspect ratios, 1 included."""
     smallest, fixed = len(op.numbers("min_size", [])), len(op.numbers("fixed_size", []))
     if not op.flag("scale_all_sizes", True):
         return ratios + smallest - 1
@@ -128,7 +140,10 @@ def _number(op: LayerView, ratios: int) -> int:
 
 
 def _densities(op: LayerView, fixed: int) -> list[int]:
-    """Number of boxes of each fixed size along a side of a cell."""
+    """The attribute `density`: for each of `fixed` fixed sizes, the number of boxes along a side of a cell.
+
+    Raises LoweringRefused for a number above _MAX_DENSITY.
+    """
     found = [int(one) for one in op.numbers("density", [], count=fixed or None, lower=1)]
     if max(found, default=1) > _MAX_DENSITY:
         raise LoweringRefused(f"density = {found}, more than {_MAX_DENSITY} boxes along a side are not converted")
@@ -146,7 +161,7 @@ def _ratios(op: LayerView) -> list[float]:
 
 @lowers("PriorBoxClustered")
 def prior_box_clustered(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/prior-box-clustered-1: as PriorBox, with given widths and heights."""
+    """detection/prior-box-clustered-1: constant boxes shifted over a grid, as PriorBox, but of given sides."""
     grid, image = as_int64(op, g, 0), g.Cast(as_int64(op, g, 1), to=int(_FLOAT))
     step = op.number("step", 0)
     across, down = op.number("step_w", 0) or step, op.number("step_h", 0) or step
@@ -161,7 +176,12 @@ def prior_box_clustered(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _centres(g: FunctionBuilder, grid: str, steps: str, offset: float) -> str:
-    """Centres of the cells, [height, width, 1, 4]: x, y, x, y. `grid` and `steps` are [2]: of rows, of columns."""
+    """Centres of the cells as x y x y, [height, width, 1, 4].
+
+    grid     [2], number of rows and of columns
+    steps    [2], distance between rows and between columns
+    offset   position of the centre in a cell, as a fraction of the distance
+    """
     places = []
     for k in (0, 1):
         cells = g.Cast(iota(g, axis_slice(g, grid, k, k + 1, 0)), to=int(_FLOAT))
@@ -173,12 +193,15 @@ def _centres(g: FunctionBuilder, grid: str, steps: str, offset: float) -> str:
 
 
 def _twice(g: FunctionBuilder, pair: str) -> str:
-    """Values for x0 y0 x1 y1, [4], from those for rows and columns, [2]."""
+    """`pair` [2], a y value and an x value, rearranged to x y x y: [4]."""
     return g.Gather(pair, g.i64(1, 0, 1, 0), axis=0)
 
 
 def _with_variances(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
-    """A row of boxes [height, width, priors, 4], flattened, and a row of their variances."""
+    """The result [2, ...]: a row of `boxes` [height, width, priors, 4], flattened, and a row of their variances.
+
+    With the attribute `clip`, boxes are clipped to [0, 1].
+    """
     if op.flag("clip", False):
         boxes = g.Clip(boxes, g.scalar(0, _FLOAT), g.scalar(1, _FLOAT))
     variance = op.numbers("variance", []) or [0.1]
@@ -190,9 +213,9 @@ def _with_variances(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
 def prior_grid(op: LayerView, g: FunctionBuilder) -> str:
     """detection/experimental-detectron-prior-grid-generator-6: the priors shifted to the centre of each cell by Add.
 
-    priors  [p, 4], x0 y0 x1 y1
-    feature_map [1, c, fh, fw], im_data [1, c, ih, iw]: only their sizes matter
-    result  [h * w * p, 4], or [h, w, p, 4] with `flatten` false
+    priors       [p, 4] as x0 y0 x1 y1
+    feature_map  [1, c, fh, fw], and im_data [1, c, ih, iw]; only the shapes of the two matter
+    result       [h * w * p, 4], or [h, w, p, 4] with `flatten` false
     """
     kind = op.dtype(0)
     grid = [op.integer(name, 0) or dim for name, dim in zip("hw", dims(op, g, 1, 2, 3), strict=True)]
@@ -217,8 +240,9 @@ def prior_grid(op: LayerView, g: FunctionBuilder) -> str:
 def top_rois(op: LayerView, g: FunctionBuilder) -> str:
     """sort/experimental-detectron-top-krois-6: TopK of the probabilities and Gather.
 
-    input_rois   [n, 4], rois_probs [n]
-    result       [max_rois, 4], those of the highest probability; zeros where there are fewer
+    input_rois   [n, 4]
+    rois_probs   [n]
+    result       [max_rois, 4], the regions with the highest probabilities, padded with zeros
     """
     most, known = op.integer("max_rois"), op.size(1, 0)
     given = g.i64(min(most, known)) if known is not None else g.Min(g.i64(most), g.dim(op.x(1), 0))

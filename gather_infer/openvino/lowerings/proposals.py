@@ -42,12 +42,12 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT, _INT = DType.FLOAT32, DType.INT64
 _LONGEST: Final = log(1000 / 16)
-"""Maximum logarithm of the growth of a side."""
+"""Largest logarithm of the factor by which deltas scale a side of a box."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SelectedBoxes:
-    """The candidate boxes of each image, [n, k, 4], and the selection among them."""
+    """The candidate boxes of each image, [n, k, 4], and the selection among these candidates."""
 
     boxes: str
     selection: Selection
@@ -56,10 +56,13 @@ class _SelectedBoxes:
 def _moved(
     g: FunctionBuilder, boxes: str, deltas: str, *, offset: float, longest: float | None, inclusive: bool
 ) -> str:
-    """Boxes [..., 4] shifted by deltas [..., 4], in units of the sides, with sides scaled by their exponentials.
+    """Boxes [..., 4] as x0 y0 x1 y1, shifted and scaled by deltas [..., 4] of x, y, width and height.
 
-    offset     1 where corners are inclusive pixel indices
-    inclusive  the result has an inclusive end corner as well
+    Deltas of x and y are in units of the box's sides; deltas of width and height are logarithms of factors.
+
+    offset     1 if corners are inclusive pixel indices, else 0
+    longest    upper bound of the deltas of width and height; None for no bound
+    inclusive  the result has inclusive end corners too, if `offset` is 1
     """
     first, last = axis_slice(g, boxes, 0, 2, -1), axis_slice(g, boxes, 2, 4, -1)
     sides = g.Add(g.Sub(last, first), g.scalar(offset, _FLOAT))
@@ -76,12 +79,12 @@ def _moved(
 
 
 def _cut(g: FunctionBuilder, boxes: str, extent: str) -> str:
-    """Boxes clipped to [0, extent], of x y x y."""
+    """Boxes [..., 4] clipped to [0, extent]; `extent` broadcasts, and holds the bounds of x0 y0 x1 y1."""
     return g.Max(g.Min(boxes, extent), g.scalar(0, _FLOAT))
 
 
 def _is_large_enough(g: FunctionBuilder, boxes: str, lower: str, *, offset: float) -> str:
-    """Flags of the boxes [..., 4] whose width and height are at least `lower`: [...]."""
+    """Flags [...] of the boxes [..., 4] whose width and height, plus `offset`, are at least `lower`."""
     sides = g.Add(g.Sub(axis_slice(g, boxes, 2, 4, -1), axis_slice(g, boxes, 0, 2, -1)), g.scalar(offset, _FLOAT))
     fits = g.GreaterOrEqual(sides, lower)
     return g.And(axis_element(g, fits, 0, -1), axis_element(g, fits, 1, -1))
@@ -90,9 +93,12 @@ def _is_large_enough(g: FunctionBuilder, boxes: str, lower: str, *, offset: floa
 def _selected_boxes(
     g: FunctionBuilder, boxes: str, scores: str, left: str | None, counts: tuple[int, int], limit: float, offset: float
 ) -> _SelectedBoxes:
-    """Greedy suppression among the best candidates of boxes [n, p, 4].
+    """Greedy suppression among the boxes [n, p, 4] with the best scores [n, p].
 
-    counts  maximum number of boxes before and after the suppression
+    left    flags [n, p] of the boxes that may be selected; None for all boxes
+    counts  maximum number of boxes of an image before and after the suppression
+    limit   a box whose overlap with a selected box is above this number is dropped
+    offset  1 if corners are inclusive pixel indices, else 0
     """
     number = g.Min(g.dim(scores, 1), g.i64(counts[0]))
     best, ranked = g.node("TopK", (scores, number), 2, axis=1)
@@ -108,7 +114,10 @@ def _selected_boxes(
 
 
 def _listed(g: FunctionBuilder, chosen: _SelectedBoxes, total: int) -> tuple[str, str, str, str]:
-    """Selected boxes [n, total, 4] and scores [n, total], padded with zeros; flags of these, and of the row behind."""
+    """The selected boxes [n, total, 4] and scores [n, total] of each image, padded with zeros.
+
+    Also returns two flags of each entry, [n, total] each: it is a selected box; it is the first entry of the padding.
+    """
     taken, places = chosen.selection, iota(g, g.i64(total))
     number = g.ReduceSum(g.Cast(taken.is_valid, to=int(_INT)), g.i64(1), keepdims=1)
     is_one, zero = g.Less(places, number), g.scalar(0, _FLOAT)
@@ -122,11 +131,14 @@ def _listed(g: FunctionBuilder, chosen: _SelectedBoxes, total: int) -> tuple[str
 @lowers("Proposal", since=1)
 @lowers("Proposal", since=4)
 def proposal(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """detection/proposal-1, proposal-4 (which adds the second output): anchors, TopK and a suppression Loop.
+    """detection/proposal-1, proposal-4: anchors, TopK and a suppression Loop.
 
-    class_probs  [n, 2 * anchors, h, w], the second half for the foreground; bbox_deltas [n, 4 * anchors, h, w]
+    class_probs  [n, 2 * anchors, h, w], the second half for the foreground
+    bbox_deltas  [n, 4 * anchors, h, w]
     image_shape  height, width and one or two scales
-    result       [n * post_nms_topn, 5], image, x0 y0 x1 y1, -1 as the image after the last row; [n * post_nms_topn]
+    results      rois [n * post_nms_topn, 5] of image index, x0 y0 x1 y1; from version 4 on, scores [n * post_nms_topn]
+
+    An image with fewer boxes gets rows of zeros; the first of them has image index -1.
     """
     is_tensorflow = op.text("framework", "") == "tensorflow"
     offset = 0.0 if is_tensorflow else 1.0
@@ -167,7 +179,7 @@ def proposal(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 
 def _anchors(op: LayerView, *, is_tensorflow: bool) -> npt.NDArray[np.float32]:
-    """The anchors of a cell, [ratios * scales, 4]."""
+    """The corners of the anchors of the first cell of the grid, [ratios * scales, 4]."""
     size, found = op.integer("base_size"), []
     offset = 0 if is_tensorflow else 1
     centre = 0.0 if is_tensorflow else 0.5 * (size - offset)
@@ -191,7 +203,7 @@ def _shifted(
     *,
     is_tensorflow: bool,
 ) -> str:
-    """The anchors of every cell, [1, rows * columns * anchors, 4]."""
+    """`base` [anchors, 4] shifted by the position of every cell: [1, rows * columns * anchors, 4]."""
     stride = g.scalar(op.integer("feat_stride"), _FLOAT)
     down, across = (g.Mul(g.Cast(iota(g, shape_vector(g, n)), to=int(_FLOAT)), stride) for n in (rows, columns))
     shape = shape_vector(g, rows, columns, 1, 1)
@@ -210,18 +222,20 @@ def _by_position(
     rows: str | int,
     columns: str | int,
 ) -> str:
-    """Deltas [n, anchors * 4, h, w] as [n, h * w * anchors, 4]."""
+    """Deltas `x` [n, anchors * 4, h, w] rearranged to [n, h * w * anchors, 4]."""
     split = reshape(g, x, images, anchors, 4, rows, columns)
     return reshape(g, g.Transpose(split, perm=[0, 3, 4, 1, 2]), images, product(g, rows, columns, anchors), 4)
 
 
 @lowers("GenerateProposals", since=9)
 def generate_proposals(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
-    """detection/generate-proposals-9: anchors of an input, moved by deltas, then TopK and a suppression Loop.
+    """detection/generate-proposals-9: anchors from an input, moved by deltas, then TopK and a suppression Loop.
 
-    im_info  [n, 3 or 4], height, width and scales; anchors [h, w, a, 4], x0 y0 x1 y1
-    boxesdeltas [n, 4 * a, h, w], scores [n, a, h, w]
-    result   rois [k, 4] and their scores [k], image by image, and their number in each image, [n]
+    im_info      [n, 3 or 4], height, width and scales
+    anchors      [h, w, a, 4] as x0 y0 x1 y1
+    boxesdeltas  [n, 4 * a, h, w]
+    scores       [n, a, h, w]
+    results      rois [k, 4] and roi scores [k], ordered by image; number of rois of each image [n]
     """
     info, offset = as_float(op, g, 0), 0.0 if op.flag("normalized", True) else 1.0
     images, anchors, rows, columns = dims(op, g, 3, 0, 1, 2, 3)
@@ -252,10 +266,13 @@ def generate_proposals(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str
 
 @lowers("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
 def generate_proposals_of_one(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """detection/experimental-detectron-generate-proposals-single-image-6: as GenerateProposals, for one image.
+    """detection/experimental-detectron-generate-proposals-single-image-6: GenerateProposals for one image.
 
-    im_info  [3], height, width, scale; anchors [h * w * a, 4], x0 y0 x1 y1; deltas [4 * a, h, w], scores [a, h, w]
-    result   [post_nms_count, 4] and [post_nms_count], padded with zeros
+    im_info  [3], height, width, scale
+    anchors  [h * w * a, 4] as x0 y0 x1 y1
+    deltas   [4 * a, h, w]
+    scores   [a, h, w]
+    results  rois [post_nms_count, 4] and roi scores [post_nms_count], padded with zeros
     """
     info = as_float(op, g, 0)
     anchors, rows, columns = dims(op, g, 3, 0, 1, 2)
@@ -280,10 +297,13 @@ def generate_proposals_of_one(op: LayerView, g: FunctionBuilder) -> tuple[str, s
 def detectron_output(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """detection/experimental-detectron-detection-output-6: a suppression Loop over all classes.
 
-    rois    [r, 4], x0 y0 x1 y1; deltas [r, 4 * classes], scores [r, classes], im_info [1, 3]; class 0 is background
-    result  of max_detections_per_image rows each: boxes, their classes and scores, padded with zeros
+    rois     [r, 4] as x0 y0 x1 y1
+    deltas   [r, 4 * classes]
+    scores   [r, classes]; class 0 is background
+    im_info  [1, 3]
+    results  boxes [m, 4], classes [m] and scores [m] for m = max_detections_per_image, padded with zeros
 
-    Rows are ordered by class, or by score where there are more detections than rows.
+    Rows are ordered by class, or by score if there are more detections than rows.
     """
     classes, total = op.integer("num_classes"), op.integer("max_detections_per_image")
     boxes, scores = _per_class(op, g, classes)
@@ -321,7 +341,10 @@ def detectron_output(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
 
 
 def _per_class(op: LayerView, g: FunctionBuilder, classes: int) -> tuple[str, str]:
-    """Boxes [classes, r, 4] and scores [classes, r], with zeros for a box without sides; at least one box."""
+    """The boxes [classes, r, 4] and scores [classes, r] of each class.
+
+    A region without a positive width and height gets zeros. A box is added if there may be none.
+    """
     rois, scores = as_float(op, g, 0), g.Transpose(as_float(op, g, 2), perm=[1, 0])
     (number,) = dims(op, g, 0, 0)
     deltas = g.Transpose(reshape(g, as_float(op, g, 1), number, classes, 4), perm=[1, 0, 2])

@@ -24,7 +24,7 @@ _LARGEST: Final = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 def fake_quantize(op: LayerView, g: FunctionBuilder) -> str:
     """fake-quantize-1: clamp to the input range, Round to one of `levels` steps, scale to the output range.
 
-    data, input_low, input_high, output_low, output_high, which broadcast to it
+    Inputs: data; input_low, input_high, output_low and output_high, which broadcast to the data.
 
     Min and Max clamp, because the bounds of ONNX's Clip are scalars.
     """
@@ -40,9 +40,9 @@ def fake_quantize(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("FakeConvert", since=13, opset=19)
 def fake_convert(op: LayerView, g: FunctionBuilder) -> str:
-    """fake-convert-13: data * scale - shift, cast to an 8-bit float and back by two Casts.
+    """fake-convert-13: data * scale - shift, cast to an 8-bit float and back by two Casts, then + shift and / scale.
 
-    data, scale, shift (optional)
+    Inputs: data, scale, shift (optional).
     """
     dtype = op.dtype(0)
     x, scale = g.cast(op.x(0), dtype, DType.FLOAT32), g.cast(op.x(1), op.dtype(1), DType.FLOAT32)

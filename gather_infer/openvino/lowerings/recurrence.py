@@ -2,7 +2,7 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/
 
-OpenVINO has the batch axis first, another order of gates than ONNX, and one bias where ONNX has two.
+OpenVINO has the batch axis first, another order of LSTM gates than ONNX, and one bias where ONNX has two.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _ACTIVATIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CellKind:
-    """A kind of cell.
+    """A kind of recurrent cell.
 
-    activations   the default ones
+    onnx          type of the ONNX operator
+    activations   default activation functions, by OpenVINO's names
     """
 
     onnx: str
@@ -52,16 +53,21 @@ RNN: Final = CellKind("RNN", ("tanh",))
 KINDS: Final = {kind.onnx: kind for kind in (LSTM, GRU, RNN)}
 
 _GATES: Final = (1, 3, 0, 2)
-"""Positions of the gates i, o, f, c in OpenVINO's f, i, c, o. OpenVINO writes a `weights_format`, but ignores it."""
+"""Positions in OpenVINO's order of LSTM gates (f, i, c, o) of the gates in ONNX's order (i, o, f, c).
+
+OpenVINO writes an attribute `weights_format`, but ignores it.
+"""
 
 _LENGTHS: Final = InputPrecondition(0, size=(0, 1))
-"""Precondition on lengths of sequences in X [batch, length, input]."""
+"""Precondition on the lengths of the sequences in X [batch, length, input]: in [0, length]."""
 
 
 @lowers("LSTMSequence", preconditions={3: _LENGTHS})
 @lowers("GRUSequence", "RNNSequence", preconditions={2: _LENGTHS})
 def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: LSTM, GRU, RNN, for d directions and G gates.
+    """lstm-sequence-1, lstm-sequence-5, gru-sequence-5, rnn-sequence-5: ONNX's LSTM, GRU or RNN.
+
+    d is the number of directions, G the number of gates; there are two states for LSTM, else one.
 
     X [batch, length, input], states [batch, d, hidden] each, sequence_lengths [batch]
     W [d, G*hidden, input], R [d, G*hidden, hidden], B [d, G*hidden]
@@ -82,7 +88,9 @@ def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
 
 @lowers("LSTMCell", "GRUCell", "RNNCell")
 def cell(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
-    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of LSTM, GRU, RNN; G gates.
+    """lstm-cell-1, lstm-cell-4, gru-cell-3, rnn-cell-0: one step of ONNX's LSTM, GRU or RNN.
+
+    G is the number of gates; there are two states for LSTM, else one.
 
     X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
     results   states [batch, hidden] each
@@ -105,7 +113,7 @@ def _batch_second(g: FunctionBuilder, x: str) -> str:
 
 
 def _weights(op: LayerView, g: FunctionBuilder, kind: CellKind, given: Sequence[str]) -> list[str]:
-    """W, R and, where given, B, in ONNX's layout."""
+    """W, R and B in ONNX's layout and order of gates, from `given`: W, R and, optionally, B; "" for a missing B."""
     w, r, *biases = (_reordered(g, one, _GATES) if kind is LSTM else one for one in given)
     if not biases:
         return [w, r, ""]
@@ -123,7 +131,7 @@ def _reordered(g: FunctionBuilder, x: str, order: Sequence[int]) -> str:
 
 
 def _is_linear(op: LayerView, kind: CellKind) -> bool:
-    """Whether the bias has a separate part for the hidden state, to which the reset gate is applied."""
+    """Whether the cell is a GRU with linear_before_reset: its bias has an extra part, for the reset hidden state."""
     return kind is GRU and op.flag("linear_before_reset", False)
 
 
@@ -137,7 +145,11 @@ def _run(
     weights: Sequence[str],
     direction: str,
 ) -> tuple[str, ...]:
-    """ONNX's operator over all steps: Y [length, d, batch, hidden], and the final states [d, batch, hidden]."""
+    """The outputs of ONNX's operator: Y [length, d, batch, hidden], and the final states [d, batch, hidden] each.
+
+    lengths   name of the sequence lengths [batch]; "" if all sequences have the full length
+    weights   W, R and B, as `_weights` returns them
+    """
     attributes = _attributes(op, kind, 2 if direction == "bidirectional" else 1)
     if kind is GRU:
         attributes["linear_before_reset"] = int(_is_linear(op, kind))

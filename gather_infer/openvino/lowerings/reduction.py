@@ -26,7 +26,7 @@ _EXTREMES: Final = ("ReduceMax", "ReduceMin")
 def reduced(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-{sum,prod,mean,max,min}-1: ReduceSum and so on; an empty list of axes means no reduction.
 
-    An axis may be listed twice in OpenVINO, not in ONNX.
+    An axis that is listed twice, which ONNX does not allow, is used once.
     """
     dtype = op.dtype(0)
     by = SIGNED if op.type in _SUMS else FOR_ORDER
@@ -37,7 +37,7 @@ def reduced(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers(*_NORMS, since=4, preserves_failures=True)
 def norm(op: LayerView, g: FunctionBuilder) -> str:
-    """reduce-l1-4, reduce-l2-4: ReduceL1, ReduceL2; for an empty list of axes Abs."""
+    """reduce-l1-4, reduce-l2-4: ReduceL1, ReduceL2; Abs where the list of axes is empty."""
 
     def of(x: str) -> str:
         return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.type, x)
@@ -47,9 +47,9 @@ def norm(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ReduceLogicalAnd", "ReduceLogicalOr", preserves_failures=True)
 def logical(op: LayerView, g: FunctionBuilder) -> str:
-    """reduce-logical-and-1, reduce-logical-or-1: ReduceMin, ReduceMax of booleans as bytes."""
+    """reduce-logical-and-1, reduce-logical-or-1: ReduceMin, ReduceMax of the booleans cast to bytes."""
     kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
-    # onnxruntime has no ReduceMin of booleans without elements; of bytes it is 255
+    # onnxruntime has no ReduceMin of an empty tensor of booleans; for bytes its result is 255, which is true
     byte = g.cast(g.cast(op.x(0), op.dtype(0), DType.BOOL), DType.BOOL, DType.UINT8)
     return g.cast(_over_axes(op, g, kind, byte), DType.UINT8, DType.BOOL)
 

@@ -30,19 +30,20 @@ lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
 _IMAGES: Final = {2: InputPrecondition(0, size=(0, 0), margin=1)}
-"""Precondition on the image index of each region."""
+"""Precondition on the image index of each region, input 2: it is in [0, n - 1] for n images."""
 
 
 @lowers("ROIAlign", since=3, preconditions=_IMAGES)
 @lowers("ROIAlign", since=9, preconditions=_IMAGES)
 def roi_align(op: LayerView, g: FunctionBuilder) -> str:
-    """detection/roi-align-3, roi-align-9 (which adds aligned_mode): RoiAlign, then MaxPool for the maximum.
+    """detection/roi-align-3, roi-align-9: RoiAlign; MaxPool follows for mode `max`. Version 9 adds aligned_mode.
 
-    data    [n, c, h, w], rois [r, 4], x0 y0 x1 y1, batch_indices [r]
+    data    [n, c, h, w], rois [r, 4] as x0 y0 x1 y1, batch_indices [r]
     result  [r, c, pooled_h, pooled_w]
 
-    The maximum is that of the samples and 0, where ONNX takes it of their weighted corners. RoiAlign with bins of one
-    sample each therefore computes the samples, and MaxPool their maximum.
+    With mode `max`, OpenVINO returns the maximum of 0 and the samples of a bin; ONNX's maximum is over the weighted
+    corners of the samples. RoiAlign with bins of one sample each therefore computes the samples, and MaxPool their
+    maximum.
     """
     rois = as_float(op, g, 1)
     aligned = op.text("aligned_mode", "asymmetric", choices=("asymmetric", "half_pixel_for_nn", "half_pixel"))
@@ -75,7 +76,14 @@ def _means(
     *,
     shifted: bool,
 ) -> str:
-    """Means of samples in the bins of boxes [r, 4]; `shifted` by half an element, else with sides of at least 1."""
+    """Mean of the samples in each bin of each region: [r, c, pooled_h, pooled_w].
+
+    batch, rois   image index [r] and box [r, 4] of each region
+    pooled        number of bins along each axis: pooled_h, pooled_w
+    samples       number of samples of a bin along each axis; 0 or less for the length of the bin, rounded up
+    scale         factor from the coordinates of boxes to those of the features
+    shifted       boxes are shifted by half an element; otherwise their sides are at least 1
+    """
     if g.opset >= 22:  # onnxruntime has no kernel of RoiAlign-22
         return _pooled(
             g, features, batch, _scaled(g, rois, scale, shifted=shifted), pooled, samples, None, is_max=False
@@ -94,7 +102,10 @@ def _means(
 
 
 def _scaled(g: FunctionBuilder, rois: str, scale: float, *, shifted: bool) -> list[str]:
-    """For boxes [r, 4], x0 y0 x1 y1: first x and y, width and height in the feature map, each [r, 1]."""
+    """x0, y0, width and height in the feature map, each [r, 1], of boxes `rois` [r, 4] as x0 y0 x1 y1.
+
+    scale, shifted   as for `_means`
+    """
     box = g.Mul(rois, g.scalar(scale, _FLOAT))
     if shifted:
         box = g.Sub(box, g.scalar(0.5, _FLOAT))
@@ -109,8 +120,8 @@ def _scaled(g: FunctionBuilder, rois: str, scale: float, *, shifted: bool) -> li
 def roi_align_rotated(op: LayerView, g: FunctionBuilder) -> str:
     """detection/roi-align-rotated-15: bilinear samples at rotated positions, by GatherND.
 
-    data    [n, c, h, w], rois [r, 5], x and y of the centre, width, height, angle in radians; batch_indices [r]
-    result  [r, c, pooled_h, pooled_w], means of samples in bins of the rotated box
+    data    [n, c, h, w], rois [r, 5] (x and y of the centre, width, height, angle in radians), batch_indices [r]
+    result  [r, c, pooled_h, pooled_w], the mean of the samples in each bin of the rotated box
     """
     rois = as_float(op, g, 1)
     x, y, width, height, angle = (axis_slice(g, rois, k, k + 1, 1) for k in range(5))
@@ -138,11 +149,14 @@ def _pooled(
     *,
     is_max: bool,
 ) -> str:
-    """Means of samples, or the maximum of samples and 0, in the bins of boxes: [r, c, pooled_h, pooled_w].
+    """For each bin of each box, the mean of its samples, or the maximum of 0 and its samples (`is_max`).
 
-    box      first x and y, width and height, each [r, 1]
-    samples  of a bin along each axis; 0 for the length of the bin, rounded up
-    turn     x and y of the centre, cosine and sine, each [r, 1], for boxes relative to their rotated centre
+    box      x0, y0, width and height, each [r, 1]
+    pooled   number of bins along each axis: pooled_h, pooled_w
+    samples  number of samples of a bin along each axis; 0 or less for the length of the bin, rounded up
+    turn     for rotated boxes, x and y of the centre, cosine and sine of the angle, each [r, 1]; `box` is then relative
+             to the centre. None for boxes without rotation
+    result   [r, c, pooled_h, pooled_w]
     """
     xs, columns = _along(g, box[0], box[2], pooled[1], samples)
     ys, rows = _along(g, box[1], box[3], pooled[0], samples)
@@ -167,7 +181,11 @@ def _pooled(
 
 
 def _along(g: FunctionBuilder, start: str, extent: str, bins: int, samples: int) -> tuple[str, str]:
-    """Positions of samples along an axis, [r, bins, samples], and their number in a bin, [r, 1]; all float."""
+    """Positions of samples along an axis, [r, bins, samples], and the number of samples of a bin, [r, 1]; all float32.
+
+    start, extent   first coordinate and length of each box along the axis, [r, 1]
+    samples         as for `_pooled`; if it is 0 or less, boxes with shorter bins have invalid samples, see `_first`
+    """
     length = g.Div(extent, g.scalar(bins, _FLOAT))
     if samples > 0:
         number = g.scalar(samples, _FLOAT)
@@ -184,16 +202,16 @@ def _along(g: FunctionBuilder, start: str, extent: str, bins: int, samples: int)
 
 
 def _first(g: FunctionBuilder, number: str) -> str:
-    """Flags of the valid samples of `_along`, [r, samples], for numbers [r, 1] that differ between boxes."""
+    """Flags [r, samples] of the valid samples of `_along`: the first `number` samples of each bin, `number` [r, 1]."""
     most = g.ReduceMax(g.Concat(g.const([[1.0]], "f4"), number, axis=0), keepdims=0)
     places = iota(g, g.unsqueeze(g.Cast(most, to=int(DType.INT64)), 0))
     return g.Less(g.Cast(places, to=int(_FLOAT)), number)
 
 
 def _sampled(g: FunctionBuilder, features: str, batch: str, x: str, y: str) -> str:
-    """Bilinear samples of features [n, c, h, w] at x and y [r, p, q, s, t]: [r, p, q, s, t, c].
+    """Bilinear samples of `features` [n, c, h, w] in the images `batch` [r], at positions `x`, `y` [r, p, q, s, t].
 
-    A sample more than 1 outside is 0.
+    Returns [r, p, q, s, t, c]. A sample more than one element outside the image is 0.
     """
     sides = [g.Cast(g.as_scalar(g.dim(features, axis)), to=int(_FLOAT)) for axis in (3, 2)]
     zero, one = g.scalar(0, _FLOAT), g.scalar(1, _FLOAT)
@@ -221,10 +239,10 @@ def _sampled(g: FunctionBuilder, features: str, batch: str, x: str, y: str) -> s
 def roi_features(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """detection/experimental-detectron-roi-feature-extractor-6: RoiAlign per pyramid level, written by ScatterND.
 
-    rois    [r, 4], x0 y0 x1 y1; then the levels of a pyramid, each [1, c, h, w]
-    result  [r, c, output_size, output_size], each box from the level that its area selects, and the rois
+    rois     [r, 4] as x0 y0 x1 y1; then the levels of a pyramid, each [1, c, h, w]
+    results  [r, c, output_size, output_size], for each box from the level that its area selects; and the rois
 
-    A box without area selects no level and gives zeros.
+    A box without area selects no level; its features are zeros.
     """
     rois, size, levels = as_float(op, g, 0), op.integer("output_size"), op.inputs - 1
     one = g.scalar(1, _FLOAT)
@@ -244,7 +262,7 @@ def roi_features(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
         chosen = g.And(has_area, g.Equal(level, g.scalar(k, _FLOAT)))
         where = g.Transpose(g.NonZero(chosen), perm=[1, 0])
         boxes = g.GatherND(rois, where)
-        starts = axis_slice(g, boxes, 0, 2, 1)  # a box is at least one element of the feature map large
+        starts = axis_slice(g, boxes, 0, 2, 1)  # a box covers at least one element of the feature map
         ends = g.Max(axis_slice(g, boxes, 2, 4, 1), g.Add(starts, g.scalar(scale, _FLOAT)))
         boxes, first = g.Concat(starts, ends, axis=1), g.Expand(g.i64(0), g.dim(boxes, 0))
         features, samples = as_float(op, g, k + 1), op.integer("sampling_ratio")

@@ -2,8 +2,8 @@
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/detection/
 
-A region is a row of batch, x1, y1, x2, y2. Bilinear samples and means of bins are separable: an Einsum multiplies the
-data by weights of the rows and weights of the columns.
+A region is a row of image index, x1, y1, x2, y2. Bilinear samples and means of bins are separable: an Einsum multiplies
+the data by weights of the rows and weights of the columns.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 
 _MAX_BINS: Final = 256
-"""Maximum number of bins of a region along a side, of samples in one, and of classes.
+"""Maximum number of bins along a side of a region, of samples along a side of a bin, and of classes.
 
-The constants have an element for each combination.
+Generated constants have an element for each combination of bin, sample and class.
 """
 
 _FLOAT, _INT64 = DType.FLOAT32, DType.INT64
@@ -33,13 +33,13 @@ _ROWS, _COLUMNS = 2, 3
 
 
 def _column(op: LayerView, g: FunctionBuilder, index: int) -> str:
-    """A column [regions, 1] of the regions."""
+    """Column `index` of the regions, input 1, as float32 [regions, 1]."""
     regions = g.cast(op.x(1), op.dtype(1), _FLOAT)
     return g.Slice(regions, g.i64(index), g.i64(index + 1), g.i64(1))
 
 
 def _batch(op: LayerView, g: FunctionBuilder, data: str) -> str:
-    """The image data of each region: [regions, ...]."""
+    """The image in `data` that each region belongs to: [regions, ...]."""
     return g.Gather(data, g.Cast(g.squeeze(_column(op, g, 0), 1), to=_INT64), axis=0)
 
 
@@ -48,18 +48,21 @@ def _number(g: FunctionBuilder, value: float) -> str:
 
 
 def _size(op: LayerView, g: FunctionBuilder, axis: int) -> str:
-    """A dim of the data, as a float."""
+    """The dim of input 0, the data, at `axis`, as a float32 scalar."""
     return g.Cast(g.squeeze(g.dim(op.x(0), axis), 0), to=_FLOAT)
 
 
 def _elements(op: LayerView, g: FunctionBuilder, axis: int) -> str:
-    """Iota along an axis of the data, as floats."""
+    """The float32 vector 0, 1, ..., d - 1 for the dim d of input 0, the data, at `axis`."""
     stop = g.squeeze(g.dim(op.x(0), axis), 0)
     return g.Cast(g.Range(g.scalar(0, _INT64), stop, g.scalar(1, _INT64)), to=_FLOAT)
 
 
 def _bilinear(op: LayerView, g: FunctionBuilder, place: str, axis: int) -> str:
-    """Weights [..., d] of the elements of an axis for bilinear samples at positions [...]; zeros outside."""
+    """Weights [..., d] of the d elements along `axis` for bilinear samples at positions `place` [...].
+
+    All weights for a position outside the data are 0.
+    """
     last = g.Sub(_size(op, g, axis), _number(g, 1))
     distance = g.Abs(g.Sub(g.unsqueeze(place, -1), _elements(op, g, axis)))
     inside = g.And(g.GreaterOrEqual(place, _number(g, 0)), g.LessOrEqual(place, last))
@@ -73,7 +76,7 @@ def roi_pooling(op: LayerView, g: FunctionBuilder) -> str:
 
     data [N, C, H, W], regions [R, 5]
 
-    For max, corners are scaled by spatial_scale; for bilinear they are fractions of the height and width.
+    With method `max`, corners are scaled by spatial_scale; with `bilinear`, they are fractions of the height and width.
     """
     if op.integers("output_size", ()):
         pooled = op.integers("output_size", count=2, lower=1)
@@ -93,7 +96,10 @@ def roi_pooling(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _spread(op: LayerView, g: FunctionBuilder, first: int, last: int, count: int, axis: int) -> str:
-    """Evenly spaced positions [R, count] from one corner to the other; a single one is in the middle."""
+    """`count` evenly spaced positions [R, count] in each region along `axis`; a single position is in the middle.
+
+    first, last   columns of the regions with the coordinates of the first and the last position
+    """
     start, stop = _column(op, g, first), _column(op, g, last)
     reach = g.Sub(_size(op, g, axis), _number(g, 1))
     if count == 1:
@@ -108,8 +114,9 @@ def psroi_pooling(op: LayerView, g: FunctionBuilder) -> str:
 
     data [N, C, H, W], regions [R, 5]
 
-    average    C is output_dim * group_size^2: the mean of the elements of a bin
-    bilinear   C is spatial_bins_y * spatial_bins_x * output_dim: the mean of a sample from each part of the region
+    In mode `average`, C is output_dim * group_size^2, and the result is the mean of the elements of each bin. In mode
+    `bilinear`, C is spatial_bins_y * spatial_bins_x * output_dim, and each element of the result is the mean of one
+    sample from each part of the region.
     """
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)
     is_mean = op.text("mode", "average", choices=("average", "bilinear")) == "average"
@@ -129,7 +136,10 @@ def _bins_mean(op: LayerView, g: FunctionBuilder, x: str) -> str:
 
 
 def _members(op: LayerView, g: FunctionBuilder, first: int, last: int, axis: int) -> str:
-    """1 for each element [R, bins, d] of an axis that belongs to a bin, else 0."""
+    """For each region, bin and element along `axis`, [R, bins, d]: 1 if the element belongs to the bin, else 0.
+
+    first, last   columns of the regions with the coordinates of the begin and the end
+    """
     bins, scale, one = _bins(op), op.number("spatial_scale"), _number(g, 1)
     start = g.Mul(_rounded(g, _column(op, g, first)), _number(g, scale))
     stop = g.Mul(g.Add(_rounded(g, _column(op, g, last)), one), _number(g, scale))
@@ -143,7 +153,7 @@ def _members(op: LayerView, g: FunctionBuilder, first: int, last: int, axis: int
 
 
 def _rounded(g: FunctionBuilder, x: str) -> str:
-    """The nearest integers, halves away from 0."""
+    """The integers nearest to `x`; halves round away from 0."""
     return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), _number(g, 0.5))))
 
 
@@ -159,7 +169,11 @@ def _bins_bilinear(op: LayerView, g: FunctionBuilder, x: str) -> str:
 
 
 def _samples(op: LayerView, g: FunctionBuilder, first: int, last: int, parts: int, axis: int) -> str:
-    """Positions [R, parts, group_size] of the samples in each part of a region."""
+    """Positions [R, parts, group_size] along `axis` of the samples in each part of each region.
+
+    first, last   columns of the regions with the coordinates of the begin and the end
+    parts         number of parts of a region along the axis
+    """
     count, scale = _bins(op), op.number("spatial_scale")
     start = g.Mul(_column(op, g, first), _number(g, scale))
     size = g.Div(g.Sub(g.Mul(_column(op, g, last), _number(g, scale)), start), _number(g, parts))
@@ -178,8 +192,9 @@ def deformable_psroi_pooling(op: LayerView, g: FunctionBuilder) -> str:
 
     data [N, D*G*G, H, W], regions [R, 5], offsets [R, 2*K, P, P] (optional)
 
-    Each bin has spatial_bins_y * spatial_bins_x samples, shifted by the offsets of one of K classes. Samples more than
-    half an element outside of the data do not count. A region with a negative image is 0.
+    D is output_dim, G is group_size. Each bin has spatial_bins_y * spatial_bins_x samples, shifted by the offsets of
+    one of K classes. Samples more than half an element outside the data do not count. The result for a region with a
+    negative image index is 0.
     """
     bins, depth = _bins(op, 1), op.integer("output_dim", lower=1)
     classes = _classes(op)
@@ -210,12 +225,15 @@ def _classes(op: LayerView) -> int:
 
 
 def _bins(op: LayerView, default: int | None = None) -> int:
-    """Number of bins of a region along a side."""
+    """The attribute group_size: the number of bins along a side of a region; required if `default` is None."""
     return op.integer("group_size", default, lower=1, upper=_MAX_BINS)
 
 
 def _moved(op: LayerView, g: FunctionBuilder, part: int, classes: int) -> tuple[str, str]:
-    """Weights [R, K, G, G, d] of the elements of columns (part 0) or rows (1), and the number of valid samples."""
+    """Weights [R, K, G, G, d] of the d elements along axis W (part 0) or H (part 1) in the samples of each bin.
+
+    Also returns the number of valid samples of each bin along that axis, [R, K, G, G].
+    """
     bins, scale = _bins(op, 1), _number(g, op.number("spatial_scale"))
     samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1, lower=1, upper=_MAX_BINS)
     half, one = _number(g, 0.5), _number(g, 1)
@@ -238,7 +256,7 @@ def _moved(op: LayerView, g: FunctionBuilder, part: int, classes: int) -> tuple[
 
 
 def _offsets(op: LayerView, g: FunctionBuilder, part: int, classes: int) -> str:
-    """Shift of each bin, as a fraction of its region: [R, K, G, G, 1]."""
+    """Shift of each bin along x (part 0) or y (part 1), as a fraction of the region's side: [R, K, G, G, 1]."""
     bins, parts = _bins(op, 1), op.integer("part_size", 1, lower=1)
     offsets = g.Mul(g.cast(op.x(2), op.dtype(2), _FLOAT), _number(g, op.number("trans_std", 1.0)))
     split = g.concat(g.dim(offsets, 0), g.i64(classes, 2), g.dims(offsets, 2))

@@ -1,7 +1,8 @@
 """Intersection over union of rotated rectangles.
 
-Take the parts of the edges of each shape inside the other: half the sum of the cross products of their ends is the area
-of the intersection (Green's theorem). Clipping an edge is simple in the frame of the other rectangle.
+The intersection is bounded by the parts of the edges of each rectangle that are inside the other one. By Green's
+theorem, its area is half the sum of the cross products of the ends of these parts. An edge is clipped in the frame of
+the other rectangle, where that rectangle is parallel to the axes.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ _FLOAT = DType.FLOAT32
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 """Corners of a rectangle, in the order in which its edges are traversed."""
 _SLACK = 1e-6
-"""Relative enlargement of a rectangle when it clips edges of the first one, and reduction for edges of the second.
-
-It makes coinciding edges count once.
+"""Relative enlargement of the second rectangle when it clips edges of the first one, and reduction of the first one
+when it clips edges of the second one. Edges that coincide are thereby counted once.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rotated:
-    """Rectangles: centre, half of the sides, cosine and sine of the angle, each [rows, candidates]."""
+    """Rectangles: centre, half of width and height, cosine and sine of the angle, each [rows, candidates]."""
 
     x: str
     y: str
@@ -36,12 +36,15 @@ class Rotated:
     sine: str
 
     def at(self, g: FunctionBuilder, pick: str) -> Rotated:
-        """One rectangle of each row, [rows, 1]."""
+        """The rectangle of each row at index `pick` [rows, 1]; each field of the result is [rows, 1]."""
         return Rotated(*(g.GatherElements(getattr(self, one.name), pick, axis=1) for one in fields(self)))
 
 
 def rotated_boxes(g: FunctionBuilder, boxes: str, *, clockwise: bool) -> Rotated:
-    """Rectangles of boxes [rows, candidates, 5]: centre, sides and angle in radians."""
+    """The rectangles of `boxes` [rows, candidates, 5]: x and y of the centre, width, height, angle in radians.
+
+    clockwise   positive angles turn clockwise
+    """
     x, y, width, height, angle = (g.squeeze(axis_slice(g, boxes, k, k + 1, 2), 2) for k in range(5))
     angle = angle if clockwise else g.Neg(angle)
     half = g.scalar(0.5, _FLOAT)
@@ -49,7 +52,7 @@ def rotated_boxes(g: FunctionBuilder, boxes: str, *, clockwise: bool) -> Rotated
 
 
 def rotated_overlap(g: FunctionBuilder, a: Rotated, b: Rotated) -> str:
-    """Intersection over union of rectangles [rows, 1] and [rows, candidates]."""
+    """Intersection over union of `a` [rows, 1] and `b` [rows, candidates]; 0 unless both areas are positive."""
     zero = g.scalar(0, _FLOAT)
     turn = (  # from the frame of b to that of a
         g.Add(g.Mul(a.cosine, b.cosine), g.Mul(a.sine, b.sine)),
@@ -74,17 +77,20 @@ def rotated_overlap(g: FunctionBuilder, a: Rotated, b: Rotated) -> str:
 
 
 Edges = tuple[str, str, str, str]
-"""Begin of edges, x and y, and their direction vectors, each [rows, candidates, 4]."""
+"""The four edges of rectangles: x and y of the begin, x and y of the direction vector, each [rows, candidates, 4]."""
 
 
 def _turned(g: FunctionBuilder, point: tuple[str, ...], angle: tuple[str, str]) -> tuple[str, str]:
-    """A point rotated by an angle, given as cosine and sine."""
+    """`point` (x, y) rotated about the origin by `angle`, given as cosine and sine."""
     (x, y), (cosine, sine) = point, angle
     return g.Sub(g.Mul(x, cosine), g.Mul(y, sine)), g.Add(g.Mul(x, sine), g.Mul(y, cosine))
 
 
 def _edges_in_frame(g: FunctionBuilder, box: Rotated, centre: tuple[str, ...], turn: tuple[str, str] | None) -> Edges:
-    """The edges of a rectangle in a frame with a given centre and rotation."""
+    """The edges of `box` in a frame in which its centre is `centre` and its rotation `turn`.
+
+    turn   cosine and sine of the rotation; None for no rotation
+    """
     corners = np.array(_CORNERS, "f4")
     points = [g.Mul(g.unsqueeze(s, 2), g.const(corners[:, k])) for k, s in enumerate((box.width, box.height))]
     ways = np.roll(corners, -1, axis=0) - corners
@@ -97,7 +103,10 @@ def _edges_in_frame(g: FunctionBuilder, box: Rotated, centre: tuple[str, ...], t
 
 
 def _within(g: FunctionBuilder, edges: Edges, box: Rotated, slack: str) -> str:
-    """The fraction of each edge inside a rectangle of the same frame, enlarged by `slack` on each side."""
+    """The fraction of each edge that is inside `box`, enlarged by `slack` on each side.
+
+    edges   in the frame in which `box` is centred and parallel to the axes
+    """
     tiny, zero = g.scalar(1e-12, _FLOAT), g.scalar(0, _FLOAT)
     starts, ends = [zero], [g.scalar(1, _FLOAT)]
     for begin, way, half in ((edges[0], edges[2], box.width), (edges[1], edges[3], box.height)):
@@ -110,6 +119,9 @@ def _within(g: FunctionBuilder, edges: Edges, box: Rotated, slack: str) -> str:
 
 
 def _edge_area(g: FunctionBuilder, edges: Edges, shares: str) -> str:
-    """Sum of the cross products of the ends of clipped edges, [rows, candidates]: twice the area they contribute."""
+    """Twice the area that clipped edges contribute, [rows, candidates]: the sum of the cross products of their ends.
+
+    shares   fraction of each edge that clipping keeps
+    """
     cross = g.Sub(g.Mul(edges[0], edges[3]), g.Mul(edges[1], edges[2]))
     return g.ReduceSum(g.Mul(cross, shares), g.i64(2), keepdims=0)

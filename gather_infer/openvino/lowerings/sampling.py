@@ -1,4 +1,4 @@
-"""Random numbers by the generators of ONNX: the same distribution, other numbers than OpenVINO's.
+"""Random numbers by ONNX's generators: from the same distributions as OpenVINO's, but different numbers.
 
 Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/generation/
 """
@@ -25,17 +25,17 @@ NEWEST: Final = 21
 Multinomial.
 """
 _BELOW_ONE: Final = 1 - 2**-23
-"""The largest of OpenVINO's numbers below 1, which have 23 bits."""
+"""The largest number below 1 that OpenVINO draws; its numbers have 23 random bits."""
 _BITS: Final = {DType.FLOAT16: 10, DType.BFLOAT16: 7}
-"""Bits drawn for a narrow float, so that none is rounded up to `maxval`."""
+"""Number of random bits for a narrow float type, so that no number is rounded up to `maxval`."""
 _SEEDS: Final = 2**24
-"""Integers below this are exact as floats, the type of a seed in ONNX."""
+"""Exclusive bound of seeds: integers below it are exact in float32, the type of a seed in ONNX."""
 _SPREAD: Final = 1000003
 
 
 @lowers("RandomUniform", since=8)
 def random_uniform(op: LayerView, g: FunctionBuilder) -> str:
-    """random-uniform-8: RandomUniformLike, scaled to [minval, maxval), with the dims in the first input."""
+    """random-uniform-8: RandomUniformLike of the shape in the first input, scaled to [minval, maxval)."""
     _check_allowed(op, g)
     to = op.type_of("output_type")
     wide = DType.FLOAT32 if to in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32) else DType.FLOAT64
@@ -53,13 +53,14 @@ def random_uniform(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Multinomial", since=13)
 def multinomial(op: LayerView, g: FunctionBuilder) -> str:
-    """multinomial-13: class indices, drawn for each row of the first input; the second input is their number.
+    """multinomial-13: class indices drawn for each row of probabilities, by Multinomial, or by TopK or ArgMax.
 
-    probs   [n, c]: the probability of each class up to a factor, or its logarithm
-    output  [n, samples]
+    probs        [n, c]: the probability of each class up to a factor, or with `log_probs` its logarithm
+    num_samples  number of draws from each row
+    output       [n, num_samples]
 
     ONNX's Multinomial draws with replacement, a constant number of times. Otherwise the Gumbel-max trick is used: TopK
-    (without replacement) or ArgMax of the log probabilities plus Gumbel noise.
+    (without replacement) or ArgMax (with replacement) of the log probabilities plus Gumbel noise.
     """
     _check_allowed(op, g)
     to, probabilities = op.type_of("convert_type"), g.cast(op.x(0), op.dtype(0), DType.FLOAT32)
@@ -78,7 +79,7 @@ def multinomial(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _check_allowed(op: LayerView, g: FunctionBuilder) -> None:
-    """Raise LoweringRefused unless other random numbers are allowed and onnxruntime can draw them."""
+    """Raise LoweringRefused unless `op.allow_random` is set and onnxruntime can draw numbers at the opset of `g`."""
     if not op.allow_random:
         raise LoweringRefused(REASON)
     if g.opset > NEWEST:
@@ -86,17 +87,17 @@ def _check_allowed(op: LayerView, g: FunctionBuilder) -> None:
 
 
 def _uniform(op: LayerView, g: FunctionBuilder, dims: str, dtype: DType, lower: float = 0.0) -> str:
-    """Numbers in [lower, 1), with dims from a vector of int64."""
+    """Uniform random numbers in [lower, 1) of type `dtype`; `dims` names an int64 vector with their shape."""
     shape = g.ConstantOfShape(dims)
     return g.RandomUniformLike(shape, dtype=int(dtype), low=lower, high=_BELOW_ONE, seed=_seed(op))
 
 
 def _gumbel(op: LayerView, g: FunctionBuilder, dims: str) -> str:
-    """Gumbel noise: -log(-log(u)) of numbers u between 0 and 1."""
+    """Gumbel noise, float32, of the shape in the int64 vector `dims`: -log(-log(u)) for uniform u in (0, 1)."""
     return g.Neg(g.Log(g.Neg(g.Log(_uniform(op, g, dims, DType.FLOAT32, 1e-30)))))
 
 
 def _seed(op: LayerView) -> float | None:
-    """One seed from the two of OpenVINO; None where both are 0, which means another sequence in each run."""
+    """ONNX's seed from `global_seed` and `op_seed`; None if both are 0, for a different sequence in each run."""
     first, second = op.integer("global_seed", 0), op.integer("op_seed", 0)
     return float((first * _SPREAD + second) % _SEEDS) if first or second else None

@@ -24,7 +24,7 @@ _REDUCED: Final[TypeLegalization] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
 _NOT_NEGATIVE: Final = {1: InputPrecondition(0)}
-"""Precondition on indices; ONNX's operators check their upper bound."""
+"""Precondition on indices, input 1: none is negative; ONNX's operators check the upper bound."""
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
@@ -34,7 +34,7 @@ def _positions(op: LayerView, g: FunctionBuilder, index: int) -> str:
 
 @lowers("ScatterElementsUpdate", since=3, preconditions=_NOT_NEGATIVE)
 def scatter_elements(op: LayerView, g: FunctionBuilder) -> str:
-    """scatter-elements-update-3: ScatterElements."""
+    """scatter-elements-update-3: ONNX's ScatterElements, with the axis from the fourth input."""
     return _elements(op, g)
 
 
@@ -46,8 +46,8 @@ def _elements(op: LayerView, g: FunctionBuilder) -> str:
 def scatter_elements_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-12: ScatterElements with `reduction`; `use_init_val` includes the initial element.
 
-    ONNX has no `mean`, so sums are divided by counts, truncated for integers. ONNX also always includes the initial
-    element: to exclude it, the neutral element of the reduction is written first.
+    ONNX has no reduction `mean`: sums are divided by counts, and integer means are truncated. ONNX always includes the
+    initial element: to exclude it, the neutral element of the reduction is written first.
     """
     reduction = op.text("reduction", "none", choices=tuple(_REDUCTIONS))
     if reduction == "none":
@@ -84,7 +84,7 @@ def _neutral(reduction: str, dtype: DType) -> float:
 
 @lowers("ScatterNDUpdate", since=3, preconditions=_NOT_NEGATIVE)
 def scatter_nd(op: LayerView, g: FunctionBuilder) -> str:
-    """scatter-nd-update-3: ScatterND."""
+    """scatter-nd-update-3: ONNX's ScatterND."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
@@ -123,7 +123,7 @@ def scatter_update(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("SliceScatter", since=15)
 def slice_scatter(op: LayerView, g: FunctionBuilder) -> str:
-    """slice-scatter-15: ScatterElements on flattened data; the positions are the same Slice of an iota."""
+    """slice-scatter-15: ScatterElements on flattened data; a Slice of the element numbers gives the positions."""
     x = op.x(0)
     axes = vector(op, g, 5) if op.has(5) else ""
     if not axes and (count := op.size(2, 0)) is not None:
@@ -139,10 +139,10 @@ def slice_scatter(op: LayerView, g: FunctionBuilder) -> str:
 def segment_max(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/segment-max-16: ScatterND with the reduction max.
 
-    data         [n, d1, ...]
-    segment_ids  [n], sorted
-    segments     their number, by default the last id + 1; larger ids are ignored
-    output       [segments, d1, ...]; empty ones are 0 or the lowest number, by `fill_mode`
+    data          [n, d1, ...]
+    segment_ids   [n], ascending
+    num_segments  scalar, by default the last id + 1; ids that are not below it are ignored
+    output        [num_segments, d1, ...]; an empty segment holds 0 or the lowest number of the type, by `fill_mode`
     """
     dtype = op.dtype(0)
     wide, ids = _REDUCED.get(dtype, dtype), as_int64(op, g, 1)
@@ -150,7 +150,7 @@ def segment_max(op: LayerView, g: FunctionBuilder) -> str:
         segments = g.Reshape(as_int64(op, g, 2), g.i64(1))
     else:
         segments = g.ReduceMax(g.Concat(g.Add(ids, g.scalar(1, DType.INT64)), g.i64(0), axis=0), g.i64(0), keepdims=1)
-    # ignored ids go to one more segment, which is cut off
+    # rows with ignored ids are written to an extra segment, which is cut off
     spare = g.Add(segments, g.i64(1))
     places = g.unsqueeze(g.Min(ids, segments), 1)
     behind = [g.dims(op.x(0), 1)] if op.rank(0) > 1 else []

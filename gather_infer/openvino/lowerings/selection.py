@@ -25,15 +25,15 @@ _UNIQUE: Final[TypeLegalization] = {
     DType.BFLOAT16: DType.FLOAT32,
 }  # fmt: skip
 _TESTED: Final = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL, DType.UINT8)
-"""Types for which onnxruntime has a kernel of NonZero."""
+"""Element types for which onnxruntime has a NonZero kernel."""
 
 
 @lowers("TopK")
 def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """sort/top-k-1, -3 (`index_element_type`) and -11 (`stable`): TopK.
+    """sort/top-k-1, top-k-3, top-k-11: ONNX's TopK.
 
-    Equal elements keep the order of their indices, as with `stable`. `sort="index"` orders the result by index, which
-    a second TopK does; "none" leaves the order open.
+    Version 3 adds `index_element_type`, version 11 `stable`. Equal elements keep the order of their indices, whether
+    `stable` is set or not. With `sort="index"`, a second TopK orders the result by index; "none" allows any order.
     """
     dtype, axis = op.dtype(0), op.integer("axis")
     wide = FOR_ORDER.get(dtype, dtype)
@@ -49,7 +49,7 @@ def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
 @lowers("NonZero", since=3)
 def non_zero(op: LayerView, g: FunctionBuilder) -> str:
-    """condition/non-zero-3: NonZero, [rank, count] in row-major order."""
+    """condition/non-zero-3: ONNX's NonZero, [rank, count] in row-major order."""
     dtype = op.dtype(0)
     found = g.NonZero(op.x(0) if dtype in _TESTED else g.Cast(op.x(0), to=int(DType.BOOL)))
     return g.cast(found, DType.INT64, op.type_of("output_type", "i64"))
@@ -57,12 +57,13 @@ def non_zero(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("OneHot")
 def one_hot(op: LayerView, g: FunctionBuilder) -> str:
-    """sequence/one-hot-1, and -16, where `negative_indices_mode="normalize"` counts from the end: Equal and Where.
+    """sequence/one-hot-1, one-hot-16: Equal and Where.
 
-    indices  [d0, ...], depth, on_value, off_value one element each
-    output   a new dim of depth at `axis`; off_value alone for an index out of range
+    indices  [d0, ...]; depth, on_value and off_value have one element each
+    output   [d0, ..., depth, ...] with the new dim at `axis`; only off_value along it for an index out of range
 
-    ONNX's OneHot counts every negative index from the end, so the indices are compared with an iota instead.
+    From version 16 on, `negative_indices_mode="normalize"` counts negative indices from the end. ONNX's OneHot always
+    counts them from the end, so the indices are compared with 0, 1, ..., depth - 1 instead.
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
     axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
@@ -78,7 +79,7 @@ def one_hot(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Unique", since=10)
 def unique(op: LayerView, g: FunctionBuilder) -> Sequence[str]:
-    """movement/unique-10: Unique of all elements, or of slices along an axis; indices and counts are cast."""
+    """movement/unique-10: Unique of all elements, or of slices along an axis, then Cast of the indices and counts."""
     dtype = op.dtype(0)
     wide = _UNIQUE.get(dtype, dtype)
     axis = known_axis(op, 1) if op.has(1) else None
@@ -94,9 +95,11 @@ def unique(op: LayerView, g: FunctionBuilder) -> Sequence[str]:
 
 @lowers("Bucketize", since=3, preconditions={1: InputPrecondition(is_ascending=True)})
 def bucketize(op: LayerView, g: FunctionBuilder) -> str:
-    """condition/bucketize-3: the number of boundaries below each element, or equal to it without `with_right_bound`.
+    """condition/bucketize-3: a comparison with every boundary, then ReduceSum.
 
-    A comparison with every boundary, then ReduceSum.
+    data     [d0, ...]
+    buckets  [n], the boundaries, ascending
+    output   [d0, ...], the number of boundaries below each element; without `with_right_bound`, below or equal to it
     """
     wide = _comparable(op.dtype(0), op.dtype(1))
     data, ends = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
@@ -110,7 +113,7 @@ def search_sorted(op: LayerView, g: FunctionBuilder) -> str:
 
     sorted   [..., n], or [n] for values of any shape
     values   [..., m]
-    output   [..., m], the number of sorted elements that are less, or also equal in `right_mode`
+    output   [..., m], the number of sorted elements that are less than each value; in `right_mode`, less or equal
     """
     wide = _comparable(op.dtype(0), op.dtype(1))
     ordered, values = (g.cast(op.x(i), op.dtype(i), wide) for i in (0, 1))
@@ -120,14 +123,14 @@ def search_sorted(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _comparable(first: DType, second: DType) -> DType:
-    """Type in which two element types are compared."""
+    """The element type in which elements of types `first` and `second` are compared."""
     if first is second and first is not DType.BFLOAT16:
         return first
     return DType.FLOAT64 if first.is_float or second.is_float else DType.INT64
 
 
 def _counted_true(op: LayerView, g: FunctionBuilder, flags: str, axis: int) -> str:
-    """Number of true flags along an axis."""
+    """The number of true `flags` along `axis`, in the layer's `output_type`; the result does not have this axis."""
     count = g.ReduceSum(g.Cast(flags, to=int(DType.INT64)), g.i64(axis), keepdims=0)
     return g.cast(count, DType.INT64, op.type_of("output_type", "i64"))
 
@@ -136,9 +139,10 @@ def _counted_true(op: LayerView, g: FunctionBuilder, flags: str, axis: int) -> s
 def sparse_fill_empty_rows(op: LayerView, g: FunctionBuilder) -> tuple[str, str, str]:
     """sparse/sparse-fill-empty-rows-16: NonZero of the empty rows, Concat, and a TopK that sorts by row.
 
-    values   [n], of the elements at `indices` [n, 2] of a matrix of shape `dense` [2]
-    default  one element, for the first column of an empty row
-    outputs  indices [m, 2] and values [m] in the order of rows, and flags of the empty rows, [rows]
+    inputs   values [n]; shape [2] of a sparse matrix; indices [n, 2], the row and column of each value; default value
+    outputs  indices [m, 2] and values [m], ordered by row; flags [rows] of the rows that were empty
+
+    An empty row gets the default value in its first column.
     """
     dense, indices = as_int64(op, g, 1), as_int64(op, g, 2)
     zero, one = g.scalar(0, DType.INT64), g.scalar(1, DType.INT64)

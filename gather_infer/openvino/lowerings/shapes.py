@@ -26,16 +26,19 @@ _RANGED: Final[TypeLegalization] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.FLOAT32: DType.FLOAT32,
     DType.FLOAT64: DType.FLOAT64,
 }  # fmt: skip
-"""Computation types for Range; int64 for the rest.
+"""Computation types for Range; int64 for a type that is not listed.
 
-onnxruntime assumes that Cast(Shape) is int64, whatever the target type, and refuses to load a Range of int32 with it as
-limit.
+A Range of int32 is avoided: onnxruntime assumes that any Cast of a Shape is int64, and refuses to load a Range of int32
+with such a Cast as limit.
 """
 
 
 @lowers("ShapeOf", preserves_failures=True)
 def shape_of(op: LayerView, g: FunctionBuilder) -> str:
-    """shape/shape-of-1, int64, and shape-of-3, which has `output_type`: Shape; a constant where all dims are known."""
+    """shape/shape-of-1, shape-of-3: Shape; a constant where all dims are known.
+
+    Version 1 returns int64, version 3 the type in `output_type`.
+    """
     to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
     sizes = op.sizes(0) if op.has_rank(0) else None
     if sizes is not None and to in NUMPY:
@@ -47,8 +50,8 @@ def shape_of(op: LayerView, g: FunctionBuilder) -> str:
 def reshape(op: LayerView, g: FunctionBuilder) -> str:
     """shape/reshape-1: Reshape.
 
-    pattern   a dim each; -1 for the remaining one. 0 with `special_zero` copies the dim of the input at that axis. Then
-              -1 is determined even where a copied dim is 0, unlike in ONNX
+    pattern   the dims of the result; -1 is the dim that remains. With `special_zero`, a 0 copies the dim of the data at
+              the same axis; unlike in ONNX, -1 is then determined even if a copied dim is 0
     """
     special, pattern = op.flag("special_zero"), op.ints(1)
     if pattern is None:
@@ -56,14 +59,17 @@ def reshape(op: LayerView, g: FunctionBuilder) -> str:
     if pattern.count(-1) > 1 or any(size < -1 for size in pattern):
         raise SpecViolation(f"pattern = {pattern} has to be of dims from 0 on, and -1 at most once", "GI106")
     if not special:
-        # with a dim of 0, -1 is undetermined: OpenVINO uses 1 there
+        # with a dim of 0, -1 is undetermined: OpenVINO replaces it by 1
         sizes = [1 if size == -1 and 0 in pattern else size for size in pattern]
         return g.Reshape(op.x(0), g.i64(*sizes), allowzero=0 in sizes)
     return g.Reshape(op.x(0), g.i64(*pattern)) if not op.has_rank(0) else _copying(op, g, pattern)
 
 
 def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
-    """A Reshape by a pattern that copies dims with 0; -1 is resolved beforehand where a copied dim may be 0."""
+    """Input 0 reshaped by `pattern`, where 0 copies the dim at the same axis.
+
+    If a copied dim may be 0, the dim for -1 is computed before the Reshape.
+    """
     copied = [axis for axis, size in enumerate(pattern) if size == 0]
     if any(axis >= op.rank(0) for axis in copied):
         raise SpecViolation(
@@ -81,13 +87,17 @@ def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
 
 
 def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
-    """The dim for -1 in a pattern: the remaining elements after the dims that are not copied."""
+    """The dim that -1 in `pattern` stands for.
+
+    The product of the dims of input 0 at axes that are not in `copied`, divided by the product of the positive numbers
+    in `pattern`.
+    """
     left = product(dim for axis, dim in enumerate(op.shape(0)) if axis not in copied)
     return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
 
 
 def _resolved(op: LayerView, g: FunctionBuilder, pattern: Sequence[int], copied: Sequence[int]) -> str:
-    """The dims for a pattern with 0 and -1, computed at run time."""
+    """The int64 vector of the result's dims, computed at run time: `pattern` with its 0 and -1 replaced."""
     x = op.x(0)
     divisor = prod(size for size in pattern if size > 0)
     rest = _product(g, [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied])
@@ -107,9 +117,9 @@ def _product(g: FunctionBuilder, sizes: Sequence[str]) -> str:
 
 @lowers("Squeeze")
 def squeeze(op: LayerView, g: FunctionBuilder) -> str:
-    """shape/squeeze-1: Squeeze; without axes, or with an empty list, of all dims of 1. An axis may be listed twice.
+    """shape/squeeze-1: Squeeze of the listed axes, or of all dims of 1 if none is listed. An axis may be listed twice.
 
-    A dim other than 1 is kept, as by OpenVINO at run time; an unknown dim is assumed to be 1.
+    A listed axis whose dim is known not to be 1 is kept, as in OpenVINO at run time. An unknown dim is assumed to be 1.
     """
     if not op.has(1) or op.ints(1) == []:
         return g.Squeeze(op.x(0))
@@ -120,7 +130,7 @@ def squeeze(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Squeeze", since=15)
 def squeeze_or_skip(op: LayerView, g: FunctionBuilder) -> str:
-    """shape/squeeze-15: Squeeze; `allow_axis_skip` keeps dims other than 1, which otherwise are an error."""
+    """shape/squeeze-15: Squeeze; with `allow_axis_skip` a listed dim other than 1 is kept, else it is an error."""
     if not op.has(1) or op.ints(1) == []:
         return g.Squeeze(op.x(0))
     if not op.flag("allow_axis_skip", False):
@@ -141,7 +151,7 @@ def _listed(op: LayerView) -> list[int]:
 
 @lowers("Unsqueeze", preserves_failures=True)
 def unsqueeze(op: LayerView, g: FunctionBuilder) -> str:
-    """shape/unsqueeze-1: Unsqueeze."""
+    """shape/unsqueeze-1: ONNX's Unsqueeze."""
     return g.Unsqueeze(op.x(0), vector(op, g, 1))
 
 
@@ -149,7 +159,7 @@ def unsqueeze(op: LayerView, g: FunctionBuilder) -> str:
 def transpose(op: LayerView, g: FunctionBuilder) -> str:
     """movement/transpose-1: Transpose; an empty order reverses the axes.
 
-    An order that is not constant, which ONNX lacks, becomes a Gather of the flattened data.
+    An order that is computed at run time, which ONNX's Transpose cannot take, becomes a Gather from the flattened data.
     """
     order = op.ints(1)
     if order is not None:
@@ -172,21 +182,24 @@ def transpose(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Broadcast")
 def broadcast(op: LayerView, g: FunctionBuilder) -> str:
-    """movement/broadcast-1 and -3: Expand.
+    """movement/broadcast-1, broadcast-3: Expand.
 
     data    [d0, ..., dr-1]
-    target  the dims of the result; with `bidirectional` dims to broadcast with, as in ONNX
-    axes    with `explicit`, the axes of the result that the dims of data belong to
+    target  the dims of the result; with mode `bidirectional`, dims to broadcast the data with, as in ONNX
+    axes    with mode `explicit`, the axis of the result that each dim of the data belongs to
     """
     mode = op.text("mode", "numpy", choices=("numpy", "explicit", "none", "pdpd", "bidirectional"))
-    mode = "explicit" if mode == "none" else mode  # files write broadcast-1 so
+    mode = "explicit" if mode == "none" else mode  # files write "none" for the explicit mode of broadcast-1
     return legalized(
         g, op.dtype(0), lambda x: g.Expand(_placed(op, g, mode, x), vector(op, g, 1)), op.x(0), by=WITHOUT_BFLOAT16
     )
 
 
 def _placed(op: LayerView, g: FunctionBuilder, mode: str, x: str) -> str:
-    """The data with dims of 1 inserted for the axes of the result that the data lacks."""
+    """The data `x` with dims of 1 inserted at the axes of the result that it lacks, as `mode` defines.
+
+    Raises LoweringRefused when the rank of the result has to be known and is not.
+    """
     if mode not in ("explicit", "pdpd"):
         return x
     rank = op.size(1, 0)
@@ -202,7 +215,7 @@ def _placed(op: LayerView, g: FunctionBuilder, mode: str, x: str) -> str:
 
 @lowers("Tile")
 def tile(op: LayerView, g: FunctionBuilder) -> str:
-    """movement/tile-1: Tile; the shorter one of shape and repeats is padded with ones in front."""
+    """movement/tile-1: Tile; the shorter of the shape of the data and the repeats is padded with leading ones."""
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
         raise LoweringRefused("the number of repeats is not known")
@@ -243,7 +256,11 @@ def _range(op: LayerView, g: FunctionBuilder, to: DType) -> str:
 
 @lowers("Eye", since=9)
 def eye(op: LayerView, g: FunctionBuilder) -> str:
-    """generation/eye-9: Equal of iotas: ones where column - row is the third input; the fourth is a batch shape."""
+    """generation/eye-9: Equal of row and column numbers, then Cast.
+
+    Inputs: number of rows, number of columns, offset, batch shape (optional). The result is 1 where column - row equals
+    the offset, and is expanded to the batch shape.
+    """
     to = op.type_of("output_type")
     rows, columns, offset = (g.Reshape(as_int64(op, g, i), g.i64(1)) for i in range(3))
     here = g.Equal(iota(g, columns), g.Add(g.unsqueeze(iota(g, rows), 1), offset))
@@ -256,14 +273,17 @@ def eye(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("ConvertPromoteTypes", since=14, preserves_failures=True)
 def promoted(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
-    """type/convert-promote-types-14: Cast of both inputs to their common type."""
+    """type/convert-promote-types-14: Cast of both inputs to their common type; see `_common`."""
     first, second = op.dtype(0), op.dtype(1)
     to = _common(op, first, second)
     return g.cast(op.x(0), first, to), g.cast(op.x(1), second, to)
 
 
 def _common(op: LayerView, first: DType, second: DType) -> DType:
-    """Common type by the rules of the page: floats before integers before booleans, then by number of bits."""
+    """The common type of `first` and `second` by the rules of the page.
+
+    A float type wins over an integer type and an integer type over booleans; then the type with more bits wins.
+    """
     if first is second:
         return first
     if op.flag("pytorch_scalar_promotion", False) and (op.rank(0) == 0) != (op.rank(1) == 0):

@@ -27,7 +27,7 @@ _HIGHEST: Final = int(np.iinfo(np.int64).max)
 
 @lowers("Slice", since=8, preserves_failures=True)
 def slice_along(op: LayerView, g: FunctionBuilder) -> str:
-    """slice-8: Slice; without axes along the first ones."""
+    """slice-8: Slice; without the input `axes`, the entries of start, stop and step belong to the first axes."""
     axes = vector(op, g, 4) if op.has(4) else ""
     return g.Slice(op.x(0), vector(op, g, 1), vector(op, g, 2), axes or _first_axes(op, g), vector(op, g, 3))
 
@@ -42,8 +42,10 @@ def strided_slice(op: LayerView, g: FunctionBuilder) -> str:
     """strided-slice-1: Slice, then Squeeze and Unsqueeze.
 
     begin, end, strides   vectors, one entry for each axis of the data, unless a mask changes that
-    masks                 1 at an entry: begin_mask and end_mask ignore it; new_axis_mask inserts a dim of 1;
-                          shrink_axis_mask takes one index and drops the dim; ellipsis_mask stands for all axes between
+    begin_mask, end_mask  a 1 ignores the entry of begin or end
+    new_axis_mask         a 1 inserts a dim of 1
+    shrink_axis_mask      a 1 takes the single index in begin and drops the dim
+    ellipsis_mask         a 1 covers all axes that no other entry covers
     """
     count = op.size(1, 0) if op.rank(1) else 1
     if count is None:
@@ -60,7 +62,13 @@ def strided_slice(op: LayerView, g: FunctionBuilder) -> str:
 
 @dataclass(slots=True)
 class _SlicePlan:
-    """Slicing plan: entries and the axes of the data that they slice, axes to drop, new axes of the result."""
+    """Slicing plan of a StridedSlice.
+
+    entries   entries of begin, end and strides that slice an axis
+    axes      axis of the data that each of `entries` slices
+    shrunk    axes of the data to drop after the Slice
+    new_axes  axes of the result to insert
+    """
 
     entries: list[int] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
@@ -95,7 +103,7 @@ def _mask(op: LayerView, name: str, count: int) -> list[bool]:
 
 
 def _bounds(op: LayerView, g: FunctionBuilder, entry: int, total: int) -> tuple[str, str, str]:
-    """Begin, end and step of one of `total` entries, vectors of one element."""
+    """Begin, end and step of entry `entry` of `total`, each an int64 vector of one element."""
     count = entry + 1
     begin = g.i64(0) if _mask(op, "begin", count)[entry] else _entry(op, g, 1, entry, total)
     if _mask(op, "shrink_axis", count)[entry]:
@@ -112,7 +120,7 @@ def _bounds(op: LayerView, g: FunctionBuilder, entry: int, total: int) -> tuple[
 
 
 def _entry(op: LayerView, g: FunctionBuilder, index: int, entry: int, total: int) -> str:
-    """One of `total` elements of an input, a vector of one element."""
+    """Element `entry` of input `index`, which has `total` elements, as an int64 vector of one element."""
     elements = op.ints(index, count=total)
     if elements is not None:
         return g.i64(elements[entry])
@@ -120,7 +128,10 @@ def _entry(op: LayerView, g: FunctionBuilder, index: int, entry: int, total: int
 
 
 def _after(op: LayerView, g: FunctionBuilder, begin: str, entry: int) -> str:
-    """End of a slice of one index; the one after index -1 is the end of the axis."""
+    """The end of the slice that takes only the element at `begin`; the end of the axis if `begin` is -1.
+
+    begin   int64 vector of one element, from entry `entry` of input 1
+    """
     elements = [0] * (entry + 1) if _mask(op, "begin", entry + 1)[entry] else op.ints(1)
     if elements is not None:
         return g.i64(_HIGHEST if elements[entry] == -1 else elements[entry] + 1)
@@ -135,7 +146,7 @@ def _by_sign(g: FunctionBuilder, step: str, known: int | None, forwards: int, ba
 
 @lowers("Reverse")
 def reverse(op: LayerView, g: FunctionBuilder) -> str:
-    """reverse-1: Slice with step -1; axes are a list, or a mask of all axes."""
+    """reverse-1: Slice with step -1; input 1 lists axes, or with mode `mask` has a flag for each axis."""
     if op.text("mode", choices=("index", "mask")) == "mask":
         axes = [axis for axis, flag in enumerate(op.known(1).reshape(-1)) if flag]
     else:
@@ -152,7 +163,7 @@ def _reversed(g: FunctionBuilder, x: str, axes: Sequence[int]) -> str:
 
 @lowers("ReverseSequence", preconditions={1: InputPrecondition(0, size=(0, "seq_axis"))})
 def reverse_sequence(op: LayerView, g: FunctionBuilder) -> str:
-    """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX takes the first two axes alone."""
+    """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX only takes the first two axes."""
     rank = op.rank(0)
     batch, time = op.axis(op.integer("batch_axis", 0), rank), op.axis(op.integer("seq_axis", 1), rank)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
@@ -188,7 +199,10 @@ def roll(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _rolled(g: FunctionBuilder, x: str, axis: int, first: str) -> str:
-    """The elements from `first` on, then those before it, counted modulo the length of the axis."""
+    """`x` rotated along `axis`: the elements from index `first` on, then the elements before that index.
+
+    first   int64 vector of one element, taken modulo the length of the axis
+    """
     at = g.Mod(first, g.Max(g.dim(x, axis), g.i64(1)))
     ends = g.Slice(x, at, g.i64(_HIGHEST), g.i64(axis)), g.Slice(x, g.i64(0), at, g.i64(axis))
     return g.Reshape(g.Concat(*ends, axis=axis), g.Shape(x), allowzero=1)
@@ -196,9 +210,10 @@ def _rolled(g: FunctionBuilder, x: str, axis: int, first: str) -> str:
 
 @lowers("Pad")
 def pad(op: LayerView, g: FunctionBuilder) -> str:
-    """pad-1, and pad-12, where negative pads crop: Pad, or a Gather along each axis.
+    """pad-1, pad-12: Pad, or a Gather along each axis.
 
-    ONNX lacks `symmetric`, and it crops before it reflects; for both the Gather is used.
+    From pad-12 on, negative pads crop. The Gather is used for mode `symmetric`, which ONNX lacks, and for modes `edge`
+    and `reflect` if pads may be negative, because ONNX crops before it reflects.
     """
     mode = op.text("pad_mode", "constant", choices=("constant", "edge", "reflect", "symmetric"))
     count = op.rank(0) if op.has_rank(0) else None
@@ -219,7 +234,10 @@ def pad(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _source(g: FunctionBuilder, mode: str, size: str, low: str, high: str) -> str:
-    """Source index of each element along an axis, from `low` elements before the first one on."""
+    """The index into an axis of `size` elements that each element of the padded axis copies, by `mode`.
+
+    size, low, high   length of the axis and numbers of elements added before and after; int64 vectors of one element
+    """
     one = g.i64(1)
     at = g.Sub(iota(g, g.Add(g.Add(size, low), high)), low)
     last = g.Sub(size, one)

@@ -1,6 +1,6 @@
 """Greedy non-maximum suppression in a Loop: select the best box, drop the boxes that overlap it, repeat.
 
-A row is one independent problem, a class of an image. One Loop processes all rows at once.
+A row holds the boxes of one class of one image, and is independent of the other rows. One Loop processes all rows.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ LOWEST: Final = float(np.finfo(np.float32).min)
 
 @dataclass(frozen=True, slots=True)
 class SuppressionState:
-    """Loop-carried state.
+    """Loop-carried state of a suppression.
 
-    scores        [rows, candidates], current ones
-    is_candidate  [rows, candidates], those that can still be selected
-    extra         further values that a suppression carries
+    scores        [rows, candidates], the current scores
+    is_candidate  [rows, candidates], flags of the boxes that can still be selected
+    extra         further values that a `Suppress` function carries from one selection to the next
     """
 
     scores: str
@@ -35,14 +35,20 @@ class SuppressionState:
 
 
 Suppress: TypeAlias = "Callable[[FunctionBuilder, str, str, SuppressionState], SuppressionState]"
-"""The state after selecting the candidate at [rows, 1], in the rows where [rows, 1] marks a valid one."""
+"""Returns the state after a selection.
+
+Arguments: the builder of the Loop's body; the index of the selected candidate of each row, [rows, 1]; flags of the rows
+whose selection is valid, [rows, 1]; the state before the selection.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The selected candidates in order of selection, each [rows, turns].
+    """The selected candidates of each row in order of selection, each field [rows, turns].
 
-    index  of the candidate; score; and validity: rows with fewer candidates are filled up
+    index     index of the candidate in its row
+    score     its score when it was selected
+    is_valid  false for entries that only fill up a row with fewer selections
     """
 
     index: str
@@ -53,11 +59,12 @@ class Selection:
 def select_greedily(
     g: FunctionBuilder, start: SuppressionState, turns: str, suppress: Suppress, ranks: Sequence[int] = ()
 ) -> Selection:
-    """Select candidates by score, the first one among equals.
+    """Select candidates of each row by descending score, the first one among equals, until none is left.
 
-    start  has at least one candidate in each row
-    turns  int64 scalar: the maximum number of selections in a row; the Loop runs at least once
-    ranks  of the extra values of the state, all float32
+    start     state with at least one box in each row
+    turns     int64 scalar: the maximum number of selections in a row; the Loop runs at least once
+    suppress  updates the state after each selection
+    ranks     ranks of the extra values of the state, which are float32
     """
     places = iota(g, g.dim(start.scores, 1))
     one = g.scalar(1, _INT)
@@ -78,33 +85,33 @@ def select_greedily(
     carried += [(value, _FLOAT, rank) for value, rank in zip(start.extra, ranks, strict=True)]
     results = loop(g, g.Max(turns, one), carried, step, 3)[-3:]
     index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
-    # drops the one selection that the Loop makes for turns == 0
+    # drops the selection that the Loop makes even if turns == 0
     in_time = g.Less(iota(g, g.dim(index, 1)), turns)
     return Selection(index, score, g.And(is_one, in_time))
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Boxes by their corners, x0 y0 x1 y1, and areas, each [rows, candidates]."""
+    """Boxes by their corners, x0 y0 x1 y1, and areas, all tensors of one shape such as [rows, candidates]."""
 
     corners: tuple[str, ...]
     areas: str
 
     def at(self, g: FunctionBuilder, pick: str) -> Boxes:
-        """One box of each row, [rows, 1]."""
+        """The box of each row at index `pick` [rows, 1]; each field of the result is [rows, 1]."""
         corners = tuple(g.GatherElements(one, pick, axis=1) for one in self.corners)
         return Boxes(corners, g.GatherElements(self.areas, pick, axis=1))
 
     def along(self, g: FunctionBuilder, axis: int) -> Boxes:
-        """The boxes with one more axis, to pair them with others by broadcasting."""
+        """The boxes with a dim of 1 inserted at `axis`, for broadcasting against other boxes."""
         return Boxes(tuple(g.unsqueeze(one, axis) for one in self.corners), g.unsqueeze(self.areas, axis))
 
 
 def boxes_of(g: FunctionBuilder, boxes: str, *, offset: float = 0, ordered: bool = False) -> Boxes:
-    """Boxes [..., 4].
+    """Corners and areas of `boxes` [..., 4] as x0 y0 x1 y1.
 
-    offset   1 where corners are inclusive pixel indices
-    ordered  a box with exchanged corners has area 0
+    offset   added to width and height: 1 if corners are inclusive pixel indices, else 0
+    ordered  a box with x1 < x0 or y1 < y0 gets area 0
     """
     x0, y0, x1, y1 = corners = tuple(g.squeeze(axis_slice(g, boxes, k, k + 1, -1), -1) for k in range(4))
     width, height = (g.Sub(end, start) for start, end in ((x0, x1), (y0, y1)))
@@ -122,11 +129,11 @@ def boxes_of(g: FunctionBuilder, boxes: str, *, offset: float = 0, ordered: bool
 def overlap(
     g: FunctionBuilder, a: Boxes, b: Boxes, *, offset: float = 0, touching: bool = False, positive: bool = False
 ) -> str:
-    """Intersection over union.
+    """Intersection over union of `a` and `b`, elementwise with broadcasting.
 
     offset    as for `boxes_of`
-    touching  0 for boxes that do not meet, whatever the offset
-    positive  0 for boxes without a positive area
+    touching  the result is 0 for boxes that do not meet, whatever the offset
+    positive  the result is 0 unless both boxes have a positive area
     """
     zero = g.scalar(0, _FLOAT)
     sides = []
@@ -147,10 +154,14 @@ def overlap(
 def hard_suppression(
     g: FunctionBuilder, boxes: Boxes, limit: str, *, at_limit: bool = False, **kind: bool | float
 ) -> Suppress:
-    """Suppression that drops boxes above an overlap limit, with `at_limit` also at it; `kind` as in `overlap`."""
+    """A `Suppress` function that drops boxes whose overlap with the selected box is above `limit`.
+
+    at_limit   also drop boxes whose overlap equals `limit`
+    kind       keyword arguments of `overlap`
+    """
 
     def suppress(body: FunctionBuilder, pick: str, found: str, now: SuppressionState) -> SuppressionState:
-        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # flags and one number, as `overlap` has them
+        share = overlap(body, boxes.at(body, pick), boxes, **kind)  # type: ignore[arg-type] # `kind` has the flags and the number of `overlap`
         covered = (body.GreaterOrEqual if at_limit else body.Greater)(share, limit)
         return SuppressionState(now.scores, body.And(now.is_candidate, body.Not(body.And(found, covered))), now.extra)
 
@@ -158,15 +169,15 @@ def hard_suppression(
 
 
 def max_candidates(g: FunctionBuilder, left: str) -> str:
-    """The largest number of candidates in a row, [1], from flags [..., candidates]; at least 1.
+    """The largest number of candidates in a row, int64 [1], from flags `left` [..., candidates]; at least 1.
 
-    TopK cuts the rows to this length, which shortens the Loop by the candidates below the threshold.
+    Callers cut the rows to this length by TopK, so that boxes below the score threshold cost no iterations of the Loop.
     """
     number = g.ReduceSum(g.Cast(left, to=int(_INT)), g.i64(-1), keepdims=0)
     return g.ReduceMax(g.Concat(g.i64(1), g.as_vector(number), axis=0), keepdims=1)
 
 
 def padded(g: FunctionBuilder, x: str, value: float, axis: int) -> str:
-    """`x` with one more element along an axis, so that the axis is not empty."""
+    """`x`, float32, with `value` appended once along `axis`, so that the axis is not empty."""
     shape = [g.dims(x, 0, axis), g.i64(1), g.dims(x, axis + 1)]
     return g.Concat(x, g.Expand(g.scalar(value, _FLOAT), g.concat(*shape)), axis=axis)

@@ -56,7 +56,10 @@ _HIGH: Final = (
 
 @lowers(*_FUNCTIONS, preserves_failures=True)
 def function(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/cos-1 and the like: Cos and so on; integers are computed as floats and rounded to the nearest one."""
+    """arithmetic/cos-1 and the like: ONNX's operator of the same name.
+
+    Integers are computed as floats, and the results rounded to the nearest integer.
+    """
     kind, carriers = _FUNCTIONS[op.type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
@@ -71,13 +74,13 @@ def function(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Abs", preserves_failures=True)
 def absolute(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/abs-1: Abs."""
+    """arithmetic/abs-1: ONNX's Abs."""
     return legalized(g, op.dtype(0), g.Abs, op.x(0), by=WITHOUT_BFLOAT16)
 
 
 @lowers("Sign", preserves_failures=True)
 def sign(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/sign-1: Sign."""
+    """arithmetic/sign-1: ONNX's Sign."""
     return legalized(g, op.dtype(0), g.Sign, op.x(0), by=WITHOUT_BFLOAT16)
 
 
@@ -100,7 +103,10 @@ def rounded_away(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Round", since=5, preserves_failures=True)
 def rounded(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/round-5: Round for halves to even, Floor, Abs and Sign for halves away from 0; integers unchanged."""
+    """arithmetic/round-5: Round for `half_to_even`; Floor, Abs and Sign for `half_away_from_zero`.
+
+    Integers are unchanged.
+    """
     dtype = op.dtype(0)
     if not dtype.is_float:
         return op.x(0)
@@ -108,7 +114,7 @@ def rounded(op: LayerView, g: FunctionBuilder) -> str:
         return legalized(g, dtype, g.Round, op.x(0), by=WITHOUT_BFLOAT16)
 
     def away(x: str) -> str:
-        # not floor(|x| + 0.5): the sum itself rounds up for numbers just below a half
+        # not floor(|x| + 0.5): for numbers just below a half, that sum rounds up to 1
         magnitude = g.Abs(x)
         below = g.Floor(magnitude)
         half = g.scalar(0.5, WITHOUT_BFLOAT16.get(dtype, dtype))
@@ -120,13 +126,13 @@ def rounded(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IsNaN", since=10, preserves_failures=True)
 def is_nan(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isnan-10: IsNaN."""
+    """comparison/isnan-10: ONNX's IsNaN."""
     return g.IsNaN(op.x(0))
 
 
 @lowers("IsInf", since=10, preserves_failures=True)
 def is_inf(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isinf-10: IsInf."""
+    """comparison/isinf-10: ONNX's IsInf, with `detect_negative` and `detect_positive`."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.IsInf(
@@ -136,7 +142,7 @@ def is_inf(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("IsFinite", since=10, preserves_failures=True)
 def is_finite(op: LayerView, g: FunctionBuilder) -> str:
-    """comparison/isfinite-10: neither IsNaN nor IsInf."""
+    """comparison/isfinite-10: Not of IsNaN or IsInf."""
     dtype = op.dtype(0)
     x = g.cast(op.x(0), dtype, WIDE_FLOATS.get(dtype, dtype))
     return g.Not(g.Or(g.IsNaN(x), g.IsInf(x)))
@@ -144,16 +150,16 @@ def is_finite(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("Identity", since=16, preserves_failures=True)
 def identity(op: LayerView, g: FunctionBuilder) -> str:
-    """util/identity-16: the input."""
+    """util/identity-16: the input, unchanged."""
     return op.x(0)
 
 
 @lowers("ErfInv", since=17, preserves_failures=True)
 def erf_inv(op: LayerView, g: FunctionBuilder) -> str:
-    """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN beyond them.
+    """arithmetic/erfinv-17: a polynomial approximation; infinite at -1 and 1, NaN outside [-1, 1].
 
-    The polynomials are those of M. Giles, Approximating the erfinv function (2010), in w = -log((1 - x) (1 + x)), one
-    for w < 5 and one for the rest.
+    M. Giles, Approximating the erfinv function (2010), defines the polynomials in w = -log((1 - x) (1 + x)): one for
+    w < 5 and one for w >= 5.
     """
 
     def inverse(x: str) -> str:
@@ -171,7 +177,7 @@ def erf_inv(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _polynomial(g: FunctionBuilder, x: str, coefficients: tuple[float, ...]) -> str:
-    """Polynomial by Horner's rule; the coefficient of the highest power comes first."""
+    """A polynomial in `x`, float32, by Horner's rule; the coefficient of the highest power comes first."""
     value = g.scalar(coefficients[0], DType.FLOAT32)
     for coefficient in coefficients[1:]:
         value = g.Add(g.Mul(value, x), g.scalar(coefficient, DType.FLOAT32))

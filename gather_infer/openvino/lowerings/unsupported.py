@@ -17,5 +17,5 @@ REASONS: Final = {"StringTensorUnpack": "ONNX has no operator that gives the byt
 
 @lowers(*REASONS)
 def unsupported(op: LayerView, g: FunctionBuilder) -> NoReturn:
-    """Refused with the reason in REASONS."""
+    """Raise LoweringRefused with the reason that REASONS gives for the operator."""
     raise LoweringRefused(REASONS[op.type])

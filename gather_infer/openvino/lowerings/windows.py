@@ -16,9 +16,10 @@ _PADS = (EXPLICIT, VALID, SAME_UPPER, SAME_LOWER, "notset")
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Window parameters of `k` spatial axes, a number for each.
+    """Window parameters of k spatial axes; each tuple has a number for each axis.
 
-    auto_pad      with "explicit" and "valid", `begin` and `end` hold the pads; else ONNX's auto_pad of the same name
+    begin, end   pads before and after the data, if `auto_pad` is "explicit" or "valid"
+    auto_pad     "explicit" or "valid"; or "same_upper" or "same_lower", which determine the pads as in ONNX
     """
 
     strides: tuple[int, ...]
@@ -33,7 +34,7 @@ class Windows:
 
     @property
     def pads(self) -> list[int] | None:
-        """ONNX's attribute; None where `auto_pad` determines the pads."""
+        """ONNX's attribute `pads`, begins before ends; None if `auto_pad` determines the pads."""
         return [*self.begin, *self.end] if self.is_explicit else None
 
     @property
@@ -41,13 +42,15 @@ class Windows:
         return None if self.is_explicit else self.auto_pad.upper()
 
     def reach(self, kernel: Sequence[int]) -> list[int]:
-        """Elements that a window spans along each axis: dilation * (kernel - 1) + 1."""
+        """Number of elements that a window spans along each axis: dilation * (kernel - 1) + 1."""
         return [d * (k - 1) + 1 for d, k in zip(self.dilations, kernel, strict=True)]
 
     def explicit(self, spatial: Shape, kernel: Sequence[int]) -> Windows | None:
-        """The windows with numeric pads; None where these depend on an unknown dim.
+        """These windows with pads as numbers; None if the pads depend on an unknown dim.
 
-        For same_upper and same_lower there are ceil(n / stride) windows, with the minimal pads.
+        With same_upper or same_lower, an axis of n elements has ceil(n / stride) windows and the minimal pads for them.
+
+        spatial, kernel   sizes of the data and of a window along the spatial axes
         """
         if self.is_explicit:
             return self
@@ -67,7 +70,11 @@ class Windows:
     def padded(
         self, g: FunctionBuilder, x: str, kernel: Sequence[int], fill: str | None = None, end: str | None = None
     ) -> Padded:
-        """Data [N, C, d1, ..., dk] with explicit pads, and windows without; `end` overrides the pads at the end."""
+        """The data `x` [N, C, d1, ..., dk] padded by a Pad, and these windows without pads.
+
+        fill   scalar that the Pad writes; None for 0
+        end    int64 vector [k] of end pads that replaces `self.end`, for explicit pads only; None to keep `self.end`
+        """
         rank = len(self.strides)
         bare = replace(self, begin=(0,) * rank, end=(0,) * rank, auto_pad=EXPLICIT)
         axes = g.i64(*range(2, 2 + rank))
@@ -88,7 +95,11 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Padded data, windows without pads, and the number of elements added before each spatial axis."""
+    """Padded data, and the windows over it.
+
+    slide   windows without pads
+    begin   number of elements added before the data along each spatial axis, int64 vector
+    """
 
     data: str
     slide: Windows
@@ -96,14 +107,17 @@ class Padded:
 
 
 def spatial_of(op: LayerView, rank: int) -> Shape:
-    """The spatial dims of data [N, C, d1, ..., dk]. Raises SpecViolation for another rank."""
+    """The dims d1, ..., dk of input 0, [N, C, d1, ..., dk], for k = `rank`. Raises SpecViolation for another rank."""
     if op.rank(0) != rank + 2:
         raise SpecViolation(f"data of rank {op.rank(0)} have not {rank} spatial axes", "GI305")
     return op.shape(0)[2:]
 
 
 def windows(op: LayerView, rank: int) -> Windows:
-    """The window attributes of a layer with `rank` spatial axes. Raises SpecViolation for one of another length."""
+    """The windows that the attributes of a layer with `rank` spatial axes define.
+
+    Raises SpecViolation when an attribute does not have one number for each spatial axis.
+    """
     if rank < 0:
         raise SpecViolation(f"there are {rank} spatial axes", "GI305")
     auto_pad = op.text("auto_pad", EXPLICIT, choices=_PADS)
@@ -116,5 +130,8 @@ def windows(op: LayerView, rank: int) -> Windows:
 
 
 def of_length(op: LayerView, name: str, rank: int, default: int, *, lower: int | None = None) -> tuple[int, ...]:
-    """A number for each spatial axis. Raises SpecViolation for another length, or a number below `lower`."""
+    """The integers of attribute `name`, one for each of `rank` spatial axes; `default` for each if it is missing.
+
+    Raises SpecViolation for another number of integers, or an integer below `lower`.
+    """
     return tuple(op.integers(name, count=rank, lower=lower)) if op.integers(name, ()) else (default,) * rank

@@ -24,10 +24,10 @@ def region_yolo(op: LayerView, g: FunctionBuilder) -> str:
     """detection/region-yolo-1: Sigmoid and Softmax of slices of the channels.
 
     data    [n, regions * (coords + 1 + classes), h, w]
-    result  the same with `do_softmax` false; else axes `axis` to `end_axis` are merged
+    result  the same shape if `do_softmax` is false; otherwise axes `axis` to `end_axis` are merged into one
 
-    In each region, a sigmoid applies to the first two coordinates and the confidence; a sigmoid or a softmax to the
-    classes.
+    In each region, the Sigmoid applies to the first two coordinates and to the confidence. With `do_softmax` the
+    Softmax applies to the classes, otherwise the Sigmoid.
     """
     classes, coords = op.integer("classes"), op.integer("coords")
     softmax = op.flag("do_softmax", True)
@@ -49,7 +49,7 @@ def region_yolo(op: LayerView, g: FunctionBuilder) -> str:
 
 
 def _flat(op: LayerView, g: FunctionBuilder) -> str:
-    """The dims of the input with those of `axis` to `end_axis` multiplied."""
+    """The dims of input 0 with axes `axis` to `end_axis` merged into one, an int64 vector."""
     first, last = op.axis(op.integer("axis"), 4), op.axis(op.integer("end_axis"), 4)
     whole = dims(op, g, 0, 0, 1, 2, 3)
     between = whole[first : last + 1]
