@@ -35,7 +35,7 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 _ADDRESSES = 1 << 62
-"""More elements than any runtime can allocate; such a size results from integer overflow."""
+"""A number of elements that no runtime can allocate; a size this large results from integer overflow."""
 
 
 @rules.rule("Shape", since=1, outputs_dims=True)
@@ -46,15 +46,16 @@ def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Shape", since=15, outputs_dims=True)
 def onnx_shape_15(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Shape.html (15 adds start and end)"""
+    """https://onnx.ai/onnx/operators/onnx__Shape.html (version 15 adds start and end)"""
     return [shape_of(op, op.tensor(0), start=op.attr("start", 0), end=op.attr("end"))]
 
 
 def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | None = None) -> SymbolicTensor:
-    """The dims `start` to `end` of `data`; both may be negative and are clamped to [0, r].
+    """The dims of `data` at the axes from `start` to `end - 1`, as a 1-D tensor.
 
-    data    [d0, ..., dr-1]
-    result  [end - start], int64
+    data        [d0, ..., dr-1]
+    start, end  positions that, if negative, count from r; both are clamped to [0, r]. None means r
+    result      [max(0, end - start)], int64
     """
     if data.shape is None:
         return SymbolicTensor(DType.INT64, (op.fresh("the rank of the input is not known"),), None, ValueRange(0, None))
@@ -72,9 +73,9 @@ def onnx_size(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Constant", since=1)
 def onnx_constant(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Constant.html (11 adds sparse_value, 12 the numbers and strings)
+    """https://onnx.ai/onnx/operators/onnx__Constant.html (version 11 adds sparse_value, 12 adds numbers and strings)
 
-    Raises SpecViolation unless exactly one attribute gives the value.
+    Raises SpecViolation unless exactly one attribute holds the value.
     """
     names = [name for name in _CONSTANTS if op.attr(name) is not None]
     if len(names) != 1:
@@ -96,7 +97,7 @@ _CONSTANTS = {
 
 
 def constant(name: str, value: object) -> SymbolicTensor:
-    """The tensor given by attribute `name` of a Constant; a sparse value becomes dense."""
+    """The tensor that `value` of attribute `name` of a Constant denotes; a sparse value becomes a dense tensor."""
     match value:
         case SymbolicTensor():
             return value
@@ -118,10 +119,10 @@ def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
 
 
 def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor | None) -> SymbolicTensor:
-    """A tensor of the given shape, every element of which is `value`.
+    """A tensor with the elements of `shape` as dims, in which every element is `value`.
 
     shape   [r], int64, every element >= 0
-    value   one element, float32 0 when absent
+    value   a tensor with one element; None means 0 of type float32
     result  [shape[0], ..., shape[r-1]]
 
     Raises SpecViolation when an element of `shape` is negative, or `value` does not have one element.
@@ -159,7 +160,7 @@ def _fill_range(fill: SymbolicTensor) -> ValueRange | None:
 
 @rules.rule("Identity", since=1, moves=0, permutes=True)
 def onnx_identity(op: OpCall) -> list[Value | None]:
-    """https://onnx.ai/onnx/operators/onnx__Identity.html (14 adds sequences, 16 optionals)"""
+    """https://onnx.ai/onnx/operators/onnx__Identity.html (version 14 adds sequences, 16 adds optionals)"""
     if not op.has(0):
         raise SpecViolation("input 0 is missing", "GI107")
     return [op.input(0)]
