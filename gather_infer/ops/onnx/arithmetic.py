@@ -59,8 +59,8 @@ def _arithmetic(op_type: str, element: BinaryElement, value_range: BinaryRange) 
 def _constrain_divisor(op: OpCall) -> None:
     """Record the constraint that no element of input 1, if it is an integer tensor, is 0; add no fact.
 
-    The constraint also holds when the result is empty, because runtimes fail then too. An element that is not known to
-    be >= 0 or nonzero is recorded as unchecked.
+    The constraint also holds when the result is empty, because runtimes fail then too. An element that may be 0 and is
+    not known to be >= 0 is recorded as unchecked.
     """
     divisor = op.tensor(1)
     if divisor.dtype not in INTEGER_RANGE:
@@ -88,8 +88,8 @@ for _op_type, (_element, _span) in ARITHMETIC.items():
 def mod(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Mod.html
 
-    With fmod = 0 the result has the sign of B; before version 28 this is allowed for integers only. With fmod = 1 it has
-    the sign of A, as with fmod in C.
+    With fmod = 0 the result has the sign of B; before version 28 this is allowed for integers only. With fmod = 1 the
+    result has the sign of A, as with fmod in C.
     """
     _constrain_divisor(op)
     if op.attr("fmod", 0) == 1:
@@ -288,7 +288,7 @@ def _rounded(limit: float, dtype: DType) -> float:
 
 @rules.rule("Clip", since=11)
 def clip(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Clip.html (version 11: min and max are optional scalars; 12 adds integer types)
+    """https://onnx.ai/onnx/operators/onnx__Clip.html (version 11: min and max are optional inputs; 12 adds integers)
 
     Where min > max the result is max.
     """
@@ -330,7 +330,7 @@ def _limit(limit: SymbolicTensor | None) -> Element:
 def _clipped(op: OpCall, dtype: DType, x: Element, lower: Element, upper: Element) -> Element:
     """min(max(x, lower), upper); None when the result is unknown. A limit of None means no limit, NaN an unknown limit.
 
-    The result is unknown for an infinite `x` without a limit on its side: runtimes keep it or return the largest number.
+    The result is unknown for an infinite `x` without a limit on its side: runtimes return `x` or the largest number.
     """
     for limit, nearer, end in ((lower, elements.max_of, -math.inf), (upper, elements.min_of, math.inf)):
         if elements.is_nan(limit) or (limit is None and x == end):

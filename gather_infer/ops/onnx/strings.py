@@ -67,6 +67,6 @@ def onnx_string_normalizer(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("ImageDecoder", since=20)
 def onnx_image_decoder(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ImageDecoder.html (the result is empty when it fails)"""
+    """https://onnx.ai/onnx/operators/onnx__ImageDecoder.html (the result is empty when decoding fails)"""
     require_rank(op.tensor(0).shape, 1, "the encoded stream")
     return [SymbolicTensor(DType.UINT8, tuple(op.fresh("the size depends on the image") for _ in range(3)))]
