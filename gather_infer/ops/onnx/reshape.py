@@ -115,8 +115,8 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
 def _constrain_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
     """Require that `target`, with one unknown entry, fits a tensor of `shape` with `total` elements.
 
-    The entry may be a size, -1, or a 0 that copies a dim. Unless both `shape` and `target` have rank 1, record only that
-    the requirement is unchecked.
+    The entry may be a size, -1, or a 0 that copies a dim. Unless both `shape` and `target` have length 1, only record
+    that the requirement is unchecked.
     """
     (entry,) = target if len(target) == 1 else (None,)
     if len(shape) == 1 and entry is not None:
@@ -322,7 +322,10 @@ def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, lower: int | None = 
 
 @rules.rule("Squeeze", since=1, moves=0, permutes=True)
 def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (version 1: axes is an attribute; 11: may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Squeeze.html
+
+    Version 1: axes is an attribute. From version 11 on, its elements may be negative.
+    """
     axes = op.attr("axes")
     return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
 
@@ -373,7 +376,10 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
 
 @rules.rule("Unsqueeze", since=1, moves=0, permutes=True)
 def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (version 1: axes is an attribute; 11: may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html
+
+    Version 1: axes is an attribute. From version 11 on, its elements may be negative.
+    """
     return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
 
 

@@ -14,8 +14,8 @@ rules = RuleSet("openvino")
 def const(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/constant-1.html
 
-    packed   the bytes of a constant of type `element_type` and shape `shape`
-    result   uint8, one element code each; the payload is not read
+    packed   the bytes of a constant; attributes element_type and shape describe it
+    result   uint8 of that shape: the bits of each element as a number. The rule does not read packed
     """
     element = str(op.attr("element_type", ""))
     bits = NON_ONNX_BITS.get(element)
