@@ -57,7 +57,7 @@ def _arithmetic(op_type: str, element: BinaryElement, value_range: BinaryRange) 
 
 
 def _constrain_divisor(op: OpCall) -> None:
-    """Record the constraint that no element of input 1, if it is an integer tensor, is 0; add no fact.
+    """For an integer divisor, input 1, record the constraint that no element is 0, without adding a fact.
 
     The constraint also holds when the result is empty, because runtimes fail then too. An element that may be 0 and is
     not known to be >= 0 is recorded as unchecked.
@@ -88,8 +88,8 @@ for _op_type, (_element, _span) in ARITHMETIC.items():
 def mod(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Mod.html
 
-    With fmod = 0 the result has the sign of B; before version 28 this is allowed for integers only. With fmod = 1 the
-    result has the sign of A, as with fmod in C.
+    With fmod = 0 the result has the sign of B, and floats are allowed from version 28 on only. With fmod = 1 the result
+    has the sign of A, as with fmod in C.
     """
     _constrain_divisor(op)
     if op.attr("fmod", 0) == 1:

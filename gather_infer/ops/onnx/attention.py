@@ -1,7 +1,7 @@
 """Rules of Attention, LinearAttention, RotaryEmbedding, and TensorScatter, which updates key-value caches.
 
-Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, T the length of key and
-value, P the length of the past, E and Ev the head sizes of query and key, and of value.
+Letters: B the batch; S the length of the query, T of key and value, P of the past; Hq the number of heads of the query,
+Hk of key and value; E the head size of query and key, Ev of the value.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> Parti
 def attention(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Attention.html (version 24 adds nonpad_kv_seqlen, 25 adds window sizes)
 
-    B is the batch, S the length of Q, T the length of K and V, P the length of the past. Hq is the number of heads of Q,
-    Hk of K and V. E is the head size of Q and K, Ev of V.
+    B is the batch, S the length of Q, T the length of K and V, P the length of the past. Hq is the number of heads of
+    Q, Hk of K and V. E is the head size of Q and K, Ev of V.
 
     Q              [B, Hq, S, E], or [B, S, Hq*E] with q_num_heads
     K              [B, Hk, T, E], or [B, T, Hk*E] with kv_num_heads
@@ -132,9 +132,9 @@ def _require_multiple(op: OpCall, heads: Dim, of: Dim) -> None:
 
 
 def _check_caches(op: OpCall, has_lengths: bool) -> None:
-    """Raise SpecViolation when only one of outputs present_key and present_value is used.
+    """Raise SpecViolation when exactly one of the outputs present_key and present_value is used.
 
-    Raise it also when one of the two is used and input nonpad_kv_seqlen is given (`has_lengths`).
+    Also raise it when the two are used although input nonpad_kv_seqlen is given (`has_lengths`).
     """
     present = [*op.outputs, False, False, False][1:3]
     if present[0] != present[1]:
@@ -157,8 +157,8 @@ def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
 def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__LinearAttention.html
 
-    B is the batch, S the length. Hq is the number of heads of query, Hk of key and value. E is the head size of query and
-    key, Ev of value.
+    B is the batch, S the length. Hq is the number of heads of query, Hk of key and value. E is the head size of query
+    and key, Ev of value.
 
     query          [B, S, Hq*E]
     key            [B, S, Hk*E]
@@ -169,7 +169,8 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     output         [B, S, Hq*Ev]
     present_state  [B, Hk, E, Ev]
 
-    Raises SpecViolation when update_rule needs decay or beta and that input is absent, or is linear and one is given.
+    Raises SpecViolation when decay or beta is absent although update_rule needs it, or given although update_rule is
+    linear.
     """
     names = ("query", "key", "value", "decay", "beta")
     q, k, v, past = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)

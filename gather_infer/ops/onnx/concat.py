@@ -200,7 +200,7 @@ def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None
 
 
 def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int) -> list[Dim]:
-    """`lengths` with each unknown one (None) replaced, and the requirement that they are >= 0 and add up to `dim`.
+    """Replace each unknown length (None) in `lengths`, and require that all are >= 0 and add up to `dim`.
 
     A single unknown length becomes the rest of `dim`; several become new symbols.
 

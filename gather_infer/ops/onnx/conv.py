@@ -165,7 +165,7 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
         if x.shape is not None and kernel is not None:
             for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), explicit, strict=True):
                 _constrain_at_least(op, size, 1)
-                # Pads computed from the length are >= 0; it may exceed the formula by up to stride - 1.
+                # Pads computed from `length` are >= 0; `length` may exceed the formula by up to stride - 1.
                 _constrain_at_least(op, window.stride * size + window.extent - 1, length)
         return [SymbolicTensor(dtype, head + explicit)]
     if x.shape is None or kernel is None:
@@ -306,7 +306,10 @@ def _group(op: OpCall) -> int:
 
 
 def _bias(op: OpCall, b: Shape | None, m: Dim | None) -> Dim | None:
-    """The number of output channels `m`, or the length of the bias of shape `b`; requires that both are equal."""
+    """The number of output channels: `m` or, if `m` is None, the length of the bias of shape `b`.
+
+    Requires that the two are equal. Returns None when `m` and `b` are None.
+    """
     require_rank(b, 1, "B")
     if b is None:
         return m

@@ -61,7 +61,7 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
 
     input   [n, c, h, w]
     border  [left, top, right, bottom], numbers of elements
-    result  [n, c, h - top - bottom, w - left - right]; with attribute scale [n, c, *scale], cut at (top, left)
+    result  [n, c, h - top - bottom, w - left - right]; with attribute scale [n, c, *scale], from (top, left) on
     """
     if _is_removed(op):
         return [UNKNOWN]

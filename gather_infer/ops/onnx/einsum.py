@@ -112,7 +112,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
 
 
 def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Dim:
-    """The broadcast of `dims`, all of `label`; if the label is not in the result, only require that they broadcast."""
+    """The broadcast of `dims`, the dims at `label`; if not `is_in_result`, it may only require that they broadcast."""
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:
@@ -126,7 +126,7 @@ def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Di
 
 @rules.rule("Einsum", since=12)
 def einsum(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Einsum.html (28 adds element types)"""
+    """https://onnx.ai/onnx/operators/onnx__Einsum.html (version 28 adds element types)"""
     tensors = [op.tensor(i) for i in range(len(op.inputs))]
     dtype = require_same_dtype("the inputs", *tensors)
     return [SymbolicTensor(dtype, einsum_shape(op, op.attr("equation"), [tensor.shape for tensor in tensors]))]

@@ -57,7 +57,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
 
 @rules.rule("Tile", since=1, moves=0, operands={1: "a count >= 0", 2: "an axis"}, dims=(1,))
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 1: input tiles is the repeat count of one axis)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 1: input tiles is the repeat count of one axis, input axis)"""
     data = op.tensor(0)
     axis = known_value(op.tensor(2))
     if data.shape is None:
@@ -80,7 +80,7 @@ def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None)
     """`data` repeated along each axis.
 
     data     [d0, ..., dr-1]
-    repeats  r counts >= 0, None for an unknown count; None when the number of counts is unknown
+    repeats  r counts >= 0, None for an unknown count; `repeats` is None when the number of counts is unknown
     result   [d0 * repeats[0], ..., dr-1 * repeats[r-1]]
 
     Raises SpecViolation when `repeats` does not have r elements, or has a negative one.

@@ -50,7 +50,7 @@ def gather(
 
     data     rank r >= 1, axis in [-r, r-1]
     indices  any rank q, 0 <= batch_dims <= min(q, axis); the first batch_dims dims equal the dims of data
-    result   dims data[:axis] + indices[batch_dims:] + data[axis+1:]
+    result   data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis+1:]
 
     Raises SpecViolation when `data` is a scalar, `axis` or `batch_dims` is out of range, or batch dims differ.
     Spec: https://onnx.ai/onnx/operators/onnx__Gather.html (batch_dims is OpenVINO's)
@@ -163,10 +163,10 @@ def gather_nd(
     data     [d0, ..., dr-1], r >= 1
     indices  [i0, ..., iq-2, k], q >= 1, 1 <= k <= r - batch_dims, 0 <= batch_dims < min(q, r); the first batch_dims
              dims equal the dims of data
-    result   dims indices[:-1] + data[batch_dims + k:]; of unknown rank when k is unknown
+    result   indices.shape[:-1] + data.shape[batch_dims + k:]; of unknown rank when k is unknown
 
     Raises SpecViolation when an input is a scalar, `batch_dims` or k is out of range, or batch dims differ.
-    Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
+    Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (version 12 adds batch_dims)
     """
     require_min_rank(data.shape, 1, "data")
     require_min_rank(indices.shape, 1, "indices")

@@ -240,9 +240,10 @@ def _elements_or_unknown(tensor: SymbolicTensor) -> Values | None:
 
 
 def _select(condition: Truth, x: Element, y: Element) -> Element:
-    """`x` if `condition`, else `y`; None for an unknown result. If `condition` is None, `x` when both are the same.
+    """`x` if `condition`, else `y`; None for an unknown result.
 
-    -0.0 counts as unknown, because onnxruntime adds the selected element to 0 and so returns 0.0.
+    If `condition` is None, the result is known only when `x` and `y` are the same. -0.0 counts as unknown, because
+    onnxruntime adds the selected element to 0 and so returns 0.0.
     """
     if condition is None:
         return _select(True, x, y) if elements.is_same(x, y) else None

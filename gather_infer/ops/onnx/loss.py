@@ -26,7 +26,7 @@ LABELS: Final = Indexing(from_end=False, negative_note="which labels must not be
 def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[SymbolicTensor, Shape | None]:
     """The type of the loss, and the shape of the scores, refined by the dims of labels and weights.
 
-    Inputs 0, 1 and 2 have the names `scores`, `labels` and `weights` in messages; the shapes are:
+    `scores`, `labels` and `weights` are the names of inputs 0, 1 and 2 in messages. Shapes:
 
     scores   [N, C, d1, ..., dk]
     labels   [N, d1, ..., dk], from 0 to C - 1, or the attribute ignore_index

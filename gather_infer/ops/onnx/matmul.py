@@ -148,7 +148,7 @@ def gemm(op: OpCall) -> list[SymbolicTensor]:
 def det(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Det.html
 
-    [..., M, M] -> [...]
+    X [..., M, M] -> [...]
     """
     x = op.tensor(0)
     shape = require_min_rank(x.shape, 2, "X")

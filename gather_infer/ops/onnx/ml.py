@@ -119,7 +119,7 @@ def label_encoder(op: OpCall) -> list[SymbolicTensor]:
 
     Version 2 has attributes for keys and values; version 4 adds tensor attributes.
 
-    Raises SpecViolation unless exactly one `values_*` attribute is given, or when `default_tensor` does not have one
+    Raises SpecViolation when not exactly one `values_*` attribute is given, or `default_tensor` does not have one
     element of the type of the values.
     """
     x = op.tensor(0)
@@ -222,7 +222,7 @@ def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_tree_features(op: OpCall) -> None:
-    """Require that X has every feature that an inner node compares: its index in `nodes_featureids` is below C."""
+    """Require that X has every feature that an inner tree node compares, by its index in `nodes_featureids`."""
     features, modes = op.attr("nodes_featureids", ()), op.attr("nodes_modes", ())
     if len(features) == len(modes):
         inner = [feature for feature, mode in zip(features, modes, strict=True) if mode != "LEAF"]
@@ -284,7 +284,7 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
 
     X       [N, C]
     labels  [N], strings if attribute classlabels_strings is present, else int64
-    scores  [N, K], float32; K depends on the kind of model
+    scores  [N, K], float32; K depends on the kind of model and may be a new symbol
     """
     n = rows(op, op.tensor(0))
     if op.op_type == "TreeEnsembleClassifier":
@@ -304,7 +304,7 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
 def _scores(op: OpCall, labels: int) -> int | None:
     """The number of scores per row of a classifier with `labels` class labels.
 
-    TreeEnsembleClassifier  `labels`, from 2 on
+    TreeEnsembleClassifier  `labels`, if it is at least 2
     LinearClassifier        one per intercept; 2 for two labels with one intercept
     SVMClassifier           C = len(vectors_per_class) >= 2: C if C = 2 or prob_a is present, else C*(C - 1)/2
 
@@ -367,7 +367,7 @@ def feature_vectorizer(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_FeatureVectorizer.html
 
     Xi      [N, Ci], or [Ci] for one row
-    result  [N, C0 + C1 + ...], float32; attribute `inputdimensions`, if present, replaces the Ci
+    result  [N, C0 + C1 + ...], float32; attribute `inputdimensions`, if present, holds the Ci
 
     Raises SpecViolation when `inputdimensions` does not have one element per input.
     """

@@ -163,7 +163,7 @@ def compress(op: OpCall, data: SymbolicTensor, condition: SymbolicTensor, *, axi
 
     data       [d0, ..., dr-1], r >= 1
     condition  [c], bool; c may be smaller than the dim at axis
-    result     the dims of data with n at axis, or [n], for n true elements of condition
+    result     the dims of data with n at axis, or [n] when axis is None; n is the number of true elements
 
     Raises SpecViolation when `axis` is outside [-r, r-1] or `condition` does not have rank 1.
     """
@@ -193,7 +193,7 @@ def _true_positions(condition: SymbolicTensor) -> list[int] | None:
 
 
 def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
-    """A new symbol that is at most `dim` and the dim of `condition`, a 1-D shape; 0 when one of the two is 0."""
+    """A new symbol for the number of true elements: at most `dim` and the dim in `condition`; 0 if one of them is 0."""
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")

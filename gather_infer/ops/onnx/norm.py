@@ -22,7 +22,7 @@ rules = RuleSet("")
 
 
 def channel_dim(op: OpCall, x: Shape | None, vectors: dict[str, SymbolicTensor]) -> Dim | None:
-    """The channel dim C of X, which the length of every vector must equal; None when all shapes are unknown.
+    """The channel dim C of X, equal to the length of every vector; None when all shapes are unknown.
 
     x        shape of X: [N, C, ...], or [N] for C = 1
     vectors  1-D inputs by name
@@ -43,7 +43,7 @@ def with_channels(x: Shape | None, c: Dim | None) -> Shape | None:
 
 
 def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[SymbolicTensor]:
-    """Y and the statistics of BatchNormalization.
+    """The outputs of BatchNormalization: Y and, if the node has more outputs, the statistics.
 
     X                    [N, C, D1, ..., Dn], or [N] with C = 1
     scale, B, mean, var  [C]; [C, D1, ..., Dn] when not `spatial`

@@ -122,10 +122,11 @@ def pad(
 
 
 def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str, axis: int) -> None:
-    """Require that `axis` has enough elements to copy into the pads `before` and `after` in `mode`, not constant.
+    """Require that `axis` has enough elements for `mode`, which is not constant, to fill the pads `before` and `after`.
 
-    Negative pads first remove elements. To add any, reflect needs one element more than each pad; edge and wrap need
-    one. For data with a dim of 0, reflect and edge only require that no axis of length 0 grows.
+    Negative pads remove elements first. Then each positive pad needs one element more than its width in mode reflect,
+    and one element in modes edge and wrap. For data with a dim of 0, modes reflect and edge only require that no axis
+    of length 0 grows.
     """
     dim = shape[axis]
     left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
@@ -195,8 +196,8 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
 
     data    [d0, ..., dr-1]
-    shape   [len(axes)], the target length of each axis in attribute axes; all axes when it is absent. The page does
-            not define a length below 0; onnxruntime treats it as 0, unless subtracting it from the dim overflows
+    shape   the target length of each axis in attribute axes or, without the attribute, of every axis. The page does not
+            define a length below 0; onnxruntime treats it as 0, unless subtracting it from the dim overflows
     result  data cropped or padded with zeros around its centre
     """
     data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")

@@ -176,7 +176,7 @@ def _unpooled(op: OpCall) -> Shape:
 def _requested_shape(op: OpCall, output_shape: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
     """The elements of `output_shape` as `rank` dims.
 
-    An unknown element is replaced by N or C of the shape `x` [N, C, ...] at positions 0 and 1, else by a new symbol.
+    An unknown element at position 0 or 1 is replaced by N or C of `x` [N, C, ...], any other by a new symbol.
     """
     require_rank(output_shape.shape, 1, "output_shape")
     if output_shape.shape is not None:

@@ -66,7 +66,7 @@ def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTen
 
 
 def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
-    """Require that `scale` has one element, one per position on attribute axis of `x`, or one per block.
+    """Require that `scale` has one element, one per position along attribute axis of `x`, or one per block.
 
     Raises SpecViolation when `scale`, axis or block_size does not fit the shape of `x`.
     """

@@ -199,9 +199,10 @@ def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduct
 def _shape_by_unknown(
     op: OpCall, shape: Shape, axes_given: Sequence[Dim | None] | None, keepdims: bool
 ) -> Shape | None:
-    """The result shape when some of `axes_given`, or all of them (None), are unknown; None for an unknown rank.
+    """The result shape when an element of `axes_given`, or `axes_given` itself, is unknown; None for an unknown rank.
 
-    With `keepdims` each dim is unchanged or 1, so it is 1 or a new symbol. Without, only a single axis fixes the rank.
+    With `keepdims` a dim known to be 1 stays 1, and any other becomes a new symbol. Without `keepdims` the rank is
+    known only when one axis is given.
     """
     reason = "the axes of the reduction are not known"
     if keepdims:
@@ -312,9 +313,9 @@ def _arg_extremum(op_type: str) -> Rule:
 
 
 def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
-    """Position of the maximum (ArgMax) or minimum of `row`; of equal extrema the last if `is_last`, else the first.
+    """Position of the maximum (`op_type` ArgMax) or minimum of `row`; None if the order is unknown or an element is NaN.
 
-    Returns None when the order of elements is unknown or one is NaN.
+    Of equal extrema the last counts if `is_last`, else the first.
     """
     if any(map(elements.is_nan, row)):
         return None

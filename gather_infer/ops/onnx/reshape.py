@@ -64,7 +64,7 @@ def reshape(
 
 
 def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, allowzero: bool = False) -> Shape:
-    """The shape of the result of reshaping a tensor of `shape`, None if unknown, to `target`; see `reshape`."""
+    """The result shape of `reshape` for data of shape `shape`, None for an unknown rank, and a `target` as there."""
     _check_target(target, shape, allowzero)
     entries = _Entries(op, shape, target, allowzero)
     dims = [entries.dim(i) for i in range(len(target))]
@@ -83,7 +83,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if is_inferred:
         for other in others if inferred_from is None else ():
             if not allowzero:
-                # Runtimes divide by the other dims and fail on a 0, also on a copied one. No fact follows for an entry
+                # Runtimes divide by the other dims and fail on a 0, also on a copied 0. No fact follows for an entry
                 # that is assumed to be >= 1: if it is 0, the dim that it copies may be >= 1.
                 if other not in entries.assumed:
                     op.add_implied_fact(other - 1)
@@ -127,11 +127,11 @@ def _constrain_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim 
 
 
 def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
-    """Dividend and divisor for an entry of -1 with allowzero: the products of input dims `shape` and result `dims`.
+    """The dividend and divisor that infer an entry of -1 with allowzero; None when they are unknown or may be 0.
 
-    Both products omit each axis on which the two dims are known to be equal. The specification does not define a 0 in a
-    target with -1, but runtimes cancel a 0 that is on the same axis of both. None, the entry of -1, is no factor of the
-    divisor. Returns None when `shape` is unknown or a product may be 0, for which runtimes differ.
+    The dividend is the product of the input dims `shape`, the divisor the product of the known result `dims`. Both omit
+    every axis on which the two dims are known to be equal. The specification does not define a 0 in a target with -1,
+    but runtimes cancel a 0 that is on the same axis of both shapes. If another dim may be 0, runtimes differ.
     """
     if shape is None:
         return None
@@ -355,7 +355,10 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
     """`data` without its axes of length 1: those in `axes`, or all of them when `axes` is None.
 
     data    [d0, ..., dr-1]
-    result  the dims of data without those of the removed axes
+    result  the dims of data without the removed axes; of unknown rank when which axes are removed is unknown
+
+    An empty `axes` removes no axis in numpy, and every axis of length 1 in onnxruntime; the removed axes are unknown
+    unless every dim is known not to be 1.
 
     Raises SpecViolation when an element of `axes` is outside [-r, r-1] or its dim is not 1.
     """
@@ -414,7 +417,7 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
 
 
 def _with_shape(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
-    """`data` with its elements in order and the dims `shape`, whose product is the number of elements."""
+    """`data` reshaped to `shape`, which has the same number of elements."""
     static = static_shape(shape)
     if data.values is None or static is None or not holds_values(static):
         return moved(op, data, shape)

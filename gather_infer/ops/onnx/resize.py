@@ -43,7 +43,7 @@ def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Resize", since=10, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (version 10: scales is an input; there is no input sizes)"""
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (version 10: scales is an input, without an alternative)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
@@ -117,7 +117,7 @@ def scaled(
 
 
 def _add_unchecked_ranks(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
-    """Record as unchecked each case, by rank, type and resized axes, in which onnxruntime lacks the attribute mode."""
+    """Record as unchecked if onnxruntime does not implement attribute mode for `data`, or for the axes that change."""
     mode, rank = op.attr("mode", "nearest"), len(result)
     assert data.shape is not None, "the result has its rank"
     if mode == "cubic":
@@ -149,9 +149,9 @@ _LONGEST = 2**16
 
 @cache
 def _ratio_of(scale: float) -> Fraction | None:
-    """p/q with `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None when none is found.
+    """p/q such that `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None if none is found.
 
-    For example 0.7 is 0.69999999 in float32, but its product with 10 rounds to 7, as for 7/10.
+    For example 0.7 is 0.69999999 in float32, but its float32 product with 10 is 7, so the ratio is 7/10.
     """
     if scale >= 2**31:
         return None  # products too large to compare
@@ -227,8 +227,8 @@ def sized(
 def _fitted(op: OpCall, dims: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
     """round(dim * scale) per dim; scale is the smallest (`policy` not_larger) or largest (not_smaller) size / dim.
 
-    `dims` and `sizes` have an entry per resized axis. The result is `sizes` when all dims are equal and all sizes are.
-    Otherwise the result has new symbols if any dim or size is not static.
+    `dims` and `sizes` have an entry per resized axis. The result is `sizes` when all dims are equal and all sizes are
+    equal. Otherwise it consists of new symbols if any dim or size is not static.
     """
     if len(set(dims)) == 1 and len(set(sizes)) == 1:
         return sizes

@@ -42,7 +42,7 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
 
     data     [d0, ..., dr-1], r >= 1
     indices  [i0, ..., iq-2, k], q >= 1, k <= r, int64
-    updates  indices[:-1] + data[k:]
+    updates  indices.shape[:-1] + data.shape[k:]
     result   the shape of data
     """
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
@@ -95,7 +95,7 @@ def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__ScatterElements.html (version 9 is called Scatter; 11 adds negative indices)
 
     data     [d0, ..., dr-1], r >= 1
-    indices  rank r, int32 or int64; off attribute axis, each dim is at most the dim of data
+    indices  rank r, int32 or int64; each dim is at most the dim of data, except at attribute axis
     updates  the shape of indices
     result   the shape of data
     """
@@ -158,8 +158,8 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
     Without a reduction the order of writes is undefined, so a position that is written twice with different elements
     becomes unknown (None). The minimum or maximum of NaN and a number is unknown too, since runtimes differ.
 
-    Returns None when no element is known, or when a float reduction combines several updates at one position: the result
-    then depends on their order.
+    Returns None when no element is known, or when a float reduction combines several updates at one position: the
+    result then depends on their order.
     """
     reduction = op.attr("reduction", "none")
     combine = COMBINE.get(reduction)

@@ -38,7 +38,7 @@ def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
 def top_k(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__TopK.html (version 10: K is an input; 11 adds `largest` and `sorted`)
 
-    K       [1], a number in [0, length of the axis]
+    K       [1], at most the length of the axis
     """
     k = op.tensor(1)
     if k.dtype is not None and k.dtype is not DType.INT64:
@@ -97,7 +97,7 @@ def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tup
 
 
 def _ranking(op: OpCall, lane: list[Element], largest: bool) -> list[int] | None:
-    """The positions in `lane`, sorted by element, descending if `largest`; equal elements stay in order.
+    """The positions 0, 1, ... of `lane` sorted by element, descending if `largest`; equal elements stay in order.
 
     Returns None when the order is unknown or an element is NaN.
     """

@@ -75,7 +75,10 @@ def differs(op: OpCall, dim: Dim) -> bool:
 
 
 def member(op: OpCall, element: Value | None, reason: str) -> Value:
-    """The type of a member of a sequence of `element`; a dim that differs by member is a new symbol due to `reason`."""
+    """The type of one member of a sequence whose element type is `element`.
+
+    A dim that differs between members becomes a new symbol with cause `reason`.
+    """
     if not isinstance(element, SymbolicTensor):
         return SymbolicTensor() if element is None else element
     if element.shape is None or not any(differs(op, dim) for dim in element.shape):
@@ -231,7 +234,7 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
     """Concatenation of the members along `axis`, or along a new axis inserted at `axis` if `is_new_axis`.
 
     members  n tensors [d0, ..., dr-1]
-    result   rank r with dim n * d(axis) at axis; with a new axis rank r + 1 with dim n at axis
+    result   the dims of a member with n * d(axis) at axis; with a new axis, n inserted at axis
 
     Raises SpecViolation when `axis` is outside [-r, r-1]; with a new axis, outside [-r-1, r].
     """
@@ -242,7 +245,7 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
         return SymbolicTensor()
     if element.shape is None:
         return moved(op, element, None)
-    # All members have equal other dims, or the node fails.
+    # Off the axis all members have equal dims, or the node fails.
     shape: Shape = tuple(
         op.fresh("the size of the members is not known") if differs(op, d) else d for d in element.shape
     )

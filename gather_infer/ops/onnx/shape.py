@@ -54,7 +54,7 @@ def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | Non
     """The dims of `data` at the axes from `start` to `end - 1`, as a 1-D tensor.
 
     data        [d0, ..., dr-1]
-    start, end  positions that, if negative, count from r; both are clamped to [0, r]. None means r
+    start, end  positions, clamped to [0, r]; a negative one counts from the end. An `end` of None means r
     result      [max(0, end - start)], int64
     """
     if data.shape is None:
@@ -97,7 +97,7 @@ _CONSTANTS = {
 
 
 def constant(name: str, value: object) -> SymbolicTensor:
-    """The tensor that `value` of attribute `name` of a Constant denotes; a sparse value becomes a dense tensor."""
+    """The tensor of a Constant whose attribute `name` has the value `value`; a sparse value becomes a dense tensor."""
     match value:
         case SymbolicTensor():
             return value

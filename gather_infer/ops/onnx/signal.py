@@ -50,11 +50,11 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     """The Fourier transform of `x` along `axis`; None for an unknown axis.
 
     x       [d0, ..., dr-2, 1] real or [d0, ..., dr-2, 2] complex, r >= 2
-    result  the dims of x, except for the dim at `axis` and the last dim. By attributes these two are:
+    result  the dims of x, except at `axis` and at the last axis; the dims there depend on onesided and inverse:
 
-    not onesided          n and 2; n is dft_length or, if it is absent, the dim of x at axis
-    onesided forward      n//2 + 1 and 2, with the same n
-    onesided and inverse  n and 1; n is dft_length or, if it is absent, 2*(the dim of x at axis - 1)
+    not onesided           n and 2; n is dft_length or, if it is absent, the dim d of x at axis
+    onesided, not inverse  n//2 + 1 and 2, with the same n
+    onesided and inverse   n and 1; n is dft_length or, if it is absent, 2*(d - 1)
 
     Raises SpecViolation when `axis` is out of range or the last axis, the last dim is not 1 or 2, or a onesided
     transform has complex input (inverse: real input).

@@ -118,10 +118,11 @@ def slice_axes(
 def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim:
     """The number of elements between `start` and `end` of an axis of length `dim`.
 
-    To a negative start or end `dim` is added. For a step > 0 both are then clamped to [0, dim]. For a step < 0 start is
-    clamped to [0, dim - 1] and end to [-1, dim - 1]. The length is max(0, ceil((end - start) / step)).
+    A negative start or end counts from the end: `dim` is added. For a step > 0 both are then clamped to [0, dim]. For
+    a step < 0 start is clamped to [0, dim - 1] and end to [-1, dim - 1]. The length is
+    max(0, ceil((end - start) / step)).
 
-    A `start`, `end` or `step` of None is unknown; the length is then a new symbol, bounded by what is known.
+    If `start`, `end` or `step` is unknown (None), the length is a new symbol with an upper bound.
     """
     if _is_disputed(end, step):
         return _size_up_to(op, dim, f"runtimes differ on the end {end} of a slice backward")
@@ -184,7 +185,7 @@ def _from_start(op: OpCall, dim: Dim, index: Dim) -> Dim:
 
 
 def _is_from_start(op: OpCall, index: Dim) -> bool:
-    """Whether `index` is known to be >= -1, so that on an axis with elements it is not before the first one."""
+    """Whether `index` is known to be >= -1, and so not before the first element unless the axis is empty."""
     if isinstance(index, int):
         return index >= -1
     return known_le(-1, index, op.scope) is True

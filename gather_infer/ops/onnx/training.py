@@ -41,7 +41,10 @@ for _op_type, _groups in OPTIMIZERS.items():
 
 
 def _agreed(op: OpCall, x: SymbolicTensor, other: SymbolicTensor, what: str) -> SymbolicTensor:
-    """`x` and `other` merged into one type; `what` names both. Raises SpecViolation when they can never be equal."""
+    """The element type and shape that `x` and `other` must share; `what` names the two in messages.
+
+    Raises SpecViolation when their element types or shapes can never be equal.
+    """
     if x.dtype is not None and other.dtype is not None and x.dtype is not other.dtype:
         raise SpecViolation(f"{what} must have one element type, have {x.dtype} and {other.dtype}", "GI211")
     dtype = x.dtype or other.dtype

@@ -112,7 +112,7 @@ def softmax_axis(op: OpCall, x: SymbolicTensor) -> None:
     """Check attribute axis of Softmax, LogSoftmax and Hardmax; r is the rank of `x`.
 
     from version 13 on    in [-r, r-1], -1 by default: the axis that is normalized
-    version 11            in [-r, r-1], 1 by default: `x` is flattened to 2-D, and axis is the first of the columns
+    version 11            in [-r, r-1], 1 by default: `x` is flattened to 2-D, with the axes from axis on as columns
     version 1             as in version 11, but in [-r, r], because the page gives no range
 
     Raises SpecViolation (GI304) when axis is out of range.

@@ -20,7 +20,7 @@ rules = RuleSet("")
 
 
 def check_images(op: OpCall, x: SymbolicTensor, position: int) -> None:
-    """Check that input `position`, which holds an image index per region, is in [0, N - 1] for `x` [N, ...]."""
+    """Check that input `position`, an image index per region, has elements in [0, N - 1] for `x` [N, ...]."""
     if x.shape:
         check_bounds(
             op, op.tensor(position), known_numbers(op, position), x.shape[0], Indexing(from_end=False),

@@ -14,8 +14,10 @@ rules = RuleSet("openvino")
 def const(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/constant-1.html
 
-    packed   the bytes of a constant; attributes element_type and shape describe it
-    result   uint8 of that shape: the bits of each element as a number. The rule does not read packed
+    packed   the bytes of a constant
+    result   uint8, of attribute shape; each element is the bits of one constant element, by attribute element_type
+
+    The rule does not read the bytes, so no element of the result is known.
     """
     element = str(op.attr("element_type", ""))
     bits = NON_ONNX_BITS.get(element)

@@ -99,7 +99,7 @@ def _require_one_element(axis: SymbolicTensor) -> None:
 
 
 def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
-    """The possible values of input `axis`, non-negative and ascending; all axes of `rank` when it is unknown.
+    """The possible values of input `axis`, non-negative and ascending; 0 to rank - 1 when it is unknown.
 
     Raises SpecViolation (GI304) when all values are outside [-rank, rank - 1].
     """
@@ -186,7 +186,7 @@ def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTenso
 def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-tree-1.html
 
-    step_ids     [time, batch, beam], any numeric type, shared by all inputs
+    step_ids     [time, batch, beam], of any numeric type; all inputs have the same type
     parent_ids   [time, batch, beam], beam indices: OpenVINO fails when it reads one out of bounds
     max_seq_len  [batch]
     end_token    a scalar

@@ -16,8 +16,8 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
 
     initial   value of the variable in the first run and after a reset; optional in version 6
     result    value of the variable, with the shape and type of attributes variable_shape and variable_type. Version 3
-              lacks these attributes; the result then has the type, rank and static nonzero dims of initial. Other dims
-              may change between runs and become new symbols
+              lacks these attributes; the result then has the type, rank and static nonzero dims of initial. The other
+              dims may change between runs and become new symbols
     """
     initial = op.optional_tensor(0)
     text = op.attr("variable_shape")
