@@ -176,7 +176,10 @@ for _op_type, (_number, _bounds) in BITWISE.items():
 
 @rules.rule("BitwiseNot", since=18)
 def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html"""
+    """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html
+
+    X, an integer tensor -> element type and shape of X
+    """
     require_dtype(op.tensor(0), "X", INTEGERS, "an integer tensor")
     dtype = op.tensor(0).dtype
 

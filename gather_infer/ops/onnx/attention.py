@@ -59,9 +59,6 @@ def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> Parti
 def attention(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Attention.html (version 24 adds nonpad_kv_seqlen, 25 adds window sizes)
 
-    B is the batch, S the length of Q, T the length of K and V, P the length of the past. Hq is the number of heads of
-    Q, Hk of K and V. E is the head size of Q and K, Ev of V.
-
     Q              [B, Hq, S, E], or [B, S, Hq*E] with q_num_heads
     K              [B, Hk, T, E], or [B, T, Hk*E] with kv_num_heads
     V              [B, Hk, T, Ev], or [B, T, Hk*Ev]
@@ -72,6 +69,9 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
     present_key    [B, Hk, P + T, E]
     present_value  [B, Hk, P + T, Ev]
     qk             [B, Hq, S, P + T]
+
+    B is the batch, S the length of Q, T the length of K and V, P the length of the past. Hq is the number of heads of
+    Q, Hk of K and V. E is the head size of Q and K, Ev of V.
     """
     q, k, v, mask = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
     past_key, past_value, lengths = op.optional_tensor(4), op.optional_tensor(5), op.optional_tensor(6)
@@ -157,9 +157,6 @@ def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
 def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__LinearAttention.html
 
-    B is the batch, S the length. Hq is the number of heads of query, Hk of key and value. E is the head size of query
-    and key, Ev of value.
-
     query          [B, S, Hq*E]
     key            [B, S, Hk*E]
     value          [B, S, Hk*Ev]
@@ -168,6 +165,9 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     beta           [B, S, Hk] or [B, S, 1]
     output         [B, S, Hq*Ev]
     present_state  [B, Hk, E, Ev]
+
+    B is the batch, S the length. Hq is the number of heads of query, Hk of key and value. E is the head size of query
+    and key, Ev of value.
 
     Raises SpecViolation when decay or beta is absent although update_rule needs it, or given although update_rule is
     linear.

@@ -58,7 +58,10 @@ def cast_by_number(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CastLike", since=15)
 def cast_like(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CastLike.html"""
+    """https://onnx.ai/onnx/operators/onnx__CastLike.html
+
+    input, target_type -> input with the element type of target_type
+    """
     x, target = op.tensor(0), op.tensor(1)
     return [SymbolicTensor(None, x.shape) if target.dtype is None else cast(op, x, target.dtype)]
 

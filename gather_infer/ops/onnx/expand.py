@@ -32,7 +32,10 @@ rules = RuleSet("")
 
 @rules.rule("Expand", since=8, moves=0, operands={1: "sizes with which the data broadcasts"}, dims=(1,))
 def onnx_expand(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Expand.html"""
+    """https://onnx.ai/onnx/operators/onnx__Expand.html
+
+    input, shape -> input broadcast together with the shape given by the elements of shape
+    """
     return [expand(op, op.tensor(0), elements_of(op.tensor(1), "shape"))]
 
 
@@ -57,7 +60,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
 
 @rules.rule("Tile", since=1, moves=0, operands={1: "a count >= 0", 2: "an axis"}, dims=(1,))
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 1: input tiles is the repeat count of one axis, input axis)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 1: inputs tiles, a repeat count, and axis)"""
     data = op.tensor(0)
     axis = known_value(op.tensor(2))
     if data.shape is None:

@@ -319,7 +319,10 @@ def _onnx_gather(op: OpCall, types: frozenset[DType], indexing: Indexing) -> Sym
 
 @rules.rule("GatherElements", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_elements_11(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GatherElements.html"""
+    """https://onnx.ai/onnx/operators/onnx__GatherElements.html
+
+    data, indices -> element type of data, shape of indices
+    """
     data, indices = _inputs(op, TYPES_1, INDEX_TYPES)
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
@@ -336,7 +339,10 @@ def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GatherND", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GatherND.html"""
+    """https://onnx.ai/onnx/operators/onnx__GatherND.html
+
+    data, indices [i0, ..., iq-2, k] -> [i0, ..., iq-2] + data.shape[k:]
+    """
     if "batch_dims" in op.attributes:
         raise SpecViolation("batch_dims is an attribute of GatherND from opset 12 on", "GI106")
     data, indices = _inputs(op, TYPES_1, frozenset({DType.INT64}))

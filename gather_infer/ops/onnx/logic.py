@@ -166,7 +166,10 @@ for _op_type, _connect in CONNECTIVES.items():
 
 @rules.rule("Not")
 def logical_not(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Not.html"""
+    """https://onnx.ai/onnx/operators/onnx__Not.html
+
+    X, a bool tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     require_dtype(x, "X", BOOLS, "bool")
     values = None if x.values is None else apply(_not, x.values)
@@ -175,7 +178,10 @@ def logical_not(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("IsNaN", since=9)
 def is_nan(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__IsNaN.html"""
+    """https://onnx.ai/onnx/operators/onnx__IsNaN.html
+
+    X, a float tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     _require_float(x)
     if x.values is None:
@@ -186,7 +192,10 @@ def is_nan(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("IsInf", since=10)
 def is_inf(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__IsInf.html"""
+    """https://onnx.ai/onnx/operators/onnx__IsInf.html
+
+    X, a float tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     _require_float(x)
     if x.values is None:

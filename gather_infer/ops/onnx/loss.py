@@ -62,7 +62,10 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
 
 @rules.rule("NegativeLogLikelihoodLoss", since=12, addresses={1: 0})
 def negative_log_likelihood_loss(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html"""
+    """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html
+
+    input [N, C, d1, ..., dk], target, weight -> [N, d1, ..., dk] for reduction none, else a scalar
+    """
     return [class_loss(op, "input", "target", "weight")[0]]
 
 

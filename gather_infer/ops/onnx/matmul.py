@@ -56,7 +56,10 @@ def matmul(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("MatMulInteger", since=10)
 def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MatMulInteger.html"""
+    """https://onnx.ai/onnx/operators/onnx__MatMulInteger.html
+
+    A, B, a_zero_point, b_zero_point -> Y int32, with the shape of the product of A and B
+    """
     a, b = op.tensor(0), op.tensor(1)
     require_same_dtype("A and a_zero_point", a, op.optional_tensor(2))
     require_same_dtype("B and b_zero_point", b, op.optional_tensor(3))

@@ -68,7 +68,10 @@ def _require_columns(op: OpCall, count: int, of: str) -> None:
 @rules.rule("Binarizer")
 @rules.rule("Imputer")
 def same_type(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_Binarizer.html, onnx_aionnxml_Imputer.html"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_Binarizer.html, onnx_aionnxml_Imputer.html
+
+    X -> element type and shape of X
+    """
     x = op.tensor(0)
     return [SymbolicTensor(x.dtype, x.shape)]
 

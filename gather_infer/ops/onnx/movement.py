@@ -26,7 +26,10 @@ rules = RuleSet("")
 
 @rules.rule("Transpose", since=1, moves=0, permutes=True)
 def onnx_transpose(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Transpose.html"""
+    """https://onnx.ai/onnx/operators/onnx__Transpose.html
+
+    data [d0, ..., dr-1] -> [d(perm[0]), ..., d(perm[r-1])]
+    """
     return [transpose(op, op.tensor(0), op.attr("perm"))]
 
 
@@ -121,7 +124,10 @@ def onnx_reverse_sequence(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Trilu", since=14)
 def onnx_trilu(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Trilu.html"""
+    """https://onnx.ai/onnx/operators/onnx__Trilu.html
+
+    input [..., rows, columns], k -> element type and shape of input
+    """
     k = known_value(op.tensor(1)) if op.has(1) else 0
     return [trilu(op, op.tensor(0), k, is_upper=op.attr("upper", 1) != 0)]
 

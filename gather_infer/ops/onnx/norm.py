@@ -195,7 +195,10 @@ def rms_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("LpNormalization", since=1)
 def lp_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__LpNormalization.html"""
+    """https://onnx.ai/onnx/operators/onnx__LpNormalization.html
+
+    input -> element type and shape of input
+    """
     x = op.tensor(0)
     if op.attr("p", 2) not in (1, 2):
         raise SpecViolation(f"p = {op.attr('p')} is not 1 or 2")
@@ -206,7 +209,10 @@ def lp_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html"""
+    """https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html
+
+    X -> element type and shape of X
+    """
     x = op.tensor(0)
     if x.shape is not None:
         for axis in op.attr("axes", (0, 2, 3)):

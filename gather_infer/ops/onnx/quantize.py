@@ -102,7 +102,10 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
 
 @rules.rule("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html"""
+    """https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html
+
+    x -> y uint8, shape of x; y_scale float32, a scalar; y_zero_point uint8, a scalar
+    """
     x = op.tensor(0)
     outputs = [SymbolicTensor(DType.UINT8, x.shape), SymbolicTensor(DType.FLOAT32, ()), SymbolicTensor(DType.UINT8, ())]
     return outputs[: len(op.outputs)]

@@ -313,7 +313,7 @@ def _arg_extremum(op_type: str) -> Rule:
 
 
 def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
-    """Position of the maximum (`op_type` ArgMax) or minimum of `row`; None if the order is unknown or an element is NaN.
+    """Position of the maximum (`op_type` ArgMax) or minimum of `row`; None if the order is unknown or one is NaN.
 
     Of equal extrema the last counts if `is_last`, else the first.
     """
@@ -338,7 +338,10 @@ rules.rule("ArgMin")(_arg_extremum("ArgMin"))
 
 @rules.rule("CumSum", since=11, operands={1: "an axis of x"})
 def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CumSum.html"""
+    """https://onnx.ai/onnx/operators/onnx__CumSum.html
+
+    x, axis -> element type and shape of x
+    """
     x, axis = op.tensor(0), _axis_of(op)
     exclusive = op.attr("exclusive", 0) != 0
     values = _accumulated(op, x, axis, 0, elements.add)
@@ -352,7 +355,10 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CumProd", since=26, operands={1: "an axis of x"})
 def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CumProd.html"""
+    """https://onnx.ai/onnx/operators/onnx__CumProd.html
+
+    x, axis -> element type and shape of x
+    """
     x, axis = op.tensor(0), _axis_of(op)
     return [tensor_of(x.dtype, x.shape, _accumulated(op, x, axis, 1, elements.mul), None)]
 

@@ -113,7 +113,10 @@ def sequence(op: OpCall, index: int) -> SequenceType:
 
 @rules.rule("SequenceConstruct", since=11)
 def onnx_sequence_construct(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html
+
+    n tensors of one element type -> a sequence of n members
+    """
     members = [op.tensor(i) for i in range(len(op.inputs))]
     if not members:
         raise SpecViolation("at least one input is needed", "GI107")
@@ -132,7 +135,10 @@ def _require_same_type(element: Value | None, tensor: SymbolicTensor) -> None:
 
 @rules.rule("SequenceEmpty", since=11)
 def onnx_sequence_empty(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceEmpty.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceEmpty.html
+
+    no input -> an empty sequence of tensors of attribute dtype
+    """
     return [SequenceType(SymbolicTensor(element_type(op.attr("dtype", int(DType.FLOAT32)))), 0)]
 
 
@@ -211,7 +217,10 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
 
 @rules.rule("SequenceLength", since=11)
 def onnx_sequence_length(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceLength.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceLength.html
+
+    a sequence of n members -> n, an int64 scalar
+    """
     length = sequence(op, 0).length
     if length is None:
         return [SymbolicTensor(DType.INT64, (), None, ValueRange(0, None))]
@@ -220,7 +229,10 @@ def onnx_sequence_length(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("ConcatFromSequence", since=11)
 def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ConcatFromSequence.html"""
+    """https://onnx.ai/onnx/operators/onnx__ConcatFromSequence.html
+
+    a sequence of tensors -> their concatenation along attribute axis, a new axis if new_axis is set
+    """
     axis = op.attr("axis")
     if axis is None:
         raise SpecViolation("attribute axis is missing", "GI106")
@@ -345,7 +357,10 @@ def _common(op: OpCall, lengths: Sequence[Dim]) -> Dim:
 
 @rules.rule("Optional", since=15)
 def onnx_optional(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__Optional.html"""
+    """https://onnx.ai/onnx/operators/onnx__Optional.html
+
+    a value, or no input with attribute type -> an optional of the type of the value, or of attribute type
+    """
     value = op.input(0)
     if value is not None:
         return [OptionalType(value, True)]

@@ -40,7 +40,10 @@ _ADDRESSES = 1 << 62
 
 @rules.rule("Shape", since=1, outputs_dims=True)
 def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Shape.html"""
+    """https://onnx.ai/onnx/operators/onnx__Shape.html
+
+    data [d0, ..., dr-1] -> the vector of d0, ..., dr-1, int64
+    """
     return [shape_of(op, op.tensor(0))]
 
 
@@ -65,7 +68,10 @@ def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | Non
 
 @rules.rule("Size", since=1, outputs_dims=True)
 def onnx_size(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Size.html"""
+    """https://onnx.ai/onnx/operators/onnx__Size.html
+
+    data [d0, ..., dr-1] -> d0 * ... * dr-1, an int64 scalar
+    """
     data = op.tensor(0)
     size = op.fresh("the rank of the input is not known") if data.shape is None else product(data.shape)
     return [from_values(DType.INT64, make_values(size))]
@@ -111,7 +117,10 @@ def constant(name: str, value: object) -> SymbolicTensor:
 
 @rules.rule("ConstantOfShape", since=9, operands={0: "sizes >= 0"}, dims=(0,))
 def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html"""
+    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
+
+    input [r] -> a tensor with the elements of input as dims, filled with attribute value
+    """
     shape = op.tensor(0)
     if shape.dtype not in (None, DType.INT64):
         raise SpecViolation(f"the input must be int64, is {shape.dtype}", "GI211")
@@ -168,7 +177,10 @@ def onnx_identity(op: OpCall) -> list[Value | None]:
 
 @rules.rule("EyeLike", since=9)
 def onnx_eye_like(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__EyeLike.html"""
+    """https://onnx.ai/onnx/operators/onnx__EyeLike.html
+
+    input [rows, columns] -> [rows, columns], of attribute dtype or else the type of input
+    """
     data, number = op.tensor(0), op.attr("dtype")
     dtype = data.dtype if number is None else element_type(number)
     return [eye_like(op, data, dtype, k=op.attr("k", 0))]

@@ -206,6 +206,9 @@ def _dropped(op: OpCall, data: SymbolicTensor, mask: SymbolicTensor, is_identity
 
 @rules.rule("SwiGLU", since=28)
 def swiglu(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__SwiGLU.html"""
+    """https://onnx.ai/onnx/operators/onnx__SwiGLU.html
+
+    gate and up, of one element type and shape -> that element type and shape
+    """
     gate, up = op.tensor(0), op.tensor(1)
     return [SymbolicTensor(same_dtype(gate, up), same_shape(op, gate.shape, up.shape))]
