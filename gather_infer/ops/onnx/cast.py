@@ -117,7 +117,8 @@ def _converted_range(op: OpCall, value_range: ValueRange, source: DType, dtype: 
 def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Element:
     """Convert one element of type `source` to `dtype`; None when the result is unknown.
 
-    integer -> integer   keeps the low bits; unknown if they change the number in a type below 8 bits
+    integer -> integer   keeps the low bits; unknown for a symbol that may not fit, and for a number that does not fit a
+                         type below 8 bits
     float -> integer     truncates; unknown when out of range, infinite, NaN, or a fraction cast to below 8 bits
     any -> bool          whether the element differs from 0; True for NaN
     any -> float         rounds a constant to nearest; unknown for a symbol that may be inexact in `dtype`

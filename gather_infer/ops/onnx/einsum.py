@@ -112,7 +112,10 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
 
 
 def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Dim:
-    """The broadcast of `dims`, the dims at `label`; if not `is_in_result`, it may only require that they broadcast."""
+    """The broadcast of `dims`, the dims of the operands at `label`; the dims must broadcast.
+
+    If not `is_in_result`, the returned dim is not used and may be any of `dims`.
+    """
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:

@@ -172,8 +172,9 @@ def _bound(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
 def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: object) -> SymbolicTensor:
     """The result of Range for the float elements `first`, `end` and `step`; None for an unknown one.
 
-    The length is inferred for constants. For integral `first` and `end` with symbols it is inferred when `step` is 1 or
-    -1 and `dtype` represents the difference exactly. Any other length depends on rounding and is a new symbol.
+    The length is inferred for constants. For integral `first` and `end`, of which one or both are symbolic, the length
+    is inferred when `step` is 1 or -1 and `dtype` represents the difference exactly. Any other length depends on
+    rounding and is a new symbol.
     """
     match _whole(first), _whole(end), _whole(step):
         case (Expr() as low, (int() | Expr()) as high, 1 | -1 as by) | (int() as low, Expr() as high, 1 | -1 as by):

@@ -199,7 +199,7 @@ def _true_positions(condition: SymbolicTensor) -> list[int] | None:
 
 
 def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
-    """A new symbol for the number of true elements: at most `dim` and the dim in `condition`; 0 if one of them is 0."""
+    """A new symbol for the number of true elements: at most `dim` and the dim in `condition`; 0 if either is 0."""
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")

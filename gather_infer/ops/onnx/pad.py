@@ -82,8 +82,8 @@ def pad(
     """`data` with elements added before and after each axis, or removed where a pad is negative.
 
     data    [d0, ..., dr-1]
-    pads    2 * len(axes) counts: those before each axis, then those after each axis; None for an unknown count. `pads`
-            is None when all counts are unknown
+    pads    2 * len(axes) counts: first the counts before each axis, then the counts after each axis. None for an
+            unknown count; `pads` is None when all counts are unknown
     axes    the padded axes; None for all axes
     fill    the added element in mode constant, a tensor with one element; 0 when None
     mode    constant, reflect, edge or wrap

@@ -131,7 +131,7 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
 
     X, I          [N, C, D1, ..., Dn]
     output_shape  [n + 2], all dims of the result
-    result        output_shape; if it is absent, [N, C, o1, ..., on] with oi = stride*(Di - 1) + ki - pads
+    result        the dims in output_shape or, without it, [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads
 
     An element of I is a position in the flattened result.
     """

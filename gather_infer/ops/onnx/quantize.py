@@ -35,8 +35,8 @@ def quantize_linear(op: OpCall) -> list[SymbolicTensor]:
 def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html
 
-    The result is float32; since version 19 it has the element type of the scale, since 23 `output_dtype` overrides it.
-    Version 13 adds `axis`; version 21 adds blocks.
+    Before version 19 the result is float32. From version 19 on it has the element type of the scale, unless attribute
+    output_dtype, which version 23 adds, is set. Version 13 adds `axis`; version 21 adds blocks.
     """
     x, scale, zero_point = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     if zero_point is not None and None not in (x.dtype, zero_point.dtype) and x.dtype is not zero_point.dtype:

@@ -83,9 +83,11 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
 
 def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b: SymbolicTensor | None,
                 *states: SymbolicTensor | None) -> Dim:  # fmt: skip
-    """The hidden size H: attribute hidden_size, else a dim of R or a state, else a dim of W or B divided by `gates`.
+    """The hidden size H: attribute hidden_size, else the last dim of R or of a state, else from W or B.
 
-    Returns a new symbol when all shapes are unknown. Raises SpecViolation when attribute hidden_size is below 1.
+    Dim 1 of W is H * `gates`, dim 1 of B is 2 * H * `gates`. Returns a new symbol when all shapes are unknown.
+
+    Raises SpecViolation when attribute hidden_size is below 1, or dim 1 of W or B is not divisible.
     """
     size = op.attr("hidden_size")
     if size is not None:

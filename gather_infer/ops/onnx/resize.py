@@ -43,7 +43,7 @@ def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Resize", since=10, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (version 10: scales is an input, without an alternative)"""
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (version 10: scales is an input)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 

@@ -359,7 +359,7 @@ def _common(op: OpCall, lengths: Sequence[Dim]) -> Dim:
 def onnx_optional(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__Optional.html
 
-    a value, or no input with attribute type -> an optional of the type of the value, or of attribute type
+    a tensor or sequence -> an optional that holds it; without an input, an empty optional of attribute type
     """
     value = op.input(0)
     if value is not None:
