@@ -114,7 +114,7 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
 def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Dim:
     """The broadcast of `dims`, the dims of the operands at `label`; the dims must broadcast.
 
-    If not `is_in_result`, the returned dim is not used and may be any of `dims`.
+    If not `is_in_result` and all dims are symbolic, the first one is returned instead of the broadcast.
     """
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
