@@ -1,4 +1,4 @@
-"""Built-in rule sets; the modules of a domain are imported on first access to it."""
+"""Built-in rule sets by domain; the rule modules of a domain are imported on first access to its rule set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MICROSOFT: Final = (
     "quantized",
 )  # fmt: skip
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    # domain: modules with rules for it; microsoft.norm has the operators that onnxruntime adds to the default domain
+    # domain: its rule modules; microsoft.norm also has rules for operators that onnxruntime adds to the default domain
     "": (*(f"onnx.{name}" for name in _ONNX), "microsoft.norm"),
     "ai.onnx.ml": ("onnx.ml",),
     "ai.onnx.preview.training": ("onnx.training",),
@@ -54,5 +54,5 @@ class _StandardRules(Mapping[str, RuleSet]):
 
 @cache
 def standard_rules() -> Mapping[str, RuleSet]:
-    """Mapping from domain to rule set; the domain `openvino` covers every `openvino.opsetN`."""
+    """Mapping from domain to rule set; the rule set of `openvino` serves every domain `openvino.opsetN`."""
     return _StandardRules()

@@ -73,7 +73,7 @@ QUESTIONS = {
         for name in COMMANDS
     },
     "--help": (0, ["Commands:"]),
-    "ops Gather": (0, ["Gather ai.onnx", "Indices are in [-s, s-1].", "are known where those of the inputs are."]),
+    "ops Gather": (0, ["Gather ai.onnx", "Indices are in [-s, s-1] for", "are known where those of the inputs are."]),
     "ops": (0, ["facts from", "operators:"]),
     # what else is printed in a first hour
     f"explain {DETECTOR} *": (0, ["more tensors: --all", "images float32[batch, 3, height, width]"]),

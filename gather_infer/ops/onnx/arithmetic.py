@@ -36,7 +36,7 @@ rules = RuleSet("")
 INTEGERS = frozenset(INTEGER_RANGE)
 
 
-# C = A op B, both of one element type. Versions 1 and 6 broadcast B to A by attributes, 7 in both directions.
+# C = A op B, all of one element type. Before version 7 attributes broadcast B to A; since 7 both broadcast.
 # Spec: https://onnx.ai/onnx/operators/onnx__Add.html, __Sub, __Mul, __Div
 ARITHMETIC: dict[str, tuple[BinaryElement, BinaryRange]] = {
     "Add": (elements.add, value_ranges.add),
@@ -57,7 +57,11 @@ def _arithmetic(op_type: str, element: BinaryElement, value_range: BinaryRange) 
 
 
 def _constrain_divisor(op: OpCall) -> None:
-    """Add the constraint that no integer divisor is 0; not a fact, because runtimes fail even on empty results."""
+    """For an integer divisor, input 1, record the constraint that no element is 0, without adding a fact.
+
+    The constraint also holds when the result is empty, because runtimes fail then too. An element that may be 0 and is
+    not known to be >= 0 is recorded as unchecked.
+    """
     divisor = op.tensor(1)
     if divisor.dtype not in INTEGER_RANGE:
         return
@@ -84,7 +88,8 @@ for _op_type, (_element, _span) in ARITHMETIC.items():
 def mod(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Mod.html
 
-    fmod = 0: the sign of B, before version 28 for integers only. fmod = 1: the sign of A, as in C.
+    With fmod = 0 the result has the sign of B, and floats are allowed from version 28 on only. With fmod = 1 the result
+    has the sign of A, as with fmod in C.
     """
     _constrain_divisor(op)
     if op.attr("fmod", 0) == 1:
@@ -97,7 +102,7 @@ def mod(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Pow")
 def power(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Pow.html (12: the exponent may have a type of its own)"""
+    """https://onnx.ai/onnx/operators/onnx__Pow.html (version 12: the exponent may have another element type)"""
     x, y = op.tensor(0), op.tensor(1)
     dtype = x.dtype if op.version >= 12 else same_dtype(x, y, ("X", "Y"))
     y, shape = operands(op, x, y)
@@ -110,7 +115,7 @@ def power(op: OpCall) -> list[SymbolicTensor]:
 def bit_shift(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__BitShift.html
 
-    28 adds the signed types and defines shifts by the width of the type and more.
+    Version 28 adds the signed types and defines shifts by the bit width of the type or more.
     """
     dtype = op.tensor(0).dtype
     width = bits.width_of(dtype) if dtype in INTEGER_RANGE else 0
@@ -140,7 +145,7 @@ def _shift_right(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def _is_shift(dtype: DType, y: int) -> bool:
-    """Whether a shift is below the width of the type; results of larger shifts are undefined before version 28."""
+    """Whether shift `y` is >= 0 and below the bit width of `dtype`; before version 28 other shifts are undefined."""
     return 0 <= y < bits.width_of(dtype)
 
 
@@ -171,7 +176,10 @@ for _op_type, (_number, _bounds) in BITWISE.items():
 
 @rules.rule("BitwiseNot", since=18)
 def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html"""
+    """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html
+
+    X, an integer tensor -> element type and shape of X
+    """
     require_dtype(op.tensor(0), "X", INTEGERS, "an integer tensor")
     dtype = op.tensor(0).dtype
 
@@ -208,16 +216,16 @@ for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
 
 
 def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x + y; unknown for -0.0, because a runtime that starts the sum from 0 returns 0.0"""
+    """x + y; None if the sum is unknown or is -0.0, where a runtime that starts the sum from 0 returns 0.0"""
     total = elements.add(op, dtype, x, y)
     return None if elements.is_negative_zero(total) else total
 
 
-# Any number of inputs of one element type; one shape for all until version 8, which broadcasts.
-# Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
 MAX_COMBINED = 64
-"""Limit of inputs whose elements or value ranges are combined; expressions grow with each input."""
+"""Largest number of inputs whose elements or value ranges are combined; expressions grow with each input."""
 
+# Any number of inputs of one element type. Before version 8 all have one shape; since 8 they broadcast.
+# Spec: https://onnx.ai/onnx/operators/onnx__Min.html, __Max, __Sum, __Mean
 VARIADIC: dict[str, tuple[BinaryElement | None, BinaryRange | None]] = {
     "Min": (elements.min_of, value_ranges.min_of),
     "Max": (elements.max_of, value_ranges.max_of),
@@ -265,7 +273,7 @@ for _op_type, (_folded, _folded_span) in VARIADIC.items():
 
 @rules.rule("Clip")
 def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Clip.html (1 and 6: limits are attributes)"""
+    """https://onnx.ai/onnx/operators/onnx__Clip.html (versions 1 and 6: min and max are attributes)"""
     low, high = op.attr("min"), op.attr("max")
 
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
@@ -276,14 +284,14 @@ def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _rounded(limit: float, dtype: DType) -> float:
-    """A limit rounded to the element type; NaN when it is unknown."""
+    """`limit` rounded to the float type `dtype`; NaN when the rounded number is unknown."""
     found = elements.round_float(limit, dtype)
     return math.nan if found is None else found
 
 
 @rules.rule("Clip", since=11)
 def clip(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Clip.html (11: limits are optional scalars; 12 adds the integer types)
+    """https://onnx.ai/onnx/operators/onnx__Clip.html (version 11: min and max are optional inputs; 12 adds integers)
 
     Where min > max the result is max.
     """
@@ -323,9 +331,9 @@ def _limit(limit: SymbolicTensor | None) -> Element:
 
 
 def _clipped(op: OpCall, dtype: DType, x: Element, lower: Element, upper: Element) -> Element:
-    """min(max(x, lower), upper); None is no limit, NaN an unknown one.
+    """min(max(x, lower), upper); None when the result is unknown. A limit of None means no limit, NaN an unknown limit.
 
-    An infinite x without a limit on its side is unknown: runtimes keep it or return the largest number.
+    The result is unknown for an infinite `x` without a limit on its side: runtimes return `x` or the largest number.
     """
     for limit, nearer, end in ((lower, elements.max_of, -math.inf), (upper, elements.min_of, math.inf)):
         if elements.is_nan(limit) or (limit is None and x == end):

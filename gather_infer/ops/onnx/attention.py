@@ -1,7 +1,7 @@
 """Rules of Attention, LinearAttention, RotaryEmbedding, and TensorScatter, which updates key-value caches.
 
-Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, T the length of key and
-value, P the length of the past, E and Ev the head sizes of query and key, and of value.
+Letters: B the batch; S the length of the query, T of key and value, P of the past; Hq the number of heads of the query,
+Hk of key and value; E the head size of query and key, Ev of the value.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor
 rules = RuleSet("")
 
 ANY_PLACE: Final = 2**63
-"""Axis length that no index exceeds: in circular mode any index >= 0 is valid."""
+"""An axis length above every index: in circular mode of TensorScatter any index >= 0 is valid."""
 
 
 def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> PartialShape:
-    """[B, heads, length, head size] of a 4-D tensor, or of a 3-D [B, length, heads * head size] and attribute `heads`.
+    """The dims [B, heads, length, head size] of an attention input `name`; None for an unknown dim.
 
-    Without a shape only the number of heads may be known.
+    shape   4-D with these dims, or 3-D [B, length, heads * head size]; if None, only the number of heads may be known
+    heads   the attribute that holds the number of heads of a 3-D input
 
-    Raises SpecViolation when the rank is another, or the attribute is missing or does not divide the hidden size.
+    Raises SpecViolation when the rank is neither 3 nor 4, or when the attribute of a 3-D input is missing or does not
+    divide the last dim.
     """
     if shape is None:
         return None, op.attr(heads), None, None
@@ -55,18 +57,21 @@ def split_heads(op: OpCall, shape: Shape | None, heads: str, name: str) -> Parti
 
 @rules.rule("Attention", since=23, operands={6: "lengths from 0 to that of the keys"})
 def attention(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Attention.html (24 adds nonpad_kv_seqlen, 25 window sizes)
+    """https://onnx.ai/onnx/operators/onnx__Attention.html (version 24 adds nonpad_kv_seqlen, 25 adds window sizes)
 
     Q              [B, Hq, S, E], or [B, S, Hq*E] with q_num_heads
     K              [B, Hk, T, E], or [B, T, Hk*E] with kv_num_heads
     V              [B, Hk, T, Ev], or [B, T, Hk*Ev]
-    attn_mask      broadcasts to [B, Hq, S, P + T]; since 24 the last dim may be shorter
+    attn_mask      broadcasts to [B, Hq, S, P + T]; from version 24 on the last dim may be shorter
     past_key       [B, Hk, P, E]
     past_value     [B, Hk, P, Ev]
     Y              [B, Hq, S, Ev], or [B, S, Hq*Ev]
     present_key    [B, Hk, P + T, E]
     present_value  [B, Hk, P + T, Ev]
     qk             [B, Hq, S, P + T]
+
+    B is the batch, S the length of Q, T the length of K and V, P the length of the past. Hq is the number of heads of
+    Q, Hk of K and V. E is the head size of Q and K, Ev of V.
     """
     q, k, v, mask = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
     past_key, past_value, lengths = op.optional_tensor(4), op.optional_tensor(5), op.optional_tensor(6)
@@ -86,7 +91,7 @@ def attention(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation(f"Q, K and V must have the same rank, have ranks {sorted(ranks)}", "GI305")
     if op.version >= 25 and 4 in ranks and (op.attr("q_num_heads", 0) or op.attr("kv_num_heads", 0)):
         raise SpecViolation("q_num_heads and kv_num_heads must not be given with Q, K and V of rank 4")
-    with op.unenforced() if op.version >= 25 else nullcontext():  # the function of version 25 broadcasts
+    with op.unenforced() if op.version >= 25 else nullcontext():  # the function body of version 25 broadcasts
         b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "Q")
         b, hk, t, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "K"), (b, None, None, e), "K")
         b, hk, t, ev = merge_shape(op, split_heads(op, v.shape, "kv_num_heads", "V"), (b, hk, t, None), "V")
@@ -127,7 +132,10 @@ def _require_multiple(op: OpCall, heads: Dim, of: Dim) -> None:
 
 
 def _check_caches(op: OpCall, has_lengths: bool) -> None:
-    """Raise SpecViolation for one present output without the other, or for one together with nonpad_kv_seqlen."""
+    """Raise SpecViolation when exactly one of the outputs present_key and present_value is used.
+
+    Also raise it when the two are used although input nonpad_kv_seqlen is given (`has_lengths`).
+    """
     present = [*op.outputs, False, False, False][1:3]
     if present[0] != present[1]:
         raise SpecViolation("present_key and present_value must be outputs together")
@@ -158,7 +166,11 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     output         [B, S, Hq*Ev]
     present_state  [B, Hk, E, Ev]
 
-    Raises SpecViolation when an update rule lacks its decay or beta, or `linear` has one.
+    B is the batch, S the length. Hq is the number of heads of query, Hk of key and value. E is the head size of query
+    and key, Ev of value.
+
+    Raises SpecViolation when decay or beta is absent although update_rule needs it, or given although update_rule is
+    linear.
     """
     names = ("query", "key", "value", "decay", "beta")
     q, k, v, past = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
@@ -167,7 +179,7 @@ def linear_attention(op: OpCall) -> list[SymbolicTensor]:
     for name, tensor in zip(names, (q, k, v, decay, beta), strict=True):
         require_rank(None if tensor is None else tensor.shape, 3, name)
     _check_update_rule(op.attr("update_rule", "gated_delta"), decay is not None, beta is not None)
-    with op.unenforced():  # onnxruntime runs the function, which broadcasts
+    with op.unenforced():  # onnxruntime runs the function body, which broadcasts
         b, hq, s, e = split_heads(op, q.shape, "q_num_heads", "query")
         require_divisible(op, op.attr("q_num_heads"), op.attr("kv_num_heads"), "q_num_heads")
         b, hk, s, e = merge_shape(op, split_heads(op, k.shape, "kv_num_heads", "key"), (b, None, s, e), "key")
@@ -218,7 +230,7 @@ def rotary_embedding(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__RotaryEmbedding.html
 
     X                     [B, H, S, E], or [B, S, H*E] with num_heads
-    cos_cache, sin_cache  [positions, R/2] with position_ids, else [B, S, R/2]; R is rotary_embedding_dim or else E
+    cos_cache, sin_cache  [positions, R/2] with position_ids, else [B, S, R/2]; R is rotary_embedding_dim, by default E
     position_ids          [B, S], from 0 to positions - 1
     result                shape of X
     """

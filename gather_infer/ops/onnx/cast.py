@@ -26,9 +26,9 @@ _NAMES = {"FLOAT": DType.FLOAT32, "DOUBLE": DType.FLOAT64, **{str(d).upper(): d 
 
 
 def dtype_of(number: int, name: str) -> DType:
-    """The element type for `number` of TensorProto.DataType, the value of attribute `name`.
+    """The element type with `number` in TensorProto.DataType; `name` is the attribute that holds the number.
 
-    Raises SpecViolation (GI106) when there is no such type.
+    Raises SpecViolation (GI106) when no element type has the number.
     """
     try:
         return DType(number)
@@ -39,7 +39,7 @@ def dtype_of(number: int, name: str) -> DType:
 
 @rules.rule("Cast")
 def cast_by_name(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Cast.html (1: `to` is the name of a type)"""
+    """https://onnx.ai/onnx/operators/onnx__Cast.html (version 1: `to` is the name of an element type)"""
     to = op.attr("to")
     dtype = _NAMES.get(str(to).upper())
     if dtype is None:
@@ -49,23 +49,26 @@ def cast_by_name(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Cast", since=6)
 def cast_by_number(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Cast.html (6: `to` is a number)
+    """https://onnx.ai/onnx/operators/onnx__Cast.html (version 6: `to` is a number of TensorProto.DataType)
 
-    `saturate` (19) and `round_mode` (24) concern the float8 types, whose elements are not tracked.
+    Attributes `saturate` (version 19) and `round_mode` (24) concern the float8 types, whose elements are not tracked.
     """
     return [cast(op, op.tensor(0), dtype_of(op.attr("to", 0), "to"))]
 
 
 @rules.rule("CastLike", since=15)
 def cast_like(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CastLike.html"""
+    """https://onnx.ai/onnx/operators/onnx__CastLike.html
+
+    input, target_type -> input with the element type of target_type
+    """
     x, target = op.tensor(0), op.tensor(1)
     return [SymbolicTensor(None, x.shape) if target.dtype is None else cast(op, x, target.dtype)]
 
 
 @rules.rule("BitCast", since=26)
 def bit_cast(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BitCast.html: it has the same bits under another type of the same width"""
+    """https://onnx.ai/onnx/operators/onnx__BitCast.html: the bits of X as elements of another type of equal width"""
     x = op.tensor(0)
     dtype = dtype_of(op.attr("to", 0), "to")
     if x.dtype is dtype:
@@ -112,12 +115,14 @@ def _converted_range(op: OpCall, value_range: ValueRange, source: DType, dtype: 
 
 
 def convert(op: OpCall, element: Element, source: DType, dtype: DType) -> Element:
-    """Convert one element of type `source` to `dtype`.
+    """Convert one element of type `source` to `dtype`; None when the result is unknown.
 
-    integer -> integer   keeps the low bits
+    integer -> integer   keeps the low bits; unknown for a symbol that may not fit, and for a number that does not fit a
+                         type below 8 bits
     float -> integer     truncates; unknown when out of range, infinite, NaN, or a fraction cast to below 8 bits
-    any -> bool          whether it differs from 0; True for NaN
-    any -> float         rounds to nearest
+    any -> bool          whether the element differs from 0; True for NaN
+    any -> float         rounds a constant to nearest; unknown for a symbol that may be inexact in `dtype`
+    strings              unknown, as source and as result
     """
     if element is None or DType.STRING in (source, dtype):
         return None

@@ -30,13 +30,13 @@ rules = RuleSet("")
 
 @rules.rule("Concat", since=1)
 def onnx_concat_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Concat.html (1: axis is 1 when absent)"""
+    """https://onnx.ai/onnx/operators/onnx__Concat.html (version 1: axis is 1 by default)"""
     return [concat(op, _tensors(op), axis=op.attr("axis", 1))]
 
 
 @rules.rule("Concat", since=4)
 def onnx_concat(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Concat.html (4: axis is required; 11: it may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Concat.html (version 4: axis is required; 11: axis may be negative)"""
     axis = op.attr("axis")
     if axis is None:
         raise SpecViolation("attribute axis is missing", "GI106")
@@ -53,9 +53,10 @@ def concat(op: OpCall, inputs: Sequence[SymbolicTensor], *, axis: int) -> Symbol
     """Concatenation of the inputs along `axis`.
 
     inputs  [d0, ..., dr-1], r >= 1, equal except for the dim at axis
-    result  the dim at axis is the sum
+    result  the common dims; at axis the sum of the dims of the inputs
 
-    Raises SpecViolation when axis is outside [-r, r-1], the ranks differ or other dims can never be equal.
+    Raises SpecViolation when `axis` is outside [-r, r-1], element types or ranks differ, or dims of another axis can
+    never be equal.
     """
     dtype = require_same_dtype("the inputs", *inputs)
     ranked = [tensor.shape for tensor in inputs if tensor.shape is not None]
@@ -106,7 +107,7 @@ def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values
 
 @rules.rule("Split", since=1, moves=0)
 def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (1: lengths are an attribute or an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html (version 1: lengths are an attribute or an input)"""
     if op.has(1):
         return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
     return _split_by_attribute(op)
@@ -114,7 +115,10 @@ def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Split", since=2, moves=0)
 def onnx_split_2(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (2: lengths are an attribute; 11: axis may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html
+
+    Version 2: lengths are an attribute. From version 11 on, axis may be negative.
+    """
     return _split_by_attribute(op)
 
 
@@ -127,7 +131,7 @@ def _split_by_attribute(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Split", since=13, moves=0, operands={1: "lengths >= 0 that add up to the dim"}, dims=(1,))
 def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (13: lengths are an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Split.html (version 13: lengths are an input)"""
     return _split_by_input(op)
 
 
@@ -139,7 +143,7 @@ def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Split", since=18, moves=0, operands={1: "lengths >= 0 that add up to the dim"}, dims=(1,))
 def onnx_split(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Split.html (18 adds num_outputs: the last part may be smaller)
+    """https://onnx.ai/onnx/operators/onnx__Split.html (version 18 adds num_outputs: the last part may be smaller)
 
     Raises SpecViolation when both split and num_outputs are given.
     """
@@ -158,7 +162,7 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
 
     uneven   round the length up and give the last part the remainder
 
-    Raises SpecViolation when n does not divide the dim and `uneven` is not set, or the remainder is negative.
+    Raises SpecViolation when n does not divide the dim at `axis` and `uneven` is not set, or the remainder is negative.
     """
     n = len(op.outputs)
     if data.shape is None:
@@ -177,10 +181,12 @@ def split_evenly(op: OpCall, data: SymbolicTensor, *, axis: int, uneven: bool = 
 
 
 def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None, *, axis: int) -> list[SymbolicTensor]:
-    """Split `data` along `axis` into parts of the given lengths; None for unknown lengths.
+    """Split `data` along `axis` into parts of `lengths`, one per output of the node.
 
-    Raises SpecViolation when a length is negative, their number is not that of the outputs, or they do not add up to
-    the dim at axis.
+    lengths   None for an unknown length; `lengths` is None when all are unknown
+
+    Raises SpecViolation when a length is negative, the number of lengths differs from the number of outputs, or the
+    lengths do not add up to the dim at `axis`.
     """
     n = len(op.outputs)
     if lengths is None:
@@ -194,9 +200,11 @@ def split(op: OpCall, data: SymbolicTensor, lengths: Sequence[Dim | None] | None
 
 
 def split_lengths(op: OpCall, lengths: Sequence[Dim | None], dim: Dim, axis: int) -> list[Dim]:
-    """Complete unknown lengths from the requirement that all are >= 0 and add up to `dim`.
+    """Replace each unknown length (None) in `lengths`, and require that all are >= 0 and add up to `dim`.
 
-    Raises SpecViolation when they never do.
+    A single unknown length becomes the rest of `dim`; several become new symbols.
+
+    Raises SpecViolation when the known lengths can never satisfy the requirement.
     """
     unknown = [i for i, length in enumerate(lengths) if length is None]
     known = [element_dim(op, e, "a length of split") for e in lengths if e is not None]

@@ -33,17 +33,17 @@ rules = RuleSet("")
 
 
 def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) -> Shape | None:
-    """Shape of a convolution.
+    """Shape of the result of a convolution, from the shapes of its inputs; None when the rank is unknown.
 
     x       [N, C, D1, ..., Dn], n >= 1
     w       [M, C/group, k1, ..., kn]
     b       [M]
     result  [N, M, o1, ..., on]
 
-    with oi = (Di + pads - dilated ki)//stride + 1, or ceil(Di/stride) for SAME padding.
+    where oi = (Di + pads - extent)//stride + 1 with extent = dilation*(ki - 1) + 1; with SAME padding ceil(Di/stride).
 
-    Raises SpecViolation when ranks, channels, groups or kernels do not fit, a kernel is longer than its padded axis, or
-    pads are given twice.
+    Raises SpecViolation when ranks, channels, group or kernel_shape do not fit, the kernel is longer than its padded
+    axis, or both pads and auto_pad are given.
     """
     require_min_rank(x, 3, "X")
     require_min_rank(w, 3, "the weight tensor W")
@@ -77,10 +77,12 @@ def conv_shape(op: OpCall, x: Shape | None, w: Shape | None, b: Shape | None) ->
 
 @rules.rule("Conv", since=1)
 def conv(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Conv.html (11 and 22 change defaults in words and element types only)
+    """https://onnx.ai/onnx/operators/onnx__Conv.html
 
-    onnxruntime does not terminate on an empty kernel. A kernel dim >= 1 is therefore a constraint, but no fact, because
-    the page defines the result of an empty one.
+    Versions 11 and 22 change only the wording of defaults and the element types.
+
+    onnxruntime does not terminate on an empty kernel, so a constraint requires each kernel dim to be >= 1. It is not
+    added as a fact, because the page defines the result for an empty kernel.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -110,7 +112,7 @@ def conv_integer(op: OpCall) -> list[SymbolicTensor]:
 def qlinear_conv(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__QLinearConv.html
 
-    x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B -> y of y_zero_point's type
+    x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B -> y, of the type of y_zero_point
     """
     x, w, b = op.tensor(0), op.tensor(3), op.optional_tensor(8)
     require_same_dtype("x and x_zero_point", x, op.tensor(2))
@@ -132,8 +134,11 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
     B       [M]
     result  [N, M, o1, ..., on]
 
-    Runtimes reject an empty kernel. A kernel dim >= 1 is a constraint, but no fact, because the page defines the result
-    of an empty one.
+    where oi is an element of attribute output_shape if present, stride*Di with SAME padding, or else
+    stride*(Di - 1) + output_padding + dilation*(ki - 1) + 1 - pads.
+
+    Runtimes reject an empty kernel, so a constraint requires each kernel dim to be >= 1. It is not added as a fact,
+    because the page defines the result for an empty kernel.
     """
     x, w, b = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype("X, W and B", x, w, b)
@@ -160,7 +165,7 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
         if x.shape is not None and kernel is not None:
             for size, window, length in zip(x.shape[2:], windows(op, kernel, "VALID"), explicit, strict=True):
                 _constrain_at_least(op, size, 1)
-                # Pads computed from the length are >= 0; it may exceed the formula by up to stride - 1.
+                # Pads computed from `length` are >= 0; `length` may exceed the formula by up to stride - 1.
                 _constrain_at_least(op, window.stride * size + window.extent - 1, length)
         return [SymbolicTensor(dtype, head + explicit)]
     if x.shape is None or kernel is None:
@@ -176,16 +181,18 @@ def conv_transpose(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _constrain_at_least(op: OpCall, dim: Dim, lower: int) -> None:
-    """Add the constraint `dim >= lower`, without adding it as a fact."""
+    """Record `dim >= lower` as an implied constraint without adding it to the facts."""
     if known_le(lower, dim, op.scope) is None:
         op.add_implied_constraint((lower, "<=", dim))
 
 
 def _transposed(op: OpCall, size: Dim, window: Window, output_padding: int, mode: str) -> Dim:
-    """stride*(N - 1) + output_padding + extent - pads, which must be 1 or more in runtimes.
+    """The length of one spatial axis of the result of ConvTranspose, from the length `size` of the input's axis.
 
-    SAME chooses pads that make it stride*N, but pads are never negative: none when the kernel is shorter than the
-    stride.
+    The length is stride*(size - 1) + output_padding + extent - pads. If `mode` is SAME, the pads are chosen so that the
+    length is stride*size; a kernel shorter than the stride gets no pads, and the length is smaller.
+
+    Raises SpecViolation when the length is below 1, which runtimes reject.
     """
     beyond = window.extent + output_padding - window.begin - window.end
     if mode == "SAME":
@@ -239,7 +246,7 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
     output         [N, C, L]
     present_state  [N, C, k - 1]
 
-    Raises SpecViolation for an activation that is not none, silu or swish, and for an empty kernel.
+    Raises SpecViolation when attribute activation is not none, silu or swish, or the kernel is empty.
     """
     activation = op.attr("activation", "none")
     if activation not in ("none", "silu", "swish"):
@@ -265,7 +272,10 @@ def causal_conv_with_state(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _padding(op: OpCall) -> str:
-    """The attribute `auto_pad`. Raises SpecViolation when `pads` is given too, which runtimes reject."""
+    """Attribute auto_pad, with SAME for SAME_UPPER and SAME_LOWER.
+
+    Raises SpecViolation when attribute pads is given and auto_pad is not NOTSET, which runtimes reject.
+    """
     mode = auto_pad(op)
     if mode != "NOTSET" and op.attr("pads", ()):
         raise SpecViolation(f"pads must not be given with auto_pad = {op.attr('auto_pad')}, is {list(op.attr('pads'))}")
@@ -273,9 +283,9 @@ def _padding(op: OpCall) -> str:
 
 
 def _common_rank(x: Shape | None, w: Shape | None, kernel: tuple[Dim, ...] | None) -> int | None:
-    """The rank shared by X, W and the result; None when all are unknown.
+    """The common rank of X, W and the result; None when the shapes `x` and `w` and the `kernel` are all unknown.
 
-    Raises SpecViolation when X, W or the kernel disagree.
+    Raises SpecViolation when the ranks of `x` and `w` and the length of `kernel` do not fit together.
     """
     if x is not None:
         if w is not None:
@@ -296,7 +306,10 @@ def _group(op: OpCall) -> int:
 
 
 def _bias(op: OpCall, b: Shape | None, m: Dim | None) -> Dim | None:
-    """The output channels, which must equal the length of the bias."""
+    """The number of output channels: `m` or, if `m` is None, the length of the bias of shape `b`.
+
+    Requires that the two are equal. Returns None when `m` and `b` are None.
+    """
     require_rank(b, 1, "B")
     if b is None:
         return m

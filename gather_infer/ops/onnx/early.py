@@ -1,6 +1,6 @@
 """Rules of experimental operators that onnx removed after opset 9: Affine, Crop and ImageScaler.
 
-https://github.com/onnx/onnx/blob/v1.3.0/docs/Operators.md; onnxruntime still runs them up to that opset.
+https://github.com/onnx/onnx/blob/v1.3.0/docs/Operators.md; onnxruntime still runs them up to opset 9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor
 rules = RuleSet("")
 
 LAST: Final = 9
-"""Last opset with these operators."""
+"""The last opset that has Affine, Crop and ImageScaler."""
 
 FLOATS: Final = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 
@@ -40,7 +40,7 @@ def image_scaler(op: OpCall) -> list[SymbolicTensor]:
 
     input   [n, c, h, w]
     bias    [c]
-    result  scale * input + bias, a bias for each channel
+    result  scale * input + bias, with one bias per channel
     """
     if _is_removed(op):
         return [UNKNOWN]
@@ -60,8 +60,8 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/onnx/onnx/blob/v1.3.0/docs/Operators.md#experimental-crop
 
     input   [n, c, h, w]
-    border  left, top, right and bottom
-    result  [n, c, h - top - bottom, w - left - right], or [n, c, *scale] from top and left on where scale is given
+    border  [left, top, right, bottom], numbers of elements
+    result  [n, c, h - top - bottom, w - left - right]; with attribute scale [n, c, *scale], from (top, left) on
     """
     if _is_removed(op):
         return [UNKNOWN]
@@ -82,14 +82,17 @@ def crop(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _cut(op: OpCall, size: Dim, before: int, after: int, kept: int | None, name: str) -> Dim:
-    """The length of a cropped axis; requires that the axis is long enough."""
+    """The length of an axis of length `size` after cropping: `kept`, or size - before - after when `kept` is None.
+
+    Requires that `size` is large enough; `name` is the axis in the error message.
+    """
     least = before + (after if kept is None else kept)
     op.require((least, "<=", size), otherwise=f"{name} must be {least} or more, is {size}", code="GI212")
     return size - least if kept is None else kept
 
 
 def _is_removed(op: OpCall) -> bool:
-    """Whether the opset no longer has the operator; reports it in that case."""
+    """Whether the opset is newer than LAST and no longer has the operator; if so, report GI105."""
     if op.version > LAST:
         op.report("GI105", f"operator {op.op_type} is not known in opset {op.version}, {LAST} is the last that has it")
     return op.version > LAST

@@ -22,7 +22,7 @@ def parse_equation(equation: str) -> tuple[tuple[Term, ...], Term]:
     """The terms of the operands and of the result; "ij,jk" means "ij,jk->ik".
 
     Without "->" the result is the ellipsis, if any, then the letters that occur once, upper case first.
-    Raises SpecViolation when the text is not an equation.
+    Raises SpecViolation when `equation` is malformed.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = tuple(_parse_term(term, equation) for term in left.split(","))
@@ -51,10 +51,12 @@ def _parse_term(term: str, equation: str) -> Term:
 
 
 def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape | None:
-    """Shape of an einsum: the dim of each label of the result, where dims of 1 broadcast.
+    """Shape of the result of an einsum over operands of `shapes`; None when its rank is unknown.
 
-    Raises SpecViolation when operands do not fit their terms, when the ellipses stand for different numbers of axes or
-    the dims of a label do not agree (GI212).
+    The result has one dim per label of the right term of `equation`; dims of 1 broadcast.
+
+    Raises SpecViolation when the rank of an operand does not fit its term, the ellipses cover different numbers of
+    axes, or the dims of a label do not broadcast (GI212).
     """
     terms, result = parse_equation(equation)
     if len(terms) != len(shapes):
@@ -110,7 +112,10 @@ def einsum_shape(op: OpCall, equation: str, shapes: list[Shape | None]) -> Shape
 
 
 def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Dim:
-    """The broadcast of the dims of one label; for a label outside the result, only require that they broadcast."""
+    """The broadcast of `dims`, the dims of the operands at `label`; the dims must broadcast.
+
+    If not `is_in_result` and all dims are symbolic, the first one is returned instead of the broadcast.
+    """
     distinct = sorted(dict.fromkeys(dims), key=lambda dim: isinstance(dim, Expr))
     result = distinct[0]
     for other in distinct[1:]:
@@ -124,7 +129,7 @@ def _agree(op: OpCall, label: str, dims: list[Dim], *, is_in_result: bool) -> Di
 
 @rules.rule("Einsum", since=12)
 def einsum(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Einsum.html (28 adds element types)"""
+    """https://onnx.ai/onnx/operators/onnx__Einsum.html (version 28 adds element types)"""
     tensors = [op.tensor(i) for i in range(len(op.inputs))]
     dtype = require_same_dtype("the inputs", *tensors)
     return [SymbolicTensor(dtype, einsum_shape(op, op.attr("equation"), [tensor.shape for tensor in tensors]))]

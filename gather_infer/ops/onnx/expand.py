@@ -32,18 +32,21 @@ rules = RuleSet("")
 
 @rules.rule("Expand", since=8, moves=0, operands={1: "sizes with which the data broadcasts"}, dims=(1,))
 def onnx_expand(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Expand.html"""
+    """https://onnx.ai/onnx/operators/onnx__Expand.html
+
+    input, shape -> input broadcast together with the shape given by the elements of shape
+    """
     return [expand(op, op.tensor(0), elements_of(op.tensor(1), "shape"))]
 
 
 def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None) -> SymbolicTensor:
-    """`data` broadcast with shape `target`, in both directions.
+    """`data` broadcast together with shape `target`; dims of 1 of either shape are expanded.
 
     data    [d0, ..., dr-1]
-    target  None for an unknown rank; a None entry is unknown
-    result  broadcast(d, target), rank max(r, len(target))
+    target  [t0, ..., tm-1], None for an unknown dim; `target` is None when m is unknown
+    result  broadcast([d0, ..., dr-1], target), rank max(r, m)
 
-    Raises SpecViolation when an entry is negative or the shapes do not broadcast (GI212).
+    Raises SpecViolation when an entry of `target` is negative, or the shapes do not broadcast (GI212).
     """
     if target is None or data.shape is None:
         return moved(op, data, None)
@@ -57,7 +60,7 @@ def expand(op: OpCall, data: SymbolicTensor, target: Sequence[Dim | None] | None
 
 @rules.rule("Tile", since=1, moves=0, operands={1: "a count >= 0", 2: "an axis"}, dims=(1,))
 def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (1: one axis is repeated, tiles times)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 1: inputs tiles, a repeat count, and axis)"""
     data = op.tensor(0)
     axis = known_value(op.tensor(2))
     if data.shape is None:
@@ -72,7 +75,7 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Tile", since=6, moves=0, operands={1: "a count >= 0 per axis"}, dims=(1,))
 def onnx_tile(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html (6: repeats has every axis)"""
+    """https://onnx.ai/onnx/operators/onnx__Tile.html (version 6: input repeats has a count for every axis)"""
     return [tile(op, op.tensor(0), elements_of(op.tensor(1), "repeats"))]
 
 
@@ -80,10 +83,10 @@ def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None)
     """`data` repeated along each axis.
 
     data     [d0, ..., dr-1]
-    repeats  [r], every element >= 0
+    repeats  r counts >= 0, None for an unknown count; `repeats` is None when the number of counts is unknown
     result   [d0 * repeats[0], ..., dr-1 * repeats[r-1]]
 
-    Raises SpecViolation when `repeats` has another length or a negative element.
+    Raises SpecViolation when `repeats` does not have r elements, or has a negative one.
     """
     if repeats is None:
         rank = data.rank
@@ -103,17 +106,17 @@ def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None)
 
 @rules.rule("Range", since=11, operands={2: "not 0"}, dims=(2,))
 def onnx_range(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Range.html (27 adds float16, bfloat16 and stash_type)"""
+    """https://onnx.ai/onnx/operators/onnx__Range.html (version 27 adds float16, bfloat16 and stash_type)"""
     return [arange(op, op.tensor(0), op.tensor(1), op.tensor(2))]
 
 
 def arange(op: OpCall, start: SymbolicTensor, limit: SymbolicTensor, delta: SymbolicTensor) -> SymbolicTensor:
-    """The sequence start, start + delta, ... up to, excluding, limit.
+    """The sequence `start`, `start + delta`, `start + 2*delta`, ... that ends before `limit`.
 
     start, limit, delta   scalars
     result                [max(0, ceil((limit - start) / delta))]
 
-    Raises SpecViolation when an input has more than one element or delta is 0.
+    Raises SpecViolation when an input does not have one element, the element types differ, or `delta` is 0.
     """
     inputs = {"start": start, "limit": limit, "delta": delta}
     for name, tensor in inputs.items():
@@ -158,7 +161,7 @@ def _integer_range(
 
 
 def _bound(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
-    """The lower (`lo`) or upper (`hi`) bound of a scalar."""
+    """The lower bound of `scalar` if `side` is "lo", else its upper bound; None when the bound is unknown."""
     value = known_value(scalar)
     if value is not None:
         return value
@@ -167,9 +170,11 @@ def _bound(op: OpCall, scalar: SymbolicTensor, side: str) -> Dim | None:
 
 
 def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: object) -> SymbolicTensor:
-    """Range of floats: constants, and integral symbols with step 1 or -1 whose difference is exact in the type.
+    """The result of Range for the float elements `first`, `end` and `step`; None for an unknown one.
 
-    The length of any other range depends on float rounding and is a new symbol.
+    The length is inferred for constants. For integral `first` and `end`, of which one or both are symbolic, the length
+    is inferred when `step` is 1 or -1 and `dtype` represents the difference exactly. Any other length depends on
+    rounding and is a new symbol.
     """
     match _whole(first), _whole(end), _whole(step):
         case (Expr() as low, (int() | Expr()) as high, 1 | -1 as by) | (int() as low, Expr() as high, 1 | -1 as by):
@@ -185,7 +190,7 @@ def _float_range(op: OpCall, dtype: DType, first: object, end: object, step: obj
             if math.isfinite(length):
                 return SymbolicTensor(dtype, (max(0, math.ceil(length)),))
         case int() | float(), int() | float(), int() | float() if all(math.isfinite(x) for x in (first, end, step)):
-            # float16 and bfloat16: the type of intermediate results is unspecified, so both must be exact in all types.
+            # float16, bfloat16: the type of intermediate results is unspecified; difference and quotient must be exact.
             difference = Fraction(end) - Fraction(first)
             quotient = difference / Fraction(step)
             if all(round_float(float(exact), dtype) == exact for exact in (difference, quotient)):
@@ -200,7 +205,7 @@ def _is_representable(op: OpCall, number: Dim, dtype: DType) -> bool:
 
 
 def _whole(element: object) -> object:
-    """Convert an integral float to int; return anything else unchanged."""
+    """`element` converted to int if it is an integral float, else unchanged."""
     return int(element) if isinstance(element, float) and element.is_integer() else element
 
 

@@ -1,6 +1,6 @@
 """Rules of Gather, GatherElements and GatherND.
 
-All dialects share `gather`, `gather_elements` and `gather_nd`; the rules below them are those of ai.onnx.
+All dialects share `gather`, `gather_elements` and `gather_nd`; the rules at the end of the file are for ai.onnx.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def gather(
     """Slices of `data` along one axis, selected by `indices`.
 
     data     rank r >= 1, axis in [-r, r-1]
-    indices  any rank q, 0 <= batch_dims <= min(q, axis); the first batch_dims dims are those of data
-    result   data[:axis] + indices[batch_dims:] + data[axis+1:]
+    indices  any rank q, 0 <= batch_dims <= min(q, axis); the first batch_dims dims equal the dims of data
+    result   data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis+1:]
 
-    Raises SpecViolation on a scalar `data`, an axis or batch_dims out of range, batch dims that differ.
+    Raises SpecViolation when `data` is a scalar, `axis` or `batch_dims` is out of range, or batch dims differ.
     Spec: https://onnx.ai/onnx/operators/onnx__Gather.html (batch_dims is OpenVINO's)
     """
     numbers = known_numbers(op, 1)
@@ -105,13 +105,13 @@ def gather_elements(
     indexing: Indexing = ONNX,
     same_dims: bool = False,
 ) -> SymbolicTensor:
-    """One element of `data` per element of `indices`, which replaces the coordinate along `axis`.
+    """One element of `data` per element i of `indices`: the element at the same position, but with i along `axis`.
 
     data     [d0, ..., dr-1], r >= 1, axis in [-r, r-1]
-    indices  [i0, ..., ir-1], off the axis ij <= dj, or ij == dj with `same_dims`
+    indices  [i0, ..., ir-1]; off the axis ij <= dj, or ij == dj with `same_dims`
     result   the shape of indices
 
-    Raises SpecViolation on ranks that differ or are 0, an axis out of range, a dim of indices that is too long.
+    Raises SpecViolation when the ranks differ or are 0, `axis` is out of range, or a dim of indices is too large.
     Spec: https://onnx.ai/onnx/operators/onnx__GatherElements.html
     """
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
@@ -162,11 +162,11 @@ def gather_nd(
 
     data     [d0, ..., dr-1], r >= 1
     indices  [i0, ..., iq-2, k], q >= 1, 1 <= k <= r - batch_dims, 0 <= batch_dims < min(q, r); the first batch_dims
-             dims are those of data
-    result   indices[:-1] + data[batch_dims + k:]; of unknown rank when k is unknown
+             dims equal the dims of data
+    result   indices.shape[:-1] + data.shape[batch_dims + k:]; of unknown rank when k is unknown
 
-    Raises SpecViolation on a scalar input, batch_dims or k out of range, batch dims that differ.
-    Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (12 adds batch_dims)
+    Raises SpecViolation when an input is a scalar, `batch_dims` or k is out of range, or batch dims differ.
+    Spec: https://onnx.ai/onnx/operators/onnx__GatherND.html (version 12 adds batch_dims)
     """
     require_min_rank(data.shape, 1, "data")
     require_min_rank(indices.shape, 1, "indices")
@@ -221,7 +221,10 @@ def _nd_values(table: Array, numbers: Array, sizes: tuple[int, ...], b: int, ind
 
 
 def agreed_batch(op: OpCall, data: Shape, indices: Shape, batch_dims: int) -> list[Dim]:
-    """The first `batch_dims` dims of data and indices, which must be equal."""
+    """The first `batch_dims` dims of shapes `data` and `indices`, which must be equal.
+
+    Raises SpecViolation (GI306) when two of them can never be equal.
+    """
     return [
         op.require_equal(data[j], indices[j], f"batch dim {j} of data and indices", code="GI306")
         for j in range(batch_dims)
@@ -244,7 +247,7 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
         if j == axis:
             continue
         fits = known_le(length, most, op.scope)
-        # Empty indices read nothing, so none is out of bounds.
+        # Empty indices read nothing, so a larger dim is allowed.
         if fits is False and 0 not in indices.shape:
             place = f"{describe(data, 'data')}, axis {axis}"
             raise SpecViolation(f"dim {j} of indices is {length}, outside [0, {most}]", "GI212", detail=(place,))
@@ -254,7 +257,10 @@ def _elements_shape(op: OpCall, data: SymbolicTensor, indices: SymbolicTensor, a
 
 
 def _tuple_length(op: OpCall, k: Dim, data: Shape | None, batch_dims: int) -> int | None:
-    """The length of the index tuples, when only one length is possible; else None."""
+    """The dim `k`, the length of the index tuples, as a number when only one value is possible; else None.
+
+    Possible values are in [1, r - batch_dims] for `data` of rank r. Raises SpecViolation (GI307) when there is none.
+    """
     most = None if data is None else len(data) - batch_dims
     bounds = op.scope.bounds(k)
     low = 1 if bounds.lo is None else max(1, bounds.lo)
@@ -290,7 +296,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
 def gather_11(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
-    Indices are in [-s, s-1].
+    Indices are in [-s, s-1] for an axis of length s.
     """
     return [_onnx_gather(op, TYPES_1, ONNX)]
 
@@ -299,7 +305,7 @@ def gather_11(op: OpCall) -> list[SymbolicTensor]:
 def gather_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Gather.html
 
-    Adds bfloat16.
+    This version adds bfloat16.
     """
     return [_onnx_gather(op, TYPES_13, ONNX)]
 
@@ -313,7 +319,10 @@ def _onnx_gather(op: OpCall, types: frozenset[DType], indexing: Indexing) -> Sym
 
 @rules.rule("GatherElements", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_elements_11(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GatherElements.html"""
+    """https://onnx.ai/onnx/operators/onnx__GatherElements.html
+
+    data, indices -> element type of data, shape of indices
+    """
     data, indices = _inputs(op, TYPES_1, INDEX_TYPES)
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
 
@@ -322,7 +331,7 @@ def gather_elements_11(op: OpCall) -> list[SymbolicTensor]:
 def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherElements.html
 
-    Adds bfloat16.
+    This version adds bfloat16.
     """
     data, indices = _inputs(op, TYPES_13, INDEX_TYPES)
     return [gather_elements(op, data, indices, axis=op.attr("axis", 0))]
@@ -330,7 +339,10 @@ def gather_elements_13(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GatherND", since=11, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GatherND.html"""
+    """https://onnx.ai/onnx/operators/onnx__GatherND.html
+
+    data, indices [i0, ..., iq-2, k] -> [i0, ..., iq-2] + data.shape[k:]
+    """
     if "batch_dims" in op.attributes:
         raise SpecViolation("batch_dims is an attribute of GatherND from opset 12 on", "GI106")
     data, indices = _inputs(op, TYPES_1, frozenset({DType.INT64}))
@@ -341,7 +353,7 @@ def gather_nd_11(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 
-    Adds batch_dims.
+    This version adds batch_dims.
     """
     data, indices = _inputs(op, TYPES_1, frozenset({DType.INT64}))
     return [gather_nd(op, data, indices, batch_dims=op.attr("batch_dims", 0))]
@@ -351,7 +363,7 @@ def gather_nd_12(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_13(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__GatherND.html
 
-    Adds bfloat16.
+    This version adds bfloat16.
     """
     data, indices = _inputs(op, TYPES_13, frozenset({DType.INT64}))
     return [gather_nd(op, data, indices, batch_dims=op.attr("batch_dims", 0))]

@@ -29,7 +29,7 @@ def _not(x: Truth) -> Truth:
 
 
 def _bool_tensor(shape: Shape | None, values: Values | None, truth: Truth = None) -> SymbolicTensor:
-    """A bool result; `truth` is the value of all elements, used where single elements are unknown."""
+    """A bool tensor with elements `values`; `truth` is the value that all its elements have. None means unknown."""
     span = None if truth is None else ValueRange(int(truth), int(truth))
     return tensor_of(DType.BOOL, shape, values, span)
 
@@ -68,7 +68,7 @@ def _at_most(op: OpCall, x: Element, y: Element) -> Truth:
     return _not(elements.less(op, y, x)) if _ordered(x, y) else False
 
 
-# C = A op B, a bool. Versions 1 (and 6) broadcast B to A by attributes, 7 in both directions.
+# C = A op B, a bool. Before version 7 attributes `broadcast` and `axis` broadcast B to A; since 7 both broadcast.
 # Spec: https://onnx.ai/onnx/operators/onnx__Equal.html, __Less, __Greater, __LessOrEqual, __GreaterOrEqual
 COMPARISONS: dict[str, tuple[int, Comparison, RangeComparison]] = {
     "Equal": (1, elements.equal, _equal_by_range),
@@ -124,7 +124,10 @@ def truth_of(tensor: SymbolicTensor) -> Truth:
 
 
 def truths(tensor: SymbolicTensor) -> Values | None:
-    """The elements of a bool tensor, None for an unknown one; None when the shape is not static or too large."""
+    """The elements of a bool tensor as an array of True, False and None (unknown).
+
+    Returns None instead of an array when the shape is not static or has too many elements to track.
+    """
     if tensor.values is not None:
         return tensor.values
     if tensor.shape is None or not tensor.is_static:
@@ -135,7 +138,7 @@ def truths(tensor: SymbolicTensor) -> Values | None:
     return make_values([truth_of(tensor)] * math.prod(dims), dims)
 
 
-# C = A op B, all bool; one known element may decide the result.
+# C = A op B, all bool; one known operand may decide the result, as in False AND x.
 # Spec: https://onnx.ai/onnx/operators/onnx__And.html, __Or, __Xor
 CONNECTIVES: dict[str, Callable[[Truth, Truth], Truth]] = {"And": _and, "Or": _or, "Xor": _xor}
 
@@ -163,7 +166,10 @@ for _op_type, _connect in CONNECTIVES.items():
 
 @rules.rule("Not")
 def logical_not(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Not.html"""
+    """https://onnx.ai/onnx/operators/onnx__Not.html
+
+    X, a bool tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     require_dtype(x, "X", BOOLS, "bool")
     values = None if x.values is None else apply(_not, x.values)
@@ -172,7 +178,10 @@ def logical_not(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("IsNaN", since=9)
 def is_nan(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__IsNaN.html"""
+    """https://onnx.ai/onnx/operators/onnx__IsNaN.html
+
+    X, a float tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     _require_float(x)
     if x.values is None:
@@ -183,7 +192,10 @@ def is_nan(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("IsInf", since=10)
 def is_inf(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__IsInf.html"""
+    """https://onnx.ai/onnx/operators/onnx__IsInf.html
+
+    X, a float tensor -> bool, shape of X
+    """
     x = op.tensor(0)
     _require_float(x)
     if x.values is None:
@@ -205,7 +217,7 @@ def _require_float(x: SymbolicTensor) -> None:
 def where(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Where.html
 
-    With an unknown condition, an element on which both branches agree is still known.
+    Where the condition is unknown, an element that is equal in X and Y is still known.
     """
     condition, x, y = op.tensor(0), op.tensor(1), op.tensor(2)
     require_dtype(condition, "condition", BOOLS, "bool")
@@ -222,7 +234,10 @@ def where(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _selected(condition: SymbolicTensor, x: SymbolicTensor, y: SymbolicTensor) -> Values | None:
-    """The elements of Where; an input without tracked elements counts as all unknown."""
+    """The elements of the result of Where; an input whose elements are not tracked counts as all unknown.
+
+    Returns None when the shape of an input is not static or has too many elements to track.
+    """
     conditions, left, right = truths(condition), _elements_or_unknown(x), _elements_or_unknown(y)
     if conditions is None or left is None or right is None:
         return None
@@ -234,7 +249,11 @@ def _elements_or_unknown(tensor: SymbolicTensor) -> Values | None:
 
 
 def _select(condition: Truth, x: Element, y: Element) -> Element:
-    """The selected element; unknown for -0.0, which onnxruntime turns into 0.0 by adding it to 0."""
+    """`x` if `condition`, else `y`; None for an unknown result.
+
+    If `condition` is None, the result is known only when `x` and `y` are the same. -0.0 counts as unknown, because
+    onnxruntime adds the selected element to 0 and so returns 0.0.
+    """
     if condition is None:
         return _select(True, x, y) if elements.is_same(x, y) else None
     chosen = x if condition else y

@@ -24,14 +24,16 @@ LABELS: Final = Indexing(from_end=False, negative_note="which labels must not be
 
 
 def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[SymbolicTensor, Shape | None]:
-    """The loss, and the shape of the scores refined by the labels and weights.
+    """The type of the loss, and the shape of the scores, refined by the dims of labels and weights.
+
+    `scores`, `labels` and `weights` are the names of inputs 0, 1 and 2 in messages. Shapes:
 
     scores   [N, C, d1, ..., dk]
     labels   [N, d1, ..., dk], from 0 to C - 1, or the attribute ignore_index
     weights  [C]
     loss     [N, d1, ..., dk] for reduction none, else a scalar
 
-    Raises SpecViolation when labels or weights do not fit the scores.
+    Raises SpecViolation when the shape of labels or weights does not fit the scores, or reduction is unknown.
     """
     x, target, weight = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = require_same_dtype(f"{scores} and {weights}", x, weight)
@@ -60,7 +62,10 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
 
 @rules.rule("NegativeLogLikelihoodLoss", since=12, addresses={1: 0})
 def negative_log_likelihood_loss(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html"""
+    """https://onnx.ai/onnx/operators/onnx__NegativeLogLikelihoodLoss.html
+
+    input [N, C, d1, ..., dk], target, weight -> [N, d1, ..., dk] for reduction none, else a scalar
+    """
     return [class_loss(op, "input", "target", "weight")[0]]
 
 
@@ -68,7 +73,7 @@ def negative_log_likelihood_loss(op: OpCall) -> list[SymbolicTensor]:
 def softmax_cross_entropy_loss(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__SoftmaxCrossEntropyLoss.html
 
-    log_prob, the second output, has the shape of scores.
+    The second output, log_prob, has the shape of scores.
     """
     loss, scores = class_loss(op, "scores", "labels", "weights")
     return [loss, SymbolicTensor(loss.dtype, scores)][: len(op.outputs)]

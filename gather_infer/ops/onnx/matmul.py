@@ -21,13 +21,13 @@ rules = RuleSet("")
 
 
 def matmul_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
-    """Shape of numpy's `a @ b`.
+    """Shape of the matrix product of tensors of shapes `a` and `b`, as by `@` in numpy; None when either is None.
 
     a       [..., M, K], or [K]: a row vector
     b       [..., K, N], or [K]: a column vector
     result  broadcast(a[:-2], b[:-2]) + [M, N], without M or N where the operand is a vector
 
-    Raises SpecViolation when an operand is a scalar, when the two K differ or the batch dims do not broadcast.
+    Raises SpecViolation when an operand is a scalar, the two K differ, or the batch dims do not broadcast.
     """
     require_min_rank(a, 1, "A")
     require_min_rank(b, 1, "B")
@@ -49,14 +49,17 @@ def matmul_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 @rules.rule("MatMul", since=1)
 def matmul(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MatMul.html (9 and 13 add element types)"""
+    """https://onnx.ai/onnx/operators/onnx__MatMul.html (versions 9 and 13 add element types)"""
     a, b = op.tensor(0), op.tensor(1)
     return [SymbolicTensor(require_same_dtype("A and B", a, b), matmul_shape(op, a.shape, b.shape))]
 
 
 @rules.rule("MatMulInteger", since=10)
 def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MatMulInteger.html"""
+    """https://onnx.ai/onnx/operators/onnx__MatMulInteger.html
+
+    A, B, a_zero_point, b_zero_point -> Y int32, with the shape of the product of A and B
+    """
     a, b = op.tensor(0), op.tensor(1)
     require_same_dtype("A and a_zero_point", a, op.optional_tensor(2))
     require_same_dtype("B and b_zero_point", b, op.optional_tensor(3))
@@ -66,7 +69,10 @@ def matmul_integer(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: SymbolicTensor | None, name: str) -> None:
-    """Require that scales and zero points have one element, or one per column of the second operand."""
+    """Require that `tensor`, the scale or zero point `name`, has one element, or one per column of `matrix` if given.
+
+    Other shapes are recorded as unchecked, or as constraints of onnxruntime.
+    """
     if tensor is None or tensor.shape is None:
         return
     columns = None if matrix is None or not matrix.shape else matrix.shape[-1]
@@ -84,9 +90,9 @@ def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: Symboli
 
 @rules.rule("QLinearMatMul", since=10)
 def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__QLinearMatMul.html (21 adds element types)
+    """https://onnx.ai/onnx/operators/onnx__QLinearMatMul.html (version 21 adds element types)
 
-    a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point -> y of y_zero_point's type.
+    a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point -> y, of the type of y_zero_point
     """
     a, b = op.tensor(0), op.tensor(3)
     require_same_dtype("a and a_zero_point", a, op.tensor(2))
@@ -103,10 +109,12 @@ def qlinear_matmul(op: OpCall) -> list[SymbolicTensor]:
 
 
 def gemm_shape(op: OpCall, a: Shape | None, b: Shape | None) -> PartialShape:
-    """[M, N] of A' [M, K] times B' [K, N], where A' is A or, with transA, its transpose; likewise B'.
+    """The shape [M, N] of the product A' B', from the shapes `a` and `b` of A and B.
 
-    M or N is None when the shape of its matrix is unknown.
-    Raises SpecViolation when an operand is not a matrix or the two K differ.
+    A' [M, K] is the transpose of A if attribute transA is set, else A; likewise B' [K, N] with transB. M is None when
+    `a` is None, and N when `b` is None.
+
+    Raises SpecViolation when A or B does not have rank 2 or the two K differ.
     """
     require_rank(a, 2, "A")
     require_rank(b, 2, "B")
@@ -129,13 +137,13 @@ def _gemm(op: OpCall, *, broadcast: bool) -> list[SymbolicTensor]:
 
 @rules.rule("Gemm", since=1)
 def gemm_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Gemm.html (1 to 6: C broadcasts only with attribute broadcast)"""
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (versions 1 to 6: C broadcasts only with attribute broadcast)"""
     return _gemm(op, broadcast=bool(op.attr("broadcast", 0)))
 
 
 @rules.rule("Gemm", since=7)
 def gemm(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Gemm.html (7: C broadcasts to [M, N]; 11: C is optional)"""
+    """https://onnx.ai/onnx/operators/onnx__Gemm.html (version 7: C broadcasts to [M, N]; 11: C is optional)"""
     return _gemm(op, broadcast=True)
 
 
@@ -143,7 +151,7 @@ def gemm(op: OpCall) -> list[SymbolicTensor]:
 def det(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Det.html
 
-    [..., M, M] -> [...]
+    X [..., M, M] -> [...]
     """
     x = op.tensor(0)
     shape = require_min_rank(x.shape, 2, "X")

@@ -22,18 +22,18 @@ rules = RuleSet("ai.onnx.ml")
 FEATURES = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.INT32, DType.STRING})
 
 
-# by index
+# selection by index
 
 
 @rules.rule("ArrayFeatureExtractor", since=1, addresses={1: 0}, checks_types=True, moves=0, gathers=True)
 def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
 
-    A gather along the last axis; indices of any rank are flattened to one row of n and count from 0.
+    Gather along the last axis. The indices Y, of any rank, are flattened; a negative index is out of bounds.
 
     X       [..., s]
     Y       n elements in [0, s - 1]
-    result  [..., n]; [1, n] for a 1-D X, as in onnxruntime and the inference of onnx
+    result  [..., n]; [1, n] for a 1-D X, as in onnxruntime and in onnx's shape inference
     """
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
@@ -50,16 +50,16 @@ def array_feature_extractor(op: OpCall) -> list[SymbolicTensor]:
     return [taken.with_(shape=shape, values=values)]
 
 
-# element by element
+# elementwise operators
 
 
 def _features(x: SymbolicTensor) -> Dim | None:
-    """C of an input [N, C] or [C]; None when it is unknown."""
+    """The number of features C of `x`, [N, C] or [C]; None when its rank is unknown or neither 1 nor 2."""
     return x.shape[-1] if x.shape is not None and len(x.shape) in (1, 2) else None
 
 
 def _require_columns(op: OpCall, count: int, of: str) -> None:
-    """Require that X has `count` features; `of` names the attribute that determines it."""
+    """Require that input 0, X, has `count` features; `of` is the name of the attribute that determines `count`."""
     features = _features(op.tensor(0))
     if features is not None:
         op.require((features, "==", count), otherwise=f"X must have {count} features for {of}, has {features}")
@@ -68,7 +68,10 @@ def _require_columns(op: OpCall, count: int, of: str) -> None:
 @rules.rule("Binarizer")
 @rules.rule("Imputer")
 def same_type(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_Binarizer.html, onnx_aionnxml_Imputer.html"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_Binarizer.html, onnx_aionnxml_Imputer.html
+
+    X -> element type and shape of X
+    """
     x = op.tensor(0)
     return [SymbolicTensor(x.dtype, x.shape)]
 
@@ -78,7 +81,7 @@ def same_type(op: OpCall) -> list[SymbolicTensor]:
 def to_float(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_Normalizer.html, onnx_aionnxml_Scaler.html
 
-    The offsets and scales of a Scaler are one number, or one per feature.
+    The result is float32, in the shape of X. Attributes offset and scale of Scaler hold one number, or one per feature.
     """
     if op.op_type == "Normalizer":
         refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
@@ -90,9 +93,9 @@ def to_float(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CategoryMapper")
 def category_mapper(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: it maps strings to integers or back
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_CategoryMapper.html: maps strings to integers or vice versa
 
-    Raises SpecViolation unless `cats_int64s` and `cats_strings` are given and have one length.
+    Raises SpecViolation unless `cats_int64s` and `cats_strings` are nonempty and have the same length.
     """
     integers, strings = op.attr("cats_int64s", ()), op.attr("cats_strings", ())
     if not integers or len(integers) != len(strings):
@@ -109,16 +112,18 @@ def _mapped(x: SymbolicTensor) -> SymbolicTensor:
 
 @rules.rule("LabelEncoder", since=1)
 def label_encoder_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (1: it maps strings to indices or back)"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (version 1: strings to indices or vice versa)"""
     return [_mapped(op.tensor(0))]
 
 
 @rules.rule("LabelEncoder", since=2)
 def label_encoder(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html (2: keys and values are given; 4 adds tensors)
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LabelEncoder.html
 
-    Raises SpecViolation unless exactly one `values_*` attribute is given, and `default_tensor` has the type of
-    the values and one element.
+    Version 2 has attributes for keys and values; version 4 adds tensor attributes.
+
+    Raises SpecViolation when not exactly one `values_*` attribute is given, or `default_tensor` does not have one
+    element of the type of the values.
     """
     x = op.tensor(0)
     values = op.attr("values_tensor")
@@ -150,7 +155,7 @@ def one_hot_encoder(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _exactly_one(op: OpCall, *names: str) -> int:
-    """The length of the only attribute among `names` that is present. Raises SpecViolation for none or several."""
+    """The length of the one attribute of `names` that is present. Raises SpecViolation when none or several are."""
     given = [name for name in names if op.attr(name) is not None]
     if len(given) != 1:
         found = ", ".join(given) or "none"
@@ -162,7 +167,7 @@ def _exactly_one(op: OpCall, *names: str) -> int:
 
 
 def rows(op: OpCall, x: SymbolicTensor) -> Dim:
-    """N of an input [N, C], or 1 for [C].
+    """The number of rows of `x`: N for [N, C], 1 for [C], a new symbol for an unknown rank.
 
     Raises SpecViolation for a scalar.
     """
@@ -174,14 +179,14 @@ def rows(op: OpCall, x: SymbolicTensor) -> Dim:
 
 @rules.rule("LinearRegressor")
 def linear_regressor(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html: [N, targets], float32"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearRegressor.html: the result is [N, targets], float32"""
     refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
     _require_coefficients(op, op.attr("targets", 1))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), max(0, op.attr("targets", 1))))]
 
 
 def _require_coefficients(op: OpCall, each: int) -> None:
-    """Require `each` coefficients per feature."""
+    """Require that attribute `coefficients`, if present, has at least `each` numbers per feature of X."""
     features, coefficients = _features(op.tensor(0)), op.attr("coefficients", ())
     if features is not None and coefficients and each > 0:
         message = f"there must be {each} coefficients for each of {features} features, are {len(coefficients)}"
@@ -189,7 +194,10 @@ def _require_coefficients(op: OpCall, each: int) -> None:
 
 
 def _require_vectors(op: OpCall, count: int) -> None:
-    """Require that X has as many features as a support vector; without vectors, as one class has coefficients."""
+    """Require that X has as many features as one of the `count` support vectors has components.
+
+    When `count` is 0, X must have as many features as `coefficients` has numbers per class.
+    """
     vectors = op.attr("support_vectors", ())
     if count > 0 and vectors:
         _require_columns(op, len(vectors) // count, "support_vectors")
@@ -200,7 +208,7 @@ def _require_vectors(op: OpCall, count: int) -> None:
 
 @rules.rule("SVMRegressor")
 def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html: [N, 1], float32"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_SVMRegressor.html: the result is [N, 1], float32"""
     refuse_other_ranks(op, op.tensor(0).shape, (1, 2), "X")
     _require_vectors(op, op.attr("n_supports", 0))
     return [SymbolicTensor(DType.FLOAT32, (rows(op, op.tensor(0)), 1))]
@@ -208,7 +216,7 @@ def svm_regressor(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("TreeEnsembleRegressor")
 def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html: [N, n_targets], float32"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_TreeEnsembleRegressor.html: the result is [N, n_targets], float32"""
     n = rows(op, op.tensor(0))
     _require_tree_features(op)
     targets = op.attr("n_targets")
@@ -217,7 +225,7 @@ def tree_ensemble_regressor(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_tree_features(op: OpCall) -> None:
-    """As `_require_features`, for the inner nodes of trees."""
+    """Require that X has every feature that an inner tree node compares, by its index in `nodes_featureids`."""
     features, modes = op.attr("nodes_featureids", ()), op.attr("nodes_modes", ())
     if len(features) == len(modes):
         inner = [feature for feature, mode in zip(features, modes, strict=True) if mode != "LEAF"]
@@ -231,8 +239,8 @@ def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
     X       [N, F]
     result  [N, n_targets], element type of X
 
-    Raises SpecViolation when the attributes of the nodes, or those of the leaves, differ in length, or the splits or
-    weights have another type than X.
+    Raises SpecViolation when attributes of the nodes differ in length, attributes of the leaves differ in length, or
+    `nodes_splits` or `leaf_weights` has another element type than X.
     """
     x = op.tensor(0)
     n = rows(op, x)
@@ -250,14 +258,14 @@ def tree_ensemble(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_features(op: OpCall, x: SymbolicTensor, features: Sequence[int]) -> None:
-    """Require that X has the features that tree nodes compare."""
+    """Require that every index in `features` is below the number of features C of `x`, [N, C] or [C]."""
     if x.shape is not None and len(x.shape) in (1, 2) and features:
         most, count = max(features), x.shape[-1]
         op.require((most + 1, "<=", count), otherwise=f"X must have more than {most} features, has {count}")
 
 
 def _same_length(op: OpCall, *names: str) -> None:
-    """Raise SpecViolation when two of the attributes, lists or 1-D tensors, differ in length."""
+    """Raise SpecViolation when two of the attributes `names`, each a list or a 1-D tensor, differ in length."""
     lengths: dict[str, object] = {}
     for name in names:
         given = op.attr(name)
@@ -274,11 +282,12 @@ def _same_length(op: OpCall, *names: str) -> None:
 @rules.rule("SVMClassifier")
 @rules.rule("TreeEnsembleClassifier")
 def classifier(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html, __SVMClassifier, __TreeEnsembleClassifier
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_LinearClassifier.html,
+    onnx_aionnxml_SVMClassifier.html, onnx_aionnxml_TreeEnsembleClassifier.html
 
     X       [N, C]
-    labels  [N], strings with classlabels_strings, else int64
-    scores  [N, K], float32, see `_scores`
+    labels  [N], strings if attribute classlabels_strings is present, else int64
+    scores  [N, K], float32; K depends on the kind of model and may be a new symbol
     """
     n = rows(op, op.tensor(0))
     if op.op_type == "TreeEnsembleClassifier":
@@ -296,11 +305,13 @@ def classifier(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _scores(op: OpCall, labels: int) -> int | None:
-    """The number of scores per row; None when the page does not specify it and onnxruntime rejects the model.
+    """The number of scores per row of a classifier with `labels` class labels.
 
-    Trees         one per label, for 2 labels and more
-    Linear        one per intercept; two for two labels with one intercept
-    SVM           of C classes with vectors: C with probabilities, else one per pair of classes; 2 for C = 2
+    TreeEnsembleClassifier  `labels`, if it is at least 2
+    LinearClassifier        one per intercept; 2 for two labels with one intercept
+    SVMClassifier           C = len(vectors_per_class) >= 2: C if C = 2 or prob_a is present, else C*(C - 1)/2
+
+    None in all other cases: the page does not specify the number, and onnxruntime rejects the model.
     """
     match op.op_type:
         case "TreeEnsembleClassifier":
@@ -324,7 +335,7 @@ CAST_MAP = {"TO_FLOAT": DType.FLOAT32, "TO_STRING": DType.STRING, "TO_INT64": DT
 def cast_map(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_CastMap.html
 
-    result  [1, n] for the n entries of a dense map, [1, max_map] for a sparse one
+    result  [1, n] for a map with n entries; [1, max_map] when map_form is SPARSE
     """
     _require_map(op)
     target = op.attr("cast_to", "TO_FLOAT")
@@ -337,7 +348,7 @@ def cast_map(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("DictVectorizer")
 def dict_vectorizer(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx_aionnxml_DictVectorizer.html: [1, length of the vocabulary]"""
+    """https://onnx.ai/onnx/operators/onnx_aionnxml_DictVectorizer.html: the result is [1, length of the vocabulary]"""
     mapping = _require_map(op)
     count = _exactly_one(op, "int64_vocabulary", "string_vocabulary")
     value = mapping.value if mapping is not None else None
@@ -345,7 +356,7 @@ def dict_vectorizer(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _require_map(op: OpCall) -> MapType | None:
-    """The input as a map; None when its type is unknown. Raises SpecViolation (GI211) for any other type."""
+    """The type of input 0, a map; None when it is unknown. Raises SpecViolation (GI211) when input 0 is not a map."""
     value = op.input(0)
     if isinstance(value, MapType):
         return value
@@ -359,9 +370,9 @@ def feature_vectorizer(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_FeatureVectorizer.html
 
     Xi      [N, Ci], or [Ci] for one row
-    result  [N, C0 + C1 + ...], float32; with `inputdimensions` it is their sum
+    result  [N, C0 + C1 + ...], float32; attribute `inputdimensions`, if present, holds the Ci
 
-    Raises SpecViolation when `inputdimensions` has another length than there are inputs.
+    Raises SpecViolation when `inputdimensions` does not have one element per input.
     """
     tensors = [op.tensor(i) for i in range(len(op.inputs))]
     widths: Sequence[int] | None = op.attr("inputdimensions")
@@ -390,7 +401,7 @@ def feature_vectorizer(op: OpCall) -> list[SymbolicTensor]:
 def zip_map(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx_aionnxml_ZipMap.html
 
-    X       [N, C], or [C] for one row; C class labels
+    X       [N, C], or [C] for one row; C is the number of class labels
     result  a sequence of N maps from label to float32
     """
     x = op.tensor(0)

@@ -26,18 +26,21 @@ rules = RuleSet("")
 
 @rules.rule("Transpose", since=1, moves=0, permutes=True)
 def onnx_transpose(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Transpose.html"""
+    """https://onnx.ai/onnx/operators/onnx__Transpose.html
+
+    data [d0, ..., dr-1] -> [d(perm[0]), ..., d(perm[r-1])]
+    """
     return [transpose(op, op.tensor(0), op.attr("perm"))]
 
 
 def transpose(op: OpCall, data: SymbolicTensor, perm: Sequence[int] | None) -> SymbolicTensor:
-    """`data` with its axes permuted; reversed when `perm` is None.
+    """`data` with its axes permuted; the order of axes is reversed when `perm` is None.
 
     data    [d0, ..., dr-1]
     perm    a permutation of 0 ... r-1
     result  [d(perm[0]), ..., d(perm[r-1])]
 
-    Raises SpecViolation when `perm` is no permutation of the axes.
+    Raises SpecViolation when `perm` is not a permutation of the axes.
     """
     if perm is not None and sorted(perm) != list(range(len(perm))):
         raise SpecViolation(f"perm must be a permutation of 0 to {len(perm) - 1}, is {list(perm)}")
@@ -52,7 +55,7 @@ def transpose(op: OpCall, data: SymbolicTensor, perm: Sequence[int] | None) -> S
 
 @rules.rule("DepthToSpace", since=1, moves=0, permutes=True)
 def onnx_depth_to_space(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DepthToSpace.html (11 adds mode)
+    """https://onnx.ai/onnx/operators/onnx__DepthToSpace.html (version 11 adds mode)
 
     data    [N, C, H, W], C a multiple of blocksize**2
     result  [N, C / blocksize**2, H * blocksize, W * blocksize]
@@ -121,19 +124,22 @@ def onnx_reverse_sequence(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Trilu", since=14)
 def onnx_trilu(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Trilu.html"""
+    """https://onnx.ai/onnx/operators/onnx__Trilu.html
+
+    input [..., rows, columns], k -> element type and shape of input
+    """
     k = known_value(op.tensor(1)) if op.has(1) else 0
     return [trilu(op, op.tensor(0), k, is_upper=op.attr("upper", 1) != 0)]
 
 
 def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) -> SymbolicTensor:
-    """`data` with zeros below its diagonal `k` (`is_upper`) or above it.
+    """`data` with zeros below diagonal `k` of its last two axes if `is_upper`, else above it.
 
     data    [..., rows, columns]
-    k       None when it is unknown
-    result  as data
+    k       0 for the main diagonal, positive above it; None when unknown
+    result  shape of data
 
-    Raises SpecViolation when the rank is below 2.
+    Raises SpecViolation when the rank of data is below 2.
     """
     shape = require_min_rank(data.shape, 2, "the input")
     values: Values | None = None
@@ -154,7 +160,7 @@ def trilu(op: OpCall, data: SymbolicTensor, k: Dim | None, *, is_upper: bool) ->
 
 @rules.rule("Compress", since=9, moves=0)
 def onnx_compress(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Compress.html (11: axis may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Compress.html (version 11: axis may be negative)"""
     return [compress(op, op.tensor(0), op.tensor(1), axis=op.attr("axis"))]
 
 
@@ -162,10 +168,10 @@ def compress(op: OpCall, data: SymbolicTensor, condition: SymbolicTensor, *, axi
     """The slices along `axis` where `condition` is true; elements of the flattened data when axis is None.
 
     data       [d0, ..., dr-1], r >= 1
-    condition  [c], bool; c may be smaller than the dim
-    result     data with the number of true elements at axis, or [that number]
+    condition  [c], bool; c may be smaller than the dim at axis
+    result     the dims of data with n at axis, or [n] when axis is None; n is the number of true elements
 
-    Raises SpecViolation when axis is outside [-r, r-1] or `condition` has not rank 1.
+    Raises SpecViolation when `axis` is outside [-r, r-1] or `condition` does not have rank 1.
     """
     require_rank(condition.shape, 1, "condition")
     require_min_rank(data.shape, 1, "the input")
@@ -193,7 +199,7 @@ def _true_positions(condition: SymbolicTensor) -> list[int] | None:
 
 
 def _at_most(op: OpCall, dim: Dim, condition: Shape | None) -> Dim:
-    """A new size, bounded by `dim` and the length of the condition."""
+    """A new symbol for the number of true elements: at most `dim` and the dim in `condition`; 0 if either is 0."""
     if any(known_eq(length, 0, op.scope) is True for length in (dim, *(condition or ()))):
         return 0
     size = op.fresh("the number of true elements depends on data")

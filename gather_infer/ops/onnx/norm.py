@@ -22,9 +22,12 @@ rules = RuleSet("")
 
 
 def channel_dim(op: OpCall, x: Shape | None, vectors: dict[str, SymbolicTensor]) -> Dim | None:
-    """C of X [N, C, ...], which is the length of each of `vectors`; 1 for X [N]; None when it is unknown.
+    """The channel dim C of X, equal to the length of every vector; None when all shapes are unknown.
 
-    Raises SpecViolation when one of `vectors` is not a vector or its length differs (GI212).
+    x        shape of X: [N, C, ...], or [N] for C = 1
+    vectors  1-D inputs by name
+
+    Raises SpecViolation when one of `vectors` is not 1-D or does not have length C (GI212).
     """
     c: Dim | None = None if x is None else x[1] if len(x) > 1 else 1
     for name, vector in vectors.items():
@@ -35,19 +38,21 @@ def channel_dim(op: OpCall, x: Shape | None, vectors: dict[str, SymbolicTensor])
 
 
 def with_channels(x: Shape | None, c: Dim | None) -> Shape | None:
-    """The shape of X [N, C, ...] with C replaced by `c`."""
+    """Shape `x` [N, C, ...] with C replaced by `c`; unchanged when `c` is None or `x` has no axis C."""
     return x if x is None or c is None or len(x) < 2 else (x[0], c, *x[2:])
 
 
 def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[SymbolicTensor]:
-    """Y and the statistics of BatchNormalization.
+    """The outputs of BatchNormalization: Y and, if the node has more outputs, the statistics.
 
     X                    [N, C, D1, ..., Dn], or [N] with C = 1
-    scale, B, mean, var  [C]; [C, D1, ..., Dn] when not spatial
+    scale, B, mean, var  [C]; [C, D1, ..., Dn] when not `spatial`
     Y                    shape of X
-    further outputs      [C], shape and type of mean
+    other outputs        shape and element type of mean
 
-    Raises SpecViolation when one of the vectors does not fit X.
+    same_dtype   all inputs have one element type; otherwise scale and B share one, and mean and var share one
+
+    Raises SpecViolation when element types or, if `spatial`, the lengths of scale, B, mean or var do not fit.
     """
     x, scale, b, mean, var = (op.tensor(i) for i in range(5))
     require_min_rank(x.shape, 1, "X")
@@ -72,13 +77,16 @@ def batch_normalization(op: OpCall, *, spatial: bool, same_dtype: bool) -> list[
 
 @rules.rule("BatchNormalization", since=1)
 def batch_normalization_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (1 to 8: it has `spatial` and up to five outputs)"""
+    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html
+
+    Versions 1 to 8 have attribute `spatial` and up to five outputs.
+    """
     return batch_normalization(op, spatial=bool(op.attr("spatial", 1)), same_dtype=True)
 
 
 @rules.rule("BatchNormalization", since=9)
 def batch_normalization_9(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (9 drops attribute spatial)"""
+    """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html (version 9 drops attribute spatial)"""
     return batch_normalization(op, spatial=True, same_dtype=True)
 
 
@@ -86,7 +94,8 @@ def batch_normalization_9(op: OpCall) -> list[SymbolicTensor]:
 def batch_normalization_14(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__BatchNormalization.html
 
-    14: statistics are outputs in training mode only, with an element type of their own; 15: scale and B too.
+    Version 14 outputs statistics in training mode only, and lets mean and var have another element type than X.
+    Version 15 also lets scale and B have another element type than X.
     """
     if len(op.outputs) > 1 and any(op.outputs[1:]) and not op.attr("training_mode", 0):
         raise SpecViolation(f"training_mode = 0 has 1 output, the node has {len(op.outputs)}", "GI107")
@@ -107,23 +116,23 @@ def instance_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GroupNormalization", since=18)
 def group_normalization_18(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (18: scale and bias are [num_groups])"""
+    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (version 18: scale and bias are [num_groups])"""
     x, scale, bias = op.tensor(0), op.tensor(1), op.tensor(2)
     groups = _check_groups(op, x)
     for name, vector in (("scale", scale), ("bias", bias)):
         shape = require_rank(vector.shape, 1, name)
         if shape is not None:
-            with op.unenforced():  # onnxruntime runs the function, which broadcasts
+            with op.unenforced():  # onnxruntime runs the function body, which broadcasts
                 op.require_equal(shape[0], groups, f"the length of {name} and num_groups")
     return [SymbolicTensor(require_same_dtype("X, scale and bias", x, scale, bias), x.shape)]
 
 
 @rules.rule("GroupNormalization", since=21)
 def group_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (21: scale and bias are [C])"""
+    """https://onnx.ai/onnx/operators/onnx__GroupNormalization.html (version 21: scale and bias are [C])"""
     x, scale, bias = op.tensor(0), op.tensor(1), op.tensor(2)
     _check_groups(op, x)
-    with op.unenforced():  # as for version 18
+    with op.unenforced():  # onnxruntime runs the function body, which broadcasts
         c = channel_dim(op, x.shape, {"scale": scale, "bias": bias})
     return [SymbolicTensor(require_same_dtype("X, scale and bias", x, scale, bias), with_channels(x.shape, c))]
 
@@ -144,7 +153,7 @@ def layer_normalization(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__LayerNormalization.html
 
     X                [d0, ..., dr-1], r >= 1
-    Scale, B         broadcast to X in one direction
+    Scale, B         broadcast to the shape of X
     Y                shape of X
     Mean, InvStdDev  [d0, ..., daxis-1, 1, ..., 1], of element type stash_type
     """
@@ -173,7 +182,7 @@ def layer_normalization(op: OpCall) -> list[SymbolicTensor]:
 def rms_normalization(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__RMSNormalization.html
 
-    X [d0, ..., dr-1], scale broadcasting to X -> shape of X, type of scale
+    X [d0, ..., dr-1], scale that broadcasts to the shape of X -> shape of X, element type of scale
     """
     x, scale = op.tensor(0), op.tensor(1)
     if x.shape is None:
@@ -186,7 +195,10 @@ def rms_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("LpNormalization", since=1)
 def lp_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__LpNormalization.html"""
+    """https://onnx.ai/onnx/operators/onnx__LpNormalization.html
+
+    input -> element type and shape of input
+    """
     x = op.tensor(0)
     if op.attr("p", 2) not in (1, 2):
         raise SpecViolation(f"p = {op.attr('p')} is not 1 or 2")
@@ -197,7 +209,10 @@ def lp_normalization(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html"""
+    """https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html
+
+    X -> element type and shape of X
+    """
     x = op.tensor(0)
     if x.shape is not None:
         for axis in op.attr("axes", (0, 2, 3)):

@@ -36,13 +36,13 @@ rules = RuleSet("")
 
 @rules.rule("Pad", since=1)
 def onnx_pad_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Pad.html (1: the attribute is called paddings)"""
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (version 1: the pads are attribute `paddings`)"""
     return [pad(op, op.tensor(0), list(op.attr("paddings", ())), fill=_number(op), mode=op.attr("mode", "constant"))]
 
 
 @rules.rule("Pad", since=2)
 def onnx_pad_2(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Pad.html (2: the attribute is called pads)"""
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (version 2: the pads are attribute `pads`)"""
     return [pad(op, op.tensor(0), list(op.attr("pads", ())), fill=_number(op), mode=op.attr("mode", "constant"))]
 
 
@@ -57,7 +57,7 @@ def _number(op: OpCall) -> SymbolicTensor:
     dims=(1,),
 )
 def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Pad.html (11: pads is an input; 18 adds axes, 19 the mode wrap)"""
+    """https://onnx.ai/onnx/operators/onnx__Pad.html (version 11: pads is an input; 18 adds axes, 19 adds mode wrap)"""
     data, mode = op.tensor(0), op.attr("mode", "constant")
     pads, fill = elements_of(op.tensor(1), "pads"), op.optional_tensor(2)
     if not op.has(3):
@@ -82,14 +82,15 @@ def pad(
     """`data` with elements added before and after each axis, or removed where a pad is negative.
 
     data    [d0, ..., dr-1]
-    pads    [2 * len(axes)]: all pads before, then all pads after; None for an unknown number
-    axes    all axes when None
-    result  di + before + after
+    pads    2 * len(axes) counts: first the counts before each axis, then the counts after each axis. None for an
+            unknown count; `pads` is None when all counts are unknown
+    axes    the padded axes; None for all axes
+    fill    the added element in mode constant, a tensor with one element; 0 when None
+    mode    constant, reflect, edge or wrap
+    result  di + before + after at each padded axis, di at every other
 
-    fill    one element, 0 when it is absent
-
-    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], a result dim is negative, or
-    `fill` has more than one element.
+    Raises SpecViolation when `pads` has another length, an axis is outside [-r, r-1], a result dim is negative, `fill`
+    does not have one element, or an axis is too short for `mode`.
     """
     if fill is not None and fill.shape is not None:
         message = f"constant_value must be a scalar, has shape {format_shape(fill.shape)}"
@@ -121,9 +122,11 @@ def pad(
 
 
 def _require_source(op: OpCall, shape: Shape, before: Dim, after: Dim, mode: str, axis: int) -> None:
-    """Require enough elements to pad with, after negative pads removed theirs; `reflect` needs one more than the pad.
+    """Require that `axis` has enough elements for `mode`, which is not constant, to fill the pads `before` and `after`.
 
-    For empty data, `reflect` and `edge` only require that no axis of length 0 grows.
+    Negative pads remove elements first. Then each positive pad needs one element more than its width in mode reflect,
+    and one element in modes edge and wrap. For data with a dim of 0, modes reflect and edge only require that no axis
+    of length 0 grows.
     """
     dim = shape[axis]
     left = dim + minimum(0, before, scope=op.scope) + minimum(0, after, scope=op.scope)
@@ -193,8 +196,8 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__CenterCropPad.html
 
     data    [d0, ..., dr-1]
-    shape   [len(axes)], the target length of each axis; all axes when axes is absent. The page does not define a
-            length below 0; onnxruntime treats it as 0, unless the difference to the dim overflows
+    shape   the target length of each axis in attribute axes or, without the attribute, of every axis. The page does not
+            define a length below 0; onnxruntime treats it as 0, unless subtracting it from the dim overflows
     result  data cropped or padded with zeros around its centre
     """
     data, wanted = op.tensor(0), elements_of(op.tensor(1), "shape")
@@ -227,7 +230,7 @@ def onnx_center_crop_pad(op: OpCall) -> list[SymbolicTensor]:
 def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Col2Im.html
 
-    input        [N, C * product(block_shape), L]
+    input        [N, C * product(block_shape), L], L blocks
     image_shape  [k]
     block_shape  [k]
     result       [N, C, image_shape[0], ..., image_shape[k-1]]
@@ -262,9 +265,9 @@ def onnx_col2im(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("GridSample", since=16)
 def onnx_grid_sample(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GridSample.html (20: there is any number of spatial axes)
+    """https://onnx.ai/onnx/operators/onnx__GridSample.html (version 20: any number of spatial axes)
 
-    X       [N, C, D1, ..., Dk], k >= 2 at 16, k >= 1 from 20 on
+    X       [N, C, D1, ..., Dk], k = 2 in version 16, k >= 1 from version 20 on
     grid    [N, E1, ..., Ek, k]
     result  [N, C, E1, ..., Ek]
     """

@@ -29,20 +29,21 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor, ValueRange
 rules = RuleSet("")
 
 RANKS: Final = (3, 4, 5)
-"""Ranks of inputs that onnxruntime pools."""
+"""Input ranks for which onnxruntime implements pooling."""
 
 
 def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
-    """Shape of a pooling.
+    """Shape of the result of a pooling over an input of shape `x`; of new symbols when `x` is None.
 
     x       [N, C, D1, ..., Dn], n >= 1
-    result  [N, C, o1, ..., on]
+    result  [N, C, o1, ..., on], oi = (Di + pads - extent)//stride + 1, extent = dilation*(ki - 1) + 1
 
-    with oi = (Di + pads - dilated ki)//stride + 1; ceil_mode rounds up but counts no window that starts in the end
-    padding; SAME padding gives ceil(Di/stride) in both modes. VALID is the formula without pads, also in ceil_mode:
-    the specification rounds down there, but runtimes and the reference implementation of ONNX do not.
+    With ceil_mode the division rounds up, but a window that starts in the end padding does not count. SAME padding
+    gives oi = ceil(Di/stride) with and without ceil_mode. VALID padding is the formula without pads. With VALID and
+    ceil_mode the specification rounds down, but runtimes and the reference implementation of ONNX round up.
 
-    Raises SpecViolation when ranks or attributes do not fit, or a window is longer than its padded axis.
+    Raises SpecViolation when the rank of `x` or the length of an attribute does not fit kernel_shape, an attribute is
+    malformed, or a window is longer than its padded axis.
     """
     require_min_rank(x, 3, "X")
     kernel = kernel_shape(op, None)
@@ -60,23 +61,23 @@ def pool_shape(op: OpCall, x: Shape | None) -> Shape | None:
 
 
 def _refuse_empty_images(op: OpCall, x: Shape) -> None:
-    """Record that onnxruntime accepts an empty X [N, C, D1, ..., Dn] only when N is 0."""
+    """Record that onnxruntime accepts an empty input, of shape `x` = [N, C, D1, ..., Dn], only when N is 0."""
     for dim in x[1:]:
         op.add_runtime_constraint((1, "<=", dim), (x[0], "==", 0))
 
 
 @rules.rule("AveragePool", since=1)
 def average_pool(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__AveragePool.html (10 adds ceil_mode, 19 dilations)"""
+    """https://onnx.ai/onnx/operators/onnx__AveragePool.html (version 10 adds ceil_mode, 19 adds dilations)"""
     x = op.tensor(0)
     return [SymbolicTensor(x.dtype, pool_shape(op, x.shape))]
 
 
 @rules.rule("LpPool", since=1)
 def lp_pool(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__LpPool.html (18 adds ceil_mode and dilations)
+    """https://onnx.ai/onnx/operators/onnx__LpPool.html (version 18 adds ceil_mode and dilations)
 
-    Version 1 does not require kernel_shape; without it only the rank is known.
+    Version 1 does not require attribute kernel_shape; without it the spatial dims of the result are unknown.
     """
     x = op.tensor(0)
     if op.version < 2 and op.attr("kernel_shape") is None:
@@ -87,7 +88,7 @@ def lp_pool(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("MaxPool", since=1)
 def max_pool(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__MaxPool.html (8 adds Indices, 10 ceil_mode and dilations)
+    """https://onnx.ai/onnx/operators/onnx__MaxPool.html (version 8 adds Indices, 10 adds ceil_mode and dilations)
 
     Indices  int64, shape of Y: positions in the flattened X, in [0, N*C*D1*...*Dn - 1]
     """
@@ -112,7 +113,7 @@ def _positions(shape: Shape | None) -> ValueRange:
 @rules.rule("GlobalMaxPool", since=1)
 @rules.rule("GlobalLpPool", since=1)
 def global_pool(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GlobalAveragePool.html, also GlobalMaxPool and GlobalLpPool
+    """https://onnx.ai/onnx/operators/onnx__GlobalAveragePool.html, onnx__GlobalMaxPool.html, onnx__GlobalLpPool.html
 
     [N, C, D1, ..., Dn] -> [N, C, 1, ..., 1]
     """
@@ -130,9 +131,9 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
 
     X, I          [N, C, D1, ..., Dn]
     output_shape  [n + 2], all dims of the result
-    result        [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads without output_shape
+    result        the dims in output_shape or, without it, [N, C, o1, ..., on], oi = stride*(Di - 1) + ki - pads
 
-    An index is a position in the flattened result.
+    An element of I is a position in the flattened result.
     """
     shape = _unpooled(op)
     indices = op.tensor(1)
@@ -142,7 +143,7 @@ def max_unpool(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _unpooled(op: OpCall) -> Shape:
-    """The shape of the result of MaxUnpool."""
+    """The shape of the result of MaxUnpool, from input output_shape if present, else from X, I and the window."""
     x, indices, wanted = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     require_min_rank(x.shape, 3, "X")
     kernel = kernel_shape(op, None)
@@ -173,7 +174,10 @@ def _unpooled(op: OpCall) -> Shape:
 
 
 def _requested_shape(op: OpCall, output_shape: SymbolicTensor, rank: int, x: Shape | None) -> Shape:
-    """The elements of output_shape as dims; unknown ones become N or C of X, or new symbols."""
+    """The elements of `output_shape` as `rank` dims.
+
+    An unknown element at position 0 or 1 is replaced by N or C of `x` [N, C, ...], any other by a new symbol.
+    """
     require_rank(output_shape.shape, 1, "output_shape")
     if output_shape.shape is not None:
         op.require_equal(output_shape.shape[0], rank, "the length of output_shape and the rank of X")

@@ -15,7 +15,8 @@ rules = RuleSet("")
 def quantize_linear(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__QuantizeLinear.html
 
-    The element type is that of the zero point, uint8 without one. 13 adds `axis`, 21 `output_dtype` and blocks.
+    The result has the element type of the zero point, or uint8 without one. Version 13 adds `axis`; version 21 adds
+    `output_dtype`, which sets the element type, and blocks.
     """
     x, scale, zero_point = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     dtype = DType.UINT8 if zero_point is None else zero_point.dtype
@@ -34,7 +35,8 @@ def quantize_linear(op: OpCall) -> list[SymbolicTensor]:
 def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html
 
-    The element type is float32; that of the scale since 19, `output_dtype` since 23. 13 adds `axis`, 21 blocks.
+    Before version 19 the result is float32. From version 19 on it has the element type of the scale, unless attribute
+    output_dtype, which version 23 adds, is set. Version 13 adds `axis`; version 21 adds blocks.
     """
     x, scale, zero_point = op.tensor(0), op.tensor(1), op.optional_tensor(2)
     if zero_point is not None and None not in (x.dtype, zero_point.dtype) and x.dtype is not zero_point.dtype:
@@ -52,7 +54,7 @@ def dequantize_linear(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTensor | None, names: str) -> None:
-    """Require that the zero point has the shape of the scale; one element each when their ranks differ."""
+    """Require that `scale` and `zero_point` have equal shapes or, if their ranks differ, one element each."""
     if zero_point is None or scale.shape is None or zero_point.shape is None:
         return
     if len(scale.shape) == len(zero_point.shape):
@@ -64,7 +66,10 @@ def _check_zero_point(op: OpCall, scale: SymbolicTensor, zero_point: SymbolicTen
 
 
 def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str) -> None:
-    """Require a scale of one element, one per index of `axis`, or one per block. Raises SpecViolation."""
+    """Require that `scale` has one element, one per position along attribute axis of `x`, or one per block.
+
+    Raises SpecViolation when `scale`, axis or block_size does not fit the shape of `x`.
+    """
     if x.shape is None or scale.shape is None or all(known_eq(d, 1, op.scope) is True for d in scale.shape):
         return
     rank, axis = len(x.shape), op.attr("axis", 1)
@@ -97,7 +102,10 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
 
 @rules.rule("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html"""
+    """https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html
+
+    x -> y uint8, shape of x; y_scale float32, a scalar; y_zero_point uint8, a scalar
+    """
     x = op.tensor(0)
     outputs = [SymbolicTensor(DType.UINT8, x.shape), SymbolicTensor(DType.FLOAT32, ()), SymbolicTensor(DType.UINT8, ())]
     return outputs[: len(op.outputs)]

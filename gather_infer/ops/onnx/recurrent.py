@@ -28,7 +28,9 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2, "foward": 1}  # GR
 
 
 def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
-    """Y, Y_h and, for LSTM, Y_c.
+    """The outputs Y, Y_h and, for LSTM, Y_c of a recurrent layer with g = `gates` gates.
+
+    L is the sequence length, N the batch, I the input size, H the hidden size and D the number of directions.
 
     X              [L, N, I]          layout 1: [N, L, I]
     W              [D, g*H, I]
@@ -40,7 +42,7 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
     Y              [L, D, N, H]       layout 1: [N, L, D, H]
     Y_h, Y_c       [D, N, H]          layout 1: [N, D, H]
 
-    Raises SpecViolation when an input does not fit.
+    Raises SpecViolation when an input does not have the listed shape, or an attribute is out of range.
     """
     x, w, r, b = op.tensor(0), op.tensor(1), op.tensor(2), op.optional_tensor(3)
     lens, states, p = op.optional_tensor(4), [op.optional_tensor(5)], None
@@ -81,9 +83,11 @@ def recurrent(op: OpCall, gates: int) -> list[SymbolicTensor]:
 
 def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b: SymbolicTensor | None,
                 *states: SymbolicTensor | None) -> Dim:  # fmt: skip
-    """H from the attribute, else from R, a state, W or B; a new symbol when all are unknown.
+    """The hidden size H: attribute hidden_size, else the last dim of R or of a state, else from W or B.
 
-    Raises SpecViolation when hidden_size is below 1.
+    Dim 1 of W is H * `gates`, dim 1 of B is 2 * H * `gates`. Returns a new symbol when all shapes are unknown.
+
+    Raises SpecViolation when attribute hidden_size is below 1, or dim 1 of W or B is not divisible.
     """
     size = op.attr("hidden_size")
     if size is not None:
@@ -103,17 +107,17 @@ def hidden_size(op: OpCall, gates: int, w: SymbolicTensor, r: SymbolicTensor, b:
 
 @rules.rule("RNN", since=1, addresses={4: 0})
 def rnn(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__RNN.html (14 adds layout)"""
+    """https://onnx.ai/onnx/operators/onnx__RNN.html (version 14 adds layout)"""
     return recurrent(op, 1)
 
 
 @rules.rule("GRU", since=1, addresses={4: 0})
 def gru(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__GRU.html (14 adds layout)"""
+    """https://onnx.ai/onnx/operators/onnx__GRU.html (version 14 adds layout)"""
     return recurrent(op, 3)
 
 
 @rules.rule("LSTM", since=1, addresses={4: 0})
 def lstm(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__LSTM.html (14 adds layout)"""
+    """https://onnx.ai/onnx/operators/onnx__LSTM.html (version 14 adds layout)"""
     return recurrent(op, 4)

@@ -29,7 +29,7 @@ RowReduction: TypeAlias = Callable[[OpCall, DType, Row], Element]
 
 
 def _integers(row: Row) -> list[Dim] | None:
-    """The row as integers; None unless every element is known to be integral and not -0.0."""
+    """The elements of `row` as integers; None unless every element is known to be integral and not -0.0."""
     whole: list[Dim] = []
     for element in row:
         if isinstance(element, float) and elements.is_same(element, _rounded(element)):
@@ -48,9 +48,11 @@ def _rounded(number: float) -> float | None:
 def _to_element_in_any_order(
     op: OpCall, dtype: DType, row: list[Dim], result: Dim, combine: Callable[..., Dim]
 ) -> Element:
-    """The sum or product of `row` as an element; None when some order of evaluation rounds or wraps.
+    """`result`, the sum or product of `row`, as an element; None when some order of evaluation may round or wrap.
 
-    This applies to integers too: runtimes add int64 in float64, and clamp where int32 would wrap.
+    combine   the function that returned `result` for `row`: total or product
+
+    Integers may round too: runtimes add int64 in float64, and clamp where int32 would wrap.
     """
     largest = combine([abs(e) for e in row if isinstance(e, int) and e != 0])
     limit = min(1 << EXACT_BITS.get(dtype, 53), INTEGER_RANGE.get(dtype, (0, 1 << 53))[1])
@@ -108,7 +110,7 @@ def _min(op: OpCall, dtype: DType, row: Row) -> Element:
 
 
 def _extreme(op: OpCall, dtype: DType, row: Row, pick: BinaryElement) -> Element:
-    """The minimum or maximum of a row, by `pick`; None with a NaN, where runtimes differ."""
+    """The minimum or maximum of `row`, folded with `pick`; None when `row` has a NaN, for which runtimes differ."""
     if any(map(elements.is_nan, row)):
         return None
     return reduce(lambda x, y: _of_bools(dtype, pick(op, dtype, x, y)), row)
@@ -119,13 +121,13 @@ def _of_bools(dtype: DType, element: Element) -> Element:
 
 
 def _type_bound(dtype: DType, which: int) -> Element:
-    """The extremum of an empty row: the lower (0) or upper (1) limit of the type."""
+    """The extremum of an empty row: the smallest (`which` = 0) or largest (1) value of `dtype`, infinite for floats."""
     if dtype is DType.BOOL:
         return bool(which)
     return INTEGER_RANGE[dtype][which] if dtype in INTEGER_RANGE else (-math.inf, math.inf)[which]
 
 
-# A reduction: the version from which `axes` is an input, and the function on the elements of a row.
+# operator: (version from which `axes` is an input, function that reduces the elements of one row; None: not tracked)
 # Spec: https://onnx.ai/onnx/operators/onnx__ReduceSum.html and so on
 REDUCTIONS: dict[str, tuple[int, RowReduction | None]] = {
     "ReduceL1": (18, _sum_of_magnitudes),
@@ -156,7 +158,7 @@ def _by_input(op_type: str, row: RowReduction | None) -> Rule:
 
     rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (`axes` is an optional input)
 
-    No axes: all of them, or with noop_with_empty_axes none.
+    Without axes all axes are reduced, or none if noop_with_empty_axes is set.
     """
     return rule
 
@@ -167,7 +169,12 @@ for _op_type, (_since, _row) in REDUCTIONS.items():
 
 
 def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduction | None) -> SymbolicTensor:
-    """Input 0 reduced along the given axes; None for an unknown axis, or when all are unknown."""
+    """Input 0 reduced along `axes_given`.
+
+    axes_given   None for an unknown axis; `axes_given` is None when the number of axes is unknown. An empty sequence
+                 means all axes, or no axis if attribute noop_with_empty_axes is set
+    row          reduces the elements along the axes to one; None when result elements are not tracked
+    """
     data = op.tensor(0)
     keepdims = op.attr("keepdims", 1) != 0
     if axes_given is not None and len(axes_given) == 0:
@@ -192,7 +199,11 @@ def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduct
 def _shape_by_unknown(
     op: OpCall, shape: Shape, axes_given: Sequence[Dim | None] | None, keepdims: bool
 ) -> Shape | None:
-    """The shape for unknown axes: with keepdims each dim is unchanged or 1."""
+    """The result shape when an element of `axes_given`, or `axes_given` itself, is unknown; None for an unknown rank.
+
+    With `keepdims` a dim known to be 1 stays 1, and any other becomes a new symbol. Without `keepdims` the rank is
+    known only when one axis is given.
+    """
     reason = "the axes of the reduction are not known"
     if keepdims:
         return tuple(1 if known_eq(dim, 1, op.scope) is True else op.fresh(reason) for dim in shape)
@@ -251,7 +262,7 @@ def _reduce_values(op: OpCall, dtype: DType, values: Values, axes: tuple[int, ..
 
 
 def _reduced_range(op: OpCall, value_range: ValueRange, count: Dim) -> ValueRange | None:
-    """Value range of the reduction of `count` elements within `value_range`."""
+    """Value range of the result of reducing `count` elements within `value_range`; None where no bound is inferred."""
     scope = op.scope
     match op.op_type:
         case "ReduceSum":
@@ -261,7 +272,7 @@ def _reduced_range(op: OpCall, value_range: ValueRange, count: Dim) -> ValueRang
         case "ReduceSumSquare":
             size = value_ranges.absolute(value_range, scope)
             return value_ranges.mul(value_ranges.mul(size, size, scope), ValueRange(count, count), scope)
-        case "ReduceMax":  # an empty row gives the minimum of the type
+        case "ReduceMax":  # the maximum of an empty row is the smallest number of the type
             return value_range if known_le(1, count, scope) is True else ValueRange(None, value_range.hi)
         case "ReduceMin":
             return value_range if known_le(1, count, scope) is True else ValueRange(value_range.lo, None)
@@ -294,15 +305,18 @@ def _arg_extremum(op_type: str) -> Rule:
                 values = None
         return [tensor_of(DType.INT64, shape, values, ValueRange(0, dim - 1))]
 
-    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (from 11 on axis may be negative)
+    rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (from version 11 on axis may be negative)
 
-    The axis must not be empty unless the result is.
+    The axis must not be empty, unless the result is empty.
     """
     return rule
 
 
 def _position(op: OpCall, row: Row, op_type: str, is_last: bool) -> Element:
-    """Position of the extremum of a row; None when the order of its elements is unknown."""
+    """Position of the maximum (`op_type` ArgMax) or minimum of `row`; None if the order is unknown or one is NaN.
+
+    Of equal extrema the last counts if `is_last`, else the first.
+    """
     if any(map(elements.is_nan, row)):
         return None
     best = 0
@@ -324,7 +338,10 @@ rules.rule("ArgMin")(_arg_extremum("ArgMin"))
 
 @rules.rule("CumSum", since=11, operands={1: "an axis of x"})
 def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CumSum.html"""
+    """https://onnx.ai/onnx/operators/onnx__CumSum.html
+
+    x, axis -> element type and shape of x
+    """
     x, axis = op.tensor(0), _axis_of(op)
     exclusive = op.attr("exclusive", 0) != 0
     values = _accumulated(op, x, axis, 0, elements.add)
@@ -338,15 +355,18 @@ def cumulative_sum(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("CumProd", since=26, operands={1: "an axis of x"})
 def cumulative_product(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__CumProd.html"""
+    """https://onnx.ai/onnx/operators/onnx__CumProd.html
+
+    x, axis -> element type and shape of x
+    """
     x, axis = op.tensor(0), _axis_of(op)
     return [tensor_of(x.dtype, x.shape, _accumulated(op, x, axis, 1, elements.mul), None)]
 
 
 def _axis_of(op: OpCall) -> int | None:
-    """The axis, from a tensor with one element, in non-negative form; None when it or the rank is unknown.
+    """The non-negative form of the axis in input 1; None when the axis or the rank r of input 0 is unknown.
 
-    Raises SpecViolation when it is outside [-r, r-1].
+    Raises SpecViolation when input 1 is not one int32 or int64 number, or the axis is outside [-r, r-1].
     """
     x, axis = op.tensor(0), op.tensor(1)
     if axis.dtype is not None and axis.dtype not in INDEX_TYPES:
@@ -360,7 +380,12 @@ def _axis_of(op: OpCall) -> int | None:
 
 
 def _accumulated(op: OpCall, x: SymbolicTensor, axis: int | None, start: int, combine: BinaryElement) -> Values | None:
-    """Running results of integers along an axis; None from the first unknown element on."""
+    """Running results of `combine` over the integers of `x` along `axis`, beginning with `start`.
+
+    Along the axis all results from the first unknown one on are None. Returns None instead of an array when `x` is not
+    an integer tensor with tracked elements, `axis` is None, or no result is known. Attributes exclusive and reverse
+    apply.
+    """
     dtype = x.dtype
     if x.values is None or axis is None or dtype is None or dtype not in INTEGER_RANGE:
         return None

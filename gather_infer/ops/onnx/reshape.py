@@ -28,7 +28,7 @@ rules = RuleSet("")
 
 @rules.rule("Reshape", since=1, moves=0, permutes=True)
 def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Reshape.html (1: the target is the attribute shape)"""
+    """https://onnx.ai/onnx/operators/onnx__Reshape.html (version 1: the target is attribute `shape`)"""
     return [reshape(op, op.tensor(0), list(op.attr("shape", ())))]
 
 
@@ -36,7 +36,7 @@ def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
     "Reshape", since=5, moves=0, permutes=True, operands={1: "sizes with as many elements as the data"}, dims=(1,)
 )
 def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Reshape.html (5: the target is an input; 14 adds allowzero)"""
+    """https://onnx.ai/onnx/operators/onnx__Reshape.html (version 5: the target is an input; 14 adds allowzero)"""
     target = elements_of(op.tensor(1), "shape")
     return [reshape(op, op.tensor(0), target, allowzero=op.attr("allowzero", 0) != 0)]
 
@@ -46,11 +46,12 @@ def reshape(
 ) -> SymbolicTensor:
     """`data` reshaped to `target`.
 
-    target  None for an unknown rank; a None entry is unknown. 0 copies the dim of data, or is 0 with `allowzero`; one
-            entry may be -1 and is inferred from the others
+    target  the dims of the result, None for an unknown one; `target` is None when the rank is unknown. An entry of 0
+            copies the dim of data on the same axis, or is 0 with `allowzero`. One entry may be -1: its dim is inferred
+            from the number of elements
     result  as many elements as data
 
-    Raises SpecViolation when the target is malformed or the element counts can never agree.
+    Raises SpecViolation when `target` is malformed or the numbers of elements can never be equal.
     Spec: https://onnx.ai/onnx/operators/onnx__Reshape.html
     """
     if target is None:
@@ -63,7 +64,7 @@ def reshape(
 
 
 def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, allowzero: bool = False) -> Shape:
-    """The shape of data of `shape` reshaped to `target`; see `reshape`."""
+    """The result shape of `reshape` for data of shape `shape`, None for an unknown rank, and a `target` as there."""
     _check_target(target, shape, allowzero)
     entries = _Entries(op, shape, target, allowzero)
     dims = [entries.dim(i) for i in range(len(target))]
@@ -82,7 +83,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     if is_inferred:
         for other in others if inferred_from is None else ():
             if not allowzero:
-                # Runtimes divide by the other dims and fail on a 0, also on a copied one. No fact follows for an entry
+                # Runtimes divide by the other dims and fail on a 0, also on a copied 0. No fact follows for an entry
                 # that is assumed to be >= 1: if it is 0, the dim that it copies may be >= 1.
                 if other not in entries.assumed:
                     op.add_implied_fact(other - 1)
@@ -112,7 +113,11 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
 
 
 def _constrain_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim | None]) -> None:
-    """Constrain a target with one unknown entry, which may be a size, -1, or a 0 that copies."""
+    """Require that `target`, with one unknown entry, fits a tensor of `shape` with `total` elements.
+
+    The entry may be a size, -1, or a 0 that copies a dim. Unless both `shape` and `target` have length 1, only record
+    that the requirement is unchecked.
+    """
     (entry,) = target if len(target) == 1 else (None,)
     if len(shape) == 1 and entry is not None:
         message = f"the target {_text(target)} does not fit {total} elements"
@@ -122,10 +127,11 @@ def _constrain_count(op: OpCall, shape: Shape, total: Dim, target: Sequence[Dim 
 
 
 def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -> tuple[Dim, Dim] | None:
-    """The products of the dims and of the known entries, without entries equal to the dim of their axis.
+    """The dividend and divisor that infer an entry of -1 with allowzero; None when they are unknown or may be 0.
 
-    With allowzero, -1 is inferred from these: the specification does not define a 0 next to it, but runtimes cancel a
-    repeated dim of 0 on both sides. None when a 0 could remain, where runtimes differ.
+    The dividend is the product of the input dims `shape`, the divisor the product of the known result `dims`. Both omit
+    every axis on which the two dims are known to be equal. The specification does not define a 0 in a target with -1,
+    but runtimes cancel a 0 that is on the same axis of both shapes. If another dim may be 0, runtimes differ.
     """
     if shape is None:
         return None
@@ -150,7 +156,7 @@ def _check_target(target: Sequence[Dim | None], shape: Shape | None, allowzero: 
 
 
 class _Entries:
-    """Resolution of target entries to dims; `assumed` lists entries whose dim is correct unless they are 0."""
+    """Resolves the entries of a reshape target to dims; `assumed` lists the entries that are assumed to be >= 1."""
 
     def __init__(self, op: OpCall, shape: Shape | None, target: Sequence[Dim | None], allowzero: bool) -> None:
         self.op, self.shape, self.target, self.allowzero = op, shape, target, allowzero
@@ -159,13 +165,16 @@ class _Entries:
         self.assumed: list[Expr] = []
 
     def is_known(self, entry: Dim | None) -> bool:
-        """Whether an entry is a number or known to be a size; False for one that may be -1."""
+        """Whether `entry` is a number or a symbolic size; False when it is None or a symbol that may be -1."""
         if isinstance(entry, Expr) and self.has_minus_one:
             self.op.add_implied_fact(entry)  # a second -1 fails, and so does any other negative entry
         return isinstance(entry, int) or (entry is not None and self.is_not_minus_one(entry))
 
     def is_not_minus_one(self, entry: Expr) -> bool:
-        """Whether `entry` is not -1 in any legal run; -1 next to a 0 fails, as runtimes divide by the other dims."""
+        """Whether `entry` is known to differ from -1 in every legal run.
+
+        A target with both -1 and a dim of 0 fails in every run, because runtimes divide by the other dims.
+        """
         if known_le(0, entry, self.op.scope) is True:
             return True
         if self.shape is None or self.allowzero:
@@ -179,14 +188,14 @@ class _Entries:
         return True
 
     def scope(self) -> Scope:
-        """The facts of the run and the assumptions made here."""
+        """The scope of the node, extended by the facts that the entries in `assumed` are >= 1."""
         scope = self.op.scope.child() if self.assumed else self.op.scope
         for entry in self.assumed:
             scope.add_fact(entry - 1)
         return scope
 
     def dim(self, i: int) -> Dim | None:
-        """The dim at `i`; None when it is to be inferred from the others."""
+        """The result dim on axis `i`; None when it must be inferred from the other dims."""
         entry = self.target[i]
         if i in self.unknown:
             is_alone = self.unknown == [i] and not self.has_minus_one
@@ -204,7 +213,7 @@ class _Entries:
         return self.shape[i]
 
     def computed(self, i: int, entry: Expr) -> Dim:
-        """The dim for a symbolic entry >= 0, which copies the dim of data where it is 0."""
+        """The result dim on axis `i` for a symbolic `entry` >= 0, which copies the input's dim when it is 0."""
         if known_le(1, entry, self.op.scope) is True:
             return entry
         if self.shape is not None:
@@ -224,10 +233,10 @@ class _Entries:
         return self.op.derived("reshape", entry, dim, reason=reason, equals=equals)
 
     def copies_only_zero(self, i: int, entry: Expr) -> bool:
-        """Whether an entry of 0 copies a dim of 0 in every legal run.
+        """Whether the input's dim on axis `i` is proved to be 0 in every legal run in which `entry` is 0.
 
-        Proved for an entry that is a product of sizes, by cases on which size is 0: the copied dim is 0 too; or data is
-        empty while every dim of the result is >= 1, a contradiction.
+        The proof needs an `entry` that is a product of sizes, and treats each size that may be 0. Either the input's
+        dim is 0 too, or the input is empty while all other dims of the result are >= 1, a contradiction.
         """
         assert self.shape is not None
         dim, total = self.shape[i], product(self.shape)
@@ -251,7 +260,7 @@ class _Entries:
 
 
 def _sizes(dim: Expr, scope: Scope) -> list[str] | None:
-    """The factors of `dim` when it is a product of symbols and a number >= 1; else None."""
+    """The names of the symbols in `dim`, sorted, when it is a product of symbols and a number >= 1; else None."""
     rest: Dim = dim
     names = sorted(free_symbols(dim))
     for name in names:
@@ -272,7 +281,7 @@ def _require_same_count(
     if total == count:
         return
     message = f"the input {format_shape(shape)} has {total} elements, the target {_text(target)} has {count}"
-    copied = ((entry, "==", 0) for entry in assumed)  # the result then has other dims
+    copied = ((entry, "==", 0) for entry in assumed)  # an entry of 0 copies a dim, so `result` is not the shape
     op.require((total, "==", count), *copied, otherwise=message)
 
 
@@ -282,23 +291,23 @@ def _text(target: Sequence[Dim | None]) -> str:
 
 @rules.rule("Flatten", since=1, moves=0, permutes=True)
 def onnx_flatten_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Flatten.html (1 and 9: axis is in [0, r])"""
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (versions 1 and 9: axis is in [0, rank])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1), lower=0)]
 
 
 @rules.rule("Flatten", since=11, moves=0, permutes=True)
 def onnx_flatten(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Flatten.html (11: axis is in [-r, r])"""
+    """https://onnx.ai/onnx/operators/onnx__Flatten.html (version 11: axis is in [-rank, rank])"""
     return [flatten(op, op.tensor(0), axis=op.attr("axis", 1))]
 
 
 def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, lower: int | None = None) -> SymbolicTensor:
-    """`data` as a matrix: the axes before `axis`, and the rest.
+    """`data` as a matrix: the axes before `axis` become the rows, the others the columns.
 
     data    [d0, ..., dr-1]
     result  [d0 * ... * d(axis-1), d(axis) * ... * d(r-1)]
 
-    Raises SpecViolation when axis is outside [-r, r], or below `lower`.
+    Raises SpecViolation when `axis` is outside [lower, r]; a `lower` of None means -r.
     """
     if data.shape is None:
         rows = 1 if axis == 0 else op.fresh("the rank of the input is not known")
@@ -313,14 +322,17 @@ def flatten(op: OpCall, data: SymbolicTensor, *, axis: int, lower: int | None = 
 
 @rules.rule("Squeeze", since=1, moves=0, permutes=True)
 def onnx_squeeze_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (1: axes is an attribute; 11: it may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Squeeze.html
+
+    Version 1: axes is an attribute. From version 11 on, its elements may be negative.
+    """
     axes = op.attr("axes")
     return [squeeze(op, op.tensor(0), None if axes is None else list(axes))]
 
 
 @rules.rule("Squeeze", since=13, moves=0, permutes=True, operands={1: "axes of length 1"})
 def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (13: axes is an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Squeeze.html (version 13: axes is an input)"""
     data, axes = op.tensor(0), op.optional_tensor(1)
     if axes is None:
         return [squeeze(op, data, None)]
@@ -343,9 +355,12 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
     """`data` without its axes of length 1: those in `axes`, or all of them when `axes` is None.
 
     data    [d0, ..., dr-1]
-    result  data without the axes, each of which must be 1
+    result  the dims of data without the removed axes; of unknown rank when which axes are removed is unknown
 
-    Raises SpecViolation when an axis is outside [-r, r-1] or its dim is not 1.
+    An empty `axes` removes no axis in numpy, and every axis of length 1 in onnxruntime; the removed axes are unknown
+    unless every dim is known not to be 1.
+
+    Raises SpecViolation when an element of `axes` is outside [-r, r-1] or its dim is not 1.
     """
     if data.shape is None:
         return moved(op, data, None)
@@ -364,13 +379,16 @@ def squeeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int] | None) -> Sym
 
 @rules.rule("Unsqueeze", since=1, moves=0, permutes=True)
 def onnx_unsqueeze_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (1: axes is an attribute; 11: it may be negative)"""
+    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html
+
+    Version 1: axes is an attribute. From version 11 on, its elements may be negative.
+    """
     return [unsqueeze(op, op.tensor(0), list(op.attr("axes", ())))]
 
 
 @rules.rule("Unsqueeze", since=13, moves=0, permutes=True, operands={1: "different axes of the result"})
 def onnx_unsqueeze(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (13: axes is an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Unsqueeze.html (version 13: axes is an input)"""
     data = op.tensor(0)
     elements = elements_of(op.tensor(1), "axes")
     known = all_ints(elements)
@@ -388,7 +406,7 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
     data    [d0, ..., dr-1]
     result  rank r + len(axes)
 
-    Raises SpecViolation when an axis is outside the result or given twice.
+    Raises SpecViolation when an element of `axes` is not an axis of the result or occurs twice.
     """
     if data.shape is None:
         return moved(op, data, None)
@@ -399,7 +417,7 @@ def unsqueeze(op: OpCall, data: SymbolicTensor, axes: Sequence[int]) -> Symbolic
 
 
 def _with_shape(op: OpCall, data: SymbolicTensor, shape: Shape) -> SymbolicTensor:
-    """`data` in a shape with the same number of elements."""
+    """`data` reshaped to `shape`, which has the same number of elements."""
     static = static_shape(shape)
     if data.values is None or static is None or not holds_values(static):
         return moved(op, data, shape)

@@ -23,7 +23,7 @@ Scale = object  # int, float, Expr, Ratio, or None when it is unknown
 
 @rules.rule("Upsample", since=1)
 def onnx_upsample_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Upsample.html (1: it has height_scale and width_scale)"""
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (version 1: attributes height_scale and width_scale)"""
     data = op.tensor(0)
     require_rank(data.shape, 4, "the input")
     return [scaled(op, data, [1, 1, op.attr("height_scale"), op.attr("width_scale")])]
@@ -31,27 +31,29 @@ def onnx_upsample_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Upsample", since=7)
 def onnx_upsample_7(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Upsample.html (7: the attribute is called scales)"""
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (version 7: scales is an attribute)"""
     return [scaled(op, op.tensor(0), list(op.attr("scales", ())))]
 
 
 @rules.rule("Upsample", since=9, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_upsample(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Upsample.html (9: scales is an input)"""
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html (version 9: scales is an input)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
 @rules.rule("Resize", since=10, operands={1: "a scale per axis"}, dims=(1,))
 def onnx_resize_10(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (10: there are scales only)"""
+    """https://onnx.ai/onnx/operators/onnx__Resize.html (version 10: scales is an input)"""
     return [scaled(op, op.tensor(0), scales_of(op.tensor(1)))]
 
 
 @rules.rule("Resize", since=11, operands={2: "a scale per axis", 3: "a size per axis"}, dims=(2, 3))
 def onnx_resize(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Resize.html (11: scales or sizes are given; 18 adds axes and policies)
+    """https://onnx.ai/onnx/operators/onnx__Resize.html
 
-    Raises SpecViolation unless exactly one of scales and sizes is given; an empty tensor counts as not given.
+    Version 11 takes scales or sizes; version 18 adds attributes axes and keep_aspect_ratio_policy.
+
+    Raises SpecViolation unless exactly one of scales and sizes is given; an empty tensor counts as absent.
     """
     data = op.tensor(0)
     scales, sizes = _nonempty_input(op, 2), _nonempty_input(op, 3)
@@ -77,7 +79,11 @@ def _nonempty_input(op: OpCall, index: int) -> SymbolicTensor | None:
 
 
 def scales_of(tensor: SymbolicTensor) -> list[Scale] | None:
-    """The elements of a 1-D float tensor, None for an unknown one; None when their number is unknown."""
+    """The elements of the 1-D input scales, None for an unknown element.
+
+    Returns None instead of a list when the number of elements is unknown or too large. Raises SpecViolation for another
+    rank.
+    """
     if tensor.shape is None:
         return None
     require_rank(tensor.shape, 1, "scales")
@@ -93,7 +99,8 @@ def scaled(
     """`data` resized so that each axis has length floor(dim * scale).
 
     data    [d0, ..., dr-1]
-    scales  [r], or one per axis in `axes`; each > 0
+    scales  numbers > 0, one per axis in `axes`, None for an unknown one; None when their number is unknown
+    axes    the resized axes; None for all axes
 
     Raises SpecViolation when `scales` has another length or a scale is not > 0.
     """
@@ -110,7 +117,7 @@ def scaled(
 
 
 def _add_unchecked_ranks(op: OpCall, data: SymbolicTensor, result: Sequence[Dim]) -> None:
-    """Record as unchecked the ranks for which onnxruntime does not implement the interpolation mode."""
+    """Record as unchecked if onnxruntime does not implement attribute mode for `data`, or for the axes that change."""
     mode, rank = op.attr("mode", "nearest"), len(result)
     assert data.shape is not None, "the result has its rank"
     if mode == "cubic":
@@ -134,17 +141,17 @@ def _scaled_axes(data: SymbolicTensor, count: int, name: str, axes: Sequence[int
 
 
 _EXACT = 256
-"""Limit of numerator and denominator of a scale whose product with dims up to 2^16 is exact in float32."""
+"""Largest numerator and denominator of a scale whose product with any dim up to 2^16 is exact in float32."""
 
 _LONGEST = 2**16
-"""Largest dim for which an inexact scale is compared with a ratio."""
+"""Largest dim for which the float32 product with a scale is compared with the product with a ratio p/q."""
 
 
 @cache
 def _ratio_of(scale: float) -> Fraction | None:
-    """p/q with `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None when there is none.
+    """p/q such that `floor(float32(scale) * float32(n)) == n*p // q` for all n up to `_LONGEST`; None if none is found.
 
-    For example 0.7 is 0.69999999 in float32, but its product with 10 rounds to 7, as for 7/10.
+    For example 0.7 is 0.69999999 in float32, but its float32 product with 10 is 7, so the ratio is 7/10.
     """
     if scale >= 2**31:
         return None  # products too large to compare
@@ -186,10 +193,12 @@ def _scaled_dim(op: OpCall, dim: Dim, scale: Scale) -> Dim:
 def sized(
     op: OpCall, data: SymbolicTensor, sizes: Sequence[Dim | None] | None, axes: Sequence[int] | None, policy: str
 ) -> SymbolicTensor:
-    """`data` resized to the given sizes; an aspect ratio policy scales it to fit in or to cover them.
+    """`data` resized to `sizes`, or scaled by one factor so that it fits in or covers `sizes`.
 
     data    [d0, ..., dr-1]
-    sizes   [r], or one per axis in `axes`
+    sizes   numbers >= 0, one per axis in `axes`, None for an unknown one; None when their number is unknown
+    axes    the resized axes; None for all axes
+    policy  attribute keep_aspect_ratio_policy: stretch (each axis has its size), not_larger or not_smaller
 
     Raises SpecViolation when `sizes` has another length or a negative element.
     """
@@ -216,7 +225,11 @@ def sized(
 
 
 def _fitted(op: OpCall, dims: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
-    """round(dim * scale) for the smallest (`not_larger`) or largest ratio size / dim."""
+    """round(dim * scale) per dim; scale is the smallest (`policy` not_larger) or largest (not_smaller) size / dim.
+
+    `dims` and `sizes` have an entry per resized axis. The result is `sizes` when all dims are equal and all sizes are
+    equal. Otherwise it consists of new symbols if any dim or size is not static.
+    """
     if len(set(dims)) == 1 and len(set(sizes)) == 1:
         return sizes
     static = [(d, s) for d, s in zip(dims, sizes, strict=True) if isinstance(d, int) and isinstance(s, int) and d > 0]

@@ -33,7 +33,7 @@ def _drawn_like(op_type: str) -> Rule:
 
 
 def _dtype(op: OpCall, x: SymbolicTensor) -> DType | None:
-    """The element type of attribute `dtype`; that of the input when it is absent."""
+    """The element type that attribute `dtype` specifies; the element type of `x` when the attribute is absent."""
     number = op.attr("dtype")
     return x.dtype if number is None else dtype_of(number, "dtype")
 
@@ -56,7 +56,7 @@ def multinomial(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Multinomial.html
 
     input   [batch_size, class_size]
-    output  [batch_size, sample_size], class numbers
+    output  [batch_size, sample_size], class indices in [0, class_size - 1]
     """
     x = op.tensor(0)
     require_rank(x.shape, 2, "input")

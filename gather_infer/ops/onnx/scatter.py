@@ -23,7 +23,8 @@ rules = RuleSet("")
 
 Combine = Callable[[OpCall, DType, Element, Element], Element]
 
-# `reduction` -> combination of an element and its update; `none` replaces. 16 has add and mul, 18 adds max and min.
+# reduction: function that combines an element and its update; None replaces the element. ScatterND and ScatterElements
+# have add and mul from version 16 on, max and min from 18 on.
 COMBINE: dict[str, Combine | None] = {
     "none": None,
     "add": elements.add,
@@ -41,7 +42,7 @@ def scatter_nd(op: OpCall) -> list[SymbolicTensor]:
 
     data     [d0, ..., dr-1], r >= 1
     indices  [i0, ..., iq-2, k], q >= 1, k <= r, int64
-    updates  indices[:-1] + data[k:]
+    updates  indices.shape[:-1] + data.shape[k:]
     result   the shape of data
     """
     data, indices, updates = op.tensor(0), op.tensor(1), op.tensor(2)
@@ -91,10 +92,10 @@ def _scattered_nd(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor, k: 
 @rules.rule("Scatter", since=9, addresses={1: 0})
 @rules.rule("ScatterElements", since=11, addresses={1: 0})
 def scatter_elements(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ScatterElements.html (called Scatter in 9; 11: negative indices)
+    """https://onnx.ai/onnx/operators/onnx__ScatterElements.html (version 9 is called Scatter; 11 adds negative indices)
 
     data     [d0, ..., dr-1], r >= 1
-    indices  rank r, int32 or int64; no dim but that of the axis is larger than that of data
+    indices  rank r, int32 or int64; each dim is at most the dim of data, except at attribute axis
     updates  the shape of indices
     result   the shape of data
     """
@@ -152,10 +153,13 @@ def _scattered_elements(op: OpCall, data: SymbolicTensor, updates: SymbolicTenso
 
 
 def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: list[Element]) -> Values | None:
-    """`old` with the elements at flat `positions` replaced by, or combined with, those of `new`.
+    """A copy of `old` in which each `new[i]` replaces, or is combined with, the element at flat `positions[i]`.
 
-    Without a reduction the order of writes is undefined, so an element that is written twice is unknown. The minimum or
-    maximum of NaN and a number is unknown too, since runtimes differ.
+    Without a reduction the order of writes is undefined, so a position that is written twice with different elements
+    becomes unknown (None). The minimum or maximum of NaN and a number is unknown too, since runtimes differ.
+
+    Returns None when no element is known, or when a float reduction combines several updates at one position: the
+    result then depends on their order.
     """
     reduction = op.attr("reduction", "none")
     combine = COMBINE.get(reduction)
@@ -179,9 +183,9 @@ def _scatter(op: OpCall, dtype: DType, old: Values, positions: list[int], new: l
 
 
 def _scattered_range(op: OpCall, data: SymbolicTensor, updates: SymbolicTensor) -> ValueRange | None:
-    """Value range of the result; None for add and mul, which may apply to an element any number of times.
+    """Value range of the result; None when unbounded, and for add and mul, which may apply to an element repeatedly.
 
-    Raises SpecViolation for a `reduction` that does not exist.
+    Raises SpecViolation when attribute reduction has an unknown value.
     """
     reduction = op.attr("reduction", "none")
     if reduction not in COMBINE:

@@ -22,12 +22,12 @@ from gather_infer.value_ranges import explicit_range
 rules = RuleSet("")
 
 MAX_PROOFS: Final = 64
-"""Largest tensor, in elements, of which symbolic elements are compared; each comparison is a proof."""
+"""Largest number of elements of a tensor whose symbolic elements are compared; each comparison is a proof."""
 
 
 @rules.rule("TopK", moves=0)
 def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__TopK.html (1: `k` is an attribute)"""
+    """https://onnx.ai/onnx/operators/onnx__TopK.html (version 1: `k` is an attribute)"""
     k = op.attr("k", 0)
     if k < 0:
         raise SpecViolation(f"k must be positive, is {k}")
@@ -36,9 +36,9 @@ def top_k_by_attribute(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("TopK", since=10, moves=0, operands={1: "at most as many as there are"}, dims=(1,))
 def top_k(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__TopK.html (10: K is an input; 11 adds `largest` and `sorted`)
+    """https://onnx.ai/onnx/operators/onnx__TopK.html (version 10: K is an input; 11 adds `largest` and `sorted`)
 
-    K       1-D with one element, at most the length of the axis
+    K       [1], at most the length of the axis
     """
     k = op.tensor(1)
     if k.dtype is not None and k.dtype is not DType.INT64:
@@ -51,7 +51,7 @@ def top_k(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
-    """The k largest or smallest elements along an axis, and their positions."""
+    """The outputs of TopK: the `k` largest or smallest elements along attribute axis, and their positions as int64."""
     x = op.tensor(0)
     if x.shape is None:
         outputs = [
@@ -76,7 +76,10 @@ def _top_k(op: OpCall, k: Dim) -> list[SymbolicTensor]:
 
 
 def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tuple[Values | None, Values | None]:
-    """The first k elements of each sorted lane, and their positions; None when the order is unknown."""
+    """The first `k` elements of each lane of `values` along `axis`, in sorted order, and their positions in the lane.
+
+    Returns (None, None) when the order of a lane is unknown. `largest` sorts in descending order.
+    """
     if values.size > MAX_PROOFS and not all(elements.is_number(e) for e in values.flat):
         return None, None
     lanes = np.moveaxis(values, axis, -1)
@@ -94,7 +97,10 @@ def _sorted(op: OpCall, values: Values, axis: int, k: int, largest: bool) -> tup
 
 
 def _ranking(op: OpCall, lane: list[Element], largest: bool) -> list[int] | None:
-    """Positions of a lane sorted by value, stable; None when the order is unknown or an element is NaN."""
+    """The positions 0, 1, ... of `lane` sorted by element, descending if `largest`; equal elements stay in order.
+
+    Returns None when the order is unknown or an element is NaN.
+    """
     if any(map(elements.is_nan, lane)):
         return None
     numbers = [e for e in lane if isinstance(e, (int, float))]
@@ -120,7 +126,7 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__NonZero.html
 
     X       [d0, ..., dr-1]
-    result  [r, n], a column per nonzero element; for a scalar [0, n] by the page, [1, n] in runtimes
+    result  [r, n], a column per nonzero element; for a scalar [0, n] in the specification, [1, n] in runtimes
     """
     x = op.tensor(0)
     reason = "the number of elements that are not 0 depends on the data"
@@ -148,7 +154,7 @@ def non_zero(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _is_nowhere_zero(op: OpCall, x: SymbolicTensor) -> bool:
-    """Whether every element is known to be nonzero."""
+    """Whether the value range of `x` excludes 0; False for floats."""
     span = value_ranges.range_of(x, op.scope)
     if x.dtype is None or not (x.dtype.is_integer or x.dtype is DType.BOOL):
         return False
@@ -163,12 +169,12 @@ def _is_zero(op: OpCall, element: Element) -> bool | None:
 
 @rules.rule("OneHot", since=9, operands={1: "a depth >= 1"}, dims=(1,))
 def one_hot(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__OneHot.html (11: negative indices count from the end)
+    """https://onnx.ai/onnx/operators/onnx__OneHot.html (version 11: negative indices count from the end)
 
-    indices  [d0, ..., dr-1]; outside [-depth, depth - 1] all elements of a row are off_value
-    depth    a scalar, or one element; positive
+    indices  [d0, ..., dr-1]; an index outside [-depth, depth - 1] gives a row of off_value
+    depth    a scalar or [1]; positive
     values   [off_value, on_value]
-    result   the dims of indices, and depth at `axis`, which is in [-r-1, r]
+    result   the dims of indices with depth inserted as dim `axis`, which is in [-r-1, r]
     """
     indices, depth, values = op.tensor(0), op.tensor(1), op.tensor(2)
     if depth.shape is not None and len(depth.shape) > 1:
@@ -195,7 +201,10 @@ def one_hot(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTensor, position: int) -> Values | None:
-    """The elements of a OneHot, None for an unknown one; None when there are too many."""
+    """The elements of the result of OneHot with `depth` as dim `position`, None for an unknown element.
+
+    Returns None instead of an array when `depth` or the elements of `values` are unknown, or the result is too large.
+    """
     picked = values_or_unknown(indices)
     if picked is None or not isinstance(depth, int) or picked.size * depth > MAX_VALUES or values.values is None:
         return None
@@ -215,10 +224,10 @@ def _rows(op: OpCall, indices: SymbolicTensor, depth: Dim, values: SymbolicTenso
 
 
 def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
-    """Whether an index addresses the column; None when it is unknown, or runtimes deviate from the page.
+    """Whether `index` selects `column` of `depth` columns; None when unknown or where runtimes deviate from the page.
 
-    Runtimes treat a fraction as out of range, where the page casts it to int64. They count a negative index from the
-    end before version 11 too, where the page has it out of range.
+    Runtimes treat a fraction as out of range; the page casts it to int64. Before version 11 runtimes count a negative
+    index from the end; the page treats it as out of range.
     """
     if isinstance(index, bool) or not isinstance(index, (int, float, Expr)):
         return None
@@ -231,7 +240,7 @@ def _is_on(op: OpCall, index: Element, column: int, depth: int) -> bool | None:
 
 
 def _depth(op: OpCall, depth: SymbolicTensor) -> Dim:
-    """The depth as a dim, cast to int64."""
+    """The only element of `depth`, rounded toward zero, as a dim >= 1; a new symbol when it is unknown."""
     element: Element = depth.only_element
     number = elements.truncate(op, element) if not isinstance(element, bool) else None
     if number is None:
@@ -245,9 +254,9 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Unique.html
 
     Y                the unique elements, [n]; with `axis` the unique slices, n along that axis
-    indices          [n], first occurrences in X
-    inverse_indices  one per element, or slice, of X: its place in Y
-    counts           [n]
+    indices          [n], positions of the first occurrences in X
+    inverse_indices  one position in Y for each element, or slice, of X
+    counts           [n], numbers of occurrences in X
     """
     x = op.tensor(0)
     axis = op.attr("axis")
@@ -283,12 +292,15 @@ def unique(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _is_number(element: object) -> bool:
-    """Whether an element is a known number and not NaN, for which evaluators differ."""
+    """Whether `element` is a constant other than NaN; runtimes differ on NaN."""
     return isinstance(element, (int, float)) and not math.isnan(element)
 
 
 def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
-    """The exact result for known numbers, flattened; float elements stay unknown, as 0.0 and -0.0 are equal."""
+    """The outputs of Unique without attribute axis for an `x` whose elements are all constants.
+
+    Float elements of Y stay unknown: 0.0 and -0.0 are equal, and either may be kept.
+    """
     assert x.values is not None, "called for known elements only"
     flat = x.values.reshape(-1).tolist()
     first: dict[int | float, int] = {}
@@ -307,7 +319,7 @@ def _unique_numbers(op: OpCall, x: SymbolicTensor) -> list[SymbolicTensor]:
 def non_max_suppression(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html
 
-    boxes   [batch, s, 4]
+    boxes   [batch, s, 4], s boxes
     scores  [batch, classes, s]
     result  [n, 3]: batch, class and box index of each selected box
     """

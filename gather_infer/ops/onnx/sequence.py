@@ -27,13 +27,13 @@ from gather_infer.value_ranges import explicit_range, hull
 rules = RuleSet("")
 
 DIFFERS = "the members of the sequence differ here"
-"""Cause of a symbol whose value differs between members; extracting a member replaces it with a new symbol."""
+"""Cause of a symbol whose value differs between members; the type of an extracted member has a new symbol instead."""
 
 
-# Unlike the join of two control-flow paths, where a dim has one unknown value: here its value differs between members,
-# and its symbol is reused when further members join.
+# Unlike in the join of two control-flow paths, a dim here has a different value for each member. Its symbol is reused
+# when further members join.
 def join(op: OpCall, a: Value | None, b: Value | None) -> Value | None:
-    """Lattice join of two types: the facts that hold for both; None when their kinds differ or one is unknown."""
+    """Lattice join of types `a` and `b`: the facts that hold for both; None when their kinds differ or one is None."""
     if a is b or a == b:
         return a
     match a, b:
@@ -68,14 +68,17 @@ def _join_dims(op: OpCall, a: Dim, b: Dim) -> Dim:
 
 
 def differs(op: OpCall, dim: Dim) -> bool:
-    """Whether a dim may differ between the members of a sequence."""
+    """Whether `dim` has a symbol with cause DIFFERS, so that its value may differ between members of a sequence."""
     return isinstance(dim, Expr) and any(
         (cause := op.cause(name)) is not None and cause.reason == DIFFERS for name in dim.symbols
     )
 
 
 def member(op: OpCall, element: Value | None, reason: str) -> Value:
-    """The type of one member of a sequence with element type `element`."""
+    """The type of one member of a sequence whose element type is `element`.
+
+    A dim that differs between members becomes a new symbol with cause `reason`.
+    """
     if not isinstance(element, SymbolicTensor):
         return SymbolicTensor() if element is None else element
     if element.shape is None or not any(differs(op, dim) for dim in element.shape):
@@ -84,11 +87,11 @@ def member(op: OpCall, element: Value | None, reason: str) -> Value:
 
 
 MAX_MEMBERS = 64
-"""Limit of members that are tracked one by one."""
+"""Largest number of members of a sequence that are tracked one by one."""
 
 
 def sequence_of(element: Value | None, length: Dim | None, members: Sequence[SymbolicTensor] | None) -> SequenceType:
-    """A sequence type; tracks its members unless they are unknown or too many."""
+    """A sequence type of `length` members of type `element`; drops `members` if they are more than MAX_MEMBERS."""
     kept = None if members is None or len(members) > MAX_MEMBERS else tuple(members)
     return SequenceType(element, length, kept)
 
@@ -96,13 +99,13 @@ def sequence_of(element: Value | None, length: Dim | None, members: Sequence[Sym
 def sequence(op: OpCall, index: int) -> SequenceType:
     """Input `index` as a sequence type.
 
-    Raises SpecViolation when it is missing or of another kind.
+    Raises SpecViolation when the input is missing or is known not to be a sequence.
     """
     value = op.input(index)
     if value is None:
         raise SpecViolation(f"input {index} is missing", "GI107")
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
-        return SequenceType()  # a type that is unknown altogether
+        return SequenceType()  # the kind of the input is unknown
     if not isinstance(value, SequenceType):
         raise SpecViolation(f"input {index} must be a sequence, is {value}", "GI211")
     return value
@@ -110,7 +113,10 @@ def sequence(op: OpCall, index: int) -> SequenceType:
 
 @rules.rule("SequenceConstruct", since=11)
 def onnx_sequence_construct(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceConstruct.html
+
+    n tensors of one element type -> a sequence of n members
+    """
     members = [op.tensor(i) for i in range(len(op.inputs))]
     if not members:
         raise SpecViolation("at least one input is needed", "GI107")
@@ -129,13 +135,16 @@ def _require_same_type(element: Value | None, tensor: SymbolicTensor) -> None:
 
 @rules.rule("SequenceEmpty", since=11)
 def onnx_sequence_empty(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceEmpty.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceEmpty.html
+
+    no input -> an empty sequence of tensors of attribute dtype
+    """
     return [SequenceType(SymbolicTensor(element_type(op.attr("dtype", int(DType.FLOAT32)))), 0)]
 
 
 @rules.rule("SequenceAt", since=11, addresses={1: 0})
 def onnx_sequence_at(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceAt.html (the position is in [-n, n - 1])"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceAt.html (the position is in [-n, n - 1] for n members)"""
     found = sequence(op, 0)
     if found.length is not None:
         _require_position(op, 1, found.length)
@@ -147,7 +156,10 @@ def onnx_sequence_at(op: OpCall) -> list[Value]:
 
 
 def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = False) -> None:
-    """Check that input `index` is the position of a member, or with `inserts` the end of the sequence."""
+    """Check that input `index` is a position in [-length, length - 1], or with `inserts` in [-length, length].
+
+    Raises SpecViolation when the position is known to be outside.
+    """
     indexing, places = Indexing(inserts=inserts), length + 1 if inserts else length
     at = known_value(op.tensor(index))
     known = (at,) if at is not None else ()
@@ -161,7 +173,10 @@ def _require_position(op: OpCall, index: int, length: Dim, *, inserts: bool = Fa
 
 @rules.rule("SequenceInsert", since=11, addresses={2: 0})
 def onnx_sequence_insert(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceInsert.html (the position, in [-n, n], is the end if absent)"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceInsert.html
+
+    The position is in [-n, n] for n members; if it is absent, the tensor is appended.
+    """
     found, tensor = sequence(op, 0), op.tensor(1)
     if found.length is not None and op.has(2):
         _require_position(op, 2, found.length, inserts=True)
@@ -180,7 +195,10 @@ def onnx_sequence_insert(op: OpCall) -> list[Value]:
 
 @rules.rule("SequenceErase", since=11, addresses={1: 0})
 def onnx_sequence_erase(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceErase.html (the position, in [-n, n - 1], is the last if absent)"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceErase.html
+
+    The position is in [-n, n - 1] for n members; if it is absent, the last member is erased.
+    """
     found = sequence(op, 0)
     if found.length is None:
         return [found]
@@ -199,7 +217,10 @@ def onnx_sequence_erase(op: OpCall) -> list[Value]:
 
 @rules.rule("SequenceLength", since=11)
 def onnx_sequence_length(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__SequenceLength.html"""
+    """https://onnx.ai/onnx/operators/onnx__SequenceLength.html
+
+    a sequence of n members -> n, an int64 scalar
+    """
     length = sequence(op, 0).length
     if length is None:
         return [SymbolicTensor(DType.INT64, (), None, ValueRange(0, None))]
@@ -208,7 +229,10 @@ def onnx_sequence_length(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("ConcatFromSequence", since=11)
 def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ConcatFromSequence.html"""
+    """https://onnx.ai/onnx/operators/onnx__ConcatFromSequence.html
+
+    a sequence of tensors -> their concatenation along attribute axis, a new axis if new_axis is set
+    """
     axis = op.attr("axis")
     if axis is None:
         raise SpecViolation("attribute axis is missing", "GI106")
@@ -219,12 +243,12 @@ def onnx_concat_from_sequence(op: OpCall) -> list[SymbolicTensor]:
 
 
 def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new_axis: bool) -> SymbolicTensor:
-    """Concatenation of the members along `axis`, or along a new axis inserted there.
+    """Concatenation of the members along `axis`, or along a new axis inserted at `axis` if `is_new_axis`.
 
     members  n tensors [d0, ..., dr-1]
-    result   n * d(axis) at axis; with a new axis rank r + 1 and n at axis
+    result   the dims of a member with n * d(axis) at axis; with a new axis, n inserted at axis
 
-    Raises SpecViolation when axis is outside [-r, r-1], with a new axis [-r-1, r].
+    Raises SpecViolation when `axis` is outside [-r, r-1]; with a new axis, outside [-r-1, r].
     """
     element, length = members.element, members.length
     if members.members:
@@ -233,7 +257,7 @@ def concat_from_sequence(op: OpCall, members: SequenceType, *, axis: int, is_new
         return SymbolicTensor()
     if element.shape is None:
         return moved(op, element, None)
-    # All members have equal other dims, or the node fails.
+    # Off the axis all members have equal dims, or the node fails.
     shape: Shape = tuple(
         op.fresh("the size of the members is not known") if differs(op, d) else d for d in element.shape
     )
@@ -264,8 +288,8 @@ def _concat_listed(op: OpCall, members: Sequence[SymbolicTensor], axis: int, *, 
 def onnx_split_to_sequence(op: OpCall) -> list[Value]:
     """https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
 
-    With a scalar split of 1 and keepdims = 0 the axis is removed, contrary to the page ("if input split is specified,
-    this attribute is ignored"): onnxruntime does so, and PyTorch exports `unbind` in this form.
+    With a scalar split of 1 and keepdims = 0 the axis is removed from each part. By the page keepdims is ignored when
+    split is given, but onnxruntime applies it in this case, and PyTorch exports `unbind` in this form.
     """
     data, axis = op.tensor(0), op.attr("axis", 0)
     if data.shape is None:
@@ -289,7 +313,15 @@ def _is_scalar_one(split: SymbolicTensor) -> bool:
 
 
 def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, Dim | None]:
-    """The length of every part and the number of parts."""
+    """The length of each part along `axis`, and the number of parts, None if unknown.
+
+    dim     length of `axis`
+    split   a scalar, the length of all parts but the last; or 1-D, the length of each
+
+    If lengths may differ, the first result is a symbol with cause DIFFERS.
+
+    Raises SpecViolation when `split` does not add up to `dim`, or a scalar `split` is below 1.
+    """
     if split.rank == 1:
         lengths = elements_of(split, "split")
         if lengths is None:
@@ -306,7 +338,7 @@ def _part(op: OpCall, dim: Dim, split: SymbolicTensor, axis: int) -> tuple[Dim, 
 
 
 def _lengths(split: SymbolicTensor, dim: Dim) -> Sequence[Dim] | None:
-    """The length of each part; None when they are not known individually."""
+    """The known lengths of the parts, in order; None when `split` or `dim` is unknown or the parts are too many."""
     if split.rank == 1:
         lengths = elements_of(split, "split")
         return None if lengths is None else [length for length in lengths if length is not None]
@@ -325,7 +357,10 @@ def _common(op: OpCall, lengths: Sequence[Dim]) -> Dim:
 
 @rules.rule("Optional", since=15)
 def onnx_optional(op: OpCall) -> list[Value]:
-    """https://onnx.ai/onnx/operators/onnx__Optional.html"""
+    """https://onnx.ai/onnx/operators/onnx__Optional.html
+
+    a tensor or sequence -> an optional that holds it; without an input, an empty optional of attribute type
+    """
     value = op.input(0)
     if value is not None:
         return [OptionalType(value, True)]
@@ -338,17 +373,23 @@ def onnx_optional(op: OpCall) -> list[Value]:
 
 @rules.rule("OptionalHasElement", since=15)
 def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html (18: it may be absent, a tensor or a sequence)"""
+    """https://onnx.ai/onnx/operators/onnx__OptionalHasElement.html
+
+    From version 18 on, the input may also be absent, a tensor or a sequence.
+    """
     value = op.input(0)
     present = value.present if isinstance(value, OptionalType) else value is not None
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
-        present = None  # its kind is unknown too
+        present = None  # the input may be an optional
     return [SymbolicTensor(DType.BOOL, ()) if present is None else from_values(DType.BOOL, make_values(present))]
 
 
 @rules.rule("OptionalGetElement", since=15, moves=0, permutes=True)
 def onnx_optional_get_element(op: OpCall) -> list[Value | None]:
-    """https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html (18: a tensor or a sequence is given back)"""
+    """https://onnx.ai/onnx/operators/onnx__OptionalGetElement.html
+
+    From version 18 on, an input that is a tensor or a sequence is returned unchanged.
+    """
     value = op.input(0)
     if value is None:
         raise SpecViolation("input 0 is missing", "GI107")

@@ -35,26 +35,30 @@ from gather_infer.tensor import (
 rules = RuleSet("")
 
 _ADDRESSES = 1 << 62
-"""More elements than any runtime can allocate; such a size results from integer overflow."""
+"""A number of elements that no runtime can allocate; a size this large results from integer overflow."""
 
 
 @rules.rule("Shape", since=1, outputs_dims=True)
 def onnx_shape(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Shape.html"""
+    """https://onnx.ai/onnx/operators/onnx__Shape.html
+
+    data [d0, ..., dr-1] -> the vector of d0, ..., dr-1, int64
+    """
     return [shape_of(op, op.tensor(0))]
 
 
 @rules.rule("Shape", since=15, outputs_dims=True)
 def onnx_shape_15(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Shape.html (15 adds start and end)"""
+    """https://onnx.ai/onnx/operators/onnx__Shape.html (version 15 adds start and end)"""
     return [shape_of(op, op.tensor(0), start=op.attr("start", 0), end=op.attr("end"))]
 
 
 def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | None = None) -> SymbolicTensor:
-    """The dims `start` to `end` of `data`; both may be negative and are clamped to [0, r].
+    """The dims of `data` at the axes from `start` to `end - 1`, as a 1-D tensor.
 
-    data    [d0, ..., dr-1]
-    result  [end - start], int64
+    data        [d0, ..., dr-1]
+    start, end  positions, clamped to [0, r]; a negative one counts from the end. An `end` of None means r
+    result      [max(0, end - start)], int64
     """
     if data.shape is None:
         return SymbolicTensor(DType.INT64, (op.fresh("the rank of the input is not known"),), None, ValueRange(0, None))
@@ -64,7 +68,10 @@ def shape_of(op: OpCall, data: SymbolicTensor, *, start: int = 0, end: int | Non
 
 @rules.rule("Size", since=1, outputs_dims=True)
 def onnx_size(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Size.html"""
+    """https://onnx.ai/onnx/operators/onnx__Size.html
+
+    data [d0, ..., dr-1] -> d0 * ... * dr-1, an int64 scalar
+    """
     data = op.tensor(0)
     size = op.fresh("the rank of the input is not known") if data.shape is None else product(data.shape)
     return [from_values(DType.INT64, make_values(size))]
@@ -72,9 +79,9 @@ def onnx_size(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Constant", since=1)
 def onnx_constant(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Constant.html (11 adds sparse_value, 12 the numbers and strings)
+    """https://onnx.ai/onnx/operators/onnx__Constant.html (version 11 adds sparse_value, 12 adds numbers and strings)
 
-    Raises SpecViolation unless exactly one attribute gives the value.
+    Raises SpecViolation unless exactly one attribute holds the value.
     """
     names = [name for name in _CONSTANTS if op.attr(name) is not None]
     if len(names) != 1:
@@ -96,7 +103,7 @@ _CONSTANTS = {
 
 
 def constant(name: str, value: object) -> SymbolicTensor:
-    """The tensor given by attribute `name` of a Constant; a sparse value becomes dense."""
+    """The tensor of a Constant whose attribute `name` has the value `value`; a sparse value becomes a dense tensor."""
     match value:
         case SymbolicTensor():
             return value
@@ -110,7 +117,10 @@ def constant(name: str, value: object) -> SymbolicTensor:
 
 @rules.rule("ConstantOfShape", since=9, operands={0: "sizes >= 0"}, dims=(0,))
 def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html"""
+    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
+
+    input [r] -> a tensor with the elements of input as dims, filled with attribute value
+    """
     shape = op.tensor(0)
     if shape.dtype not in (None, DType.INT64):
         raise SpecViolation(f"the input must be int64, is {shape.dtype}", "GI211")
@@ -118,10 +128,10 @@ def onnx_constant_of_shape(op: OpCall) -> list[SymbolicTensor]:
 
 
 def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor | None) -> SymbolicTensor:
-    """A tensor of the given shape, every element of which is `value`.
+    """A tensor with the elements of `shape` as dims, in which every element is `value`.
 
     shape   [r], int64, every element >= 0
-    value   one element, float32 0 when absent
+    value   a tensor with one element; None means 0 of type float32
     result  [shape[0], ..., shape[r-1]]
 
     Raises SpecViolation when an element of `shape` is negative, or `value` does not have one element.
@@ -159,7 +169,7 @@ def _fill_range(fill: SymbolicTensor) -> ValueRange | None:
 
 @rules.rule("Identity", since=1, moves=0, permutes=True)
 def onnx_identity(op: OpCall) -> list[Value | None]:
-    """https://onnx.ai/onnx/operators/onnx__Identity.html (14 adds sequences, 16 optionals)"""
+    """https://onnx.ai/onnx/operators/onnx__Identity.html (version 14 adds sequences, 16 adds optionals)"""
     if not op.has(0):
         raise SpecViolation("input 0 is missing", "GI107")
     return [op.input(0)]
@@ -167,7 +177,10 @@ def onnx_identity(op: OpCall) -> list[Value | None]:
 
 @rules.rule("EyeLike", since=9)
 def onnx_eye_like(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__EyeLike.html"""
+    """https://onnx.ai/onnx/operators/onnx__EyeLike.html
+
+    input [rows, columns] -> [rows, columns], of attribute dtype or else the type of input
+    """
     data, number = op.tensor(0), op.attr("dtype")
     dtype = data.dtype if number is None else element_type(number)
     return [eye_like(op, data, dtype, k=op.attr("k", 0))]

@@ -18,9 +18,9 @@ rules = RuleSet("")
 
 
 def length_of(op: OpCall, index: int, name: str, lower: int) -> Dim:
-    """The element of scalar input `index` as a length; a new symbol when it is unknown.
+    """The only element of input `index`, called `name` in messages, as a length; a new symbol when it is unknown.
 
-    Raises SpecViolation when it is known to be below `lower`.
+    Raises SpecViolation when the element is known to be below `lower`, or the input does not have one element.
     """
     tensor = op.tensor(index)
     require_scalar(op, tensor, name)
@@ -33,13 +33,13 @@ def length_of(op: OpCall, index: int, name: str, lower: int) -> Dim:
 
 @rules.rule("DFT", since=17, operands={1: "a length >= 1"}, dims=(1,))
 def dft_17(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DFT.html (17: axis is an attribute, 1 unless given)"""
+    """https://onnx.ai/onnx/operators/onnx__DFT.html (version 17: axis is an attribute, 1 by default)"""
     return [dft(op, op.tensor(0), op.attr("axis", 1))]
 
 
 @rules.rule("DFT", since=20, operands={1: "a length >= 1", 2: "an axis of the signal"}, dims=(1,))
 def dft_20(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__DFT.html (20: axis is an input, -2 unless given)"""
+    """https://onnx.ai/onnx/operators/onnx__DFT.html (version 20: axis is an input, -2 by default)"""
     axis: Dim | None = -2
     if op.has(2):
         axis = known_value(op.tensor(2))
@@ -50,12 +50,14 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
     """The Fourier transform of `x` along `axis`; None for an unknown axis.
 
     x       [d0, ..., dr-2, 1] real or [d0, ..., dr-2, 2] complex, r >= 2
-    result  [d0, ..., dr-2, 2] with d[axis] = n              n is dft_length or else d[axis]
-            with d[axis] = n//2 + 1                          onesided
-            [d0, ..., dr-2, 1] with d[axis] = n              onesided and inverse; n is dft_length or 2*(d[axis] - 1)
+    result  the dims of x, except at `axis` and at the last axis; the dims there depend on onesided and inverse:
 
-    Raises SpecViolation when axis is not a signal axis, the last dim is not 1 or 2, or a onesided transform has complex
-    input (real input, for the inverse).
+    not onesided           n and 2; n is dft_length or, if it is absent, the dim d of x at axis
+    onesided, not inverse  n//2 + 1 and 2, with the same n
+    onesided and inverse   n and 1; n is dft_length or, if it is absent, 2*(d - 1)
+
+    Raises SpecViolation when `axis` is out of range or the last axis, the last dim is not 1 or 2, or a onesided
+    transform has complex input (inverse: real input).
     """
     onesided, inverse = bool(op.attr("onesided", 0)), bool(op.attr("inverse", 0))
     shape = require_min_rank(x.shape, 2, "input")
@@ -101,8 +103,8 @@ def dft(op: OpCall, x: SymbolicTensor, axis: int | None) -> SymbolicTensor:
 def stft(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__STFT.html
 
-    signal  [B, L, 1] or [B, L] real, or [B, L, 2] complex; runtimes take [B, L], which PyTorch exports
-    window  [n], n is frame_length
+    signal  [B, L, 1] real or [B, L, 2] complex; also [B, L] real, which PyTorch exports and runtimes accept
+    window  [n], n = frame_length
     result  [B, (L - n)//frame_step + 1, n//2 + 1, 2], or [..., n, 2] when not onesided
 
     Raises SpecViolation when the window does not have frame_length elements or a frame is longer than the signal.
@@ -139,7 +141,7 @@ def stft(op: OpCall) -> list[SymbolicTensor]:
 @rules.rule("HammingWindow", since=17, operands={0: "a size >= 0"}, dims=(0,))
 @rules.rule("BlackmanWindow", since=17, operands={0: "a size >= 0"}, dims=(0,))
 def window_function(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__HannWindow.html, also HammingWindow and BlackmanWindow
+    """https://onnx.ai/onnx/operators/onnx__HannWindow.html, onnx__HammingWindow.html, onnx__BlackmanWindow.html
 
     size, a scalar -> [size] of type output_datatype
     """

@@ -16,12 +16,12 @@ from gather_infer.tensor import SymbolicTensor
 rules = RuleSet("")
 
 INT_MAX = 2**31 - 1
-"""Smallest index that means the end of an axis: "to the end of a dimension with unknown size, pass INT_MAX"."""
+"""An index of at least INT_MAX means the end of an axis; its page recommends INT_MAX for an unknown dim."""
 
 
 @rules.rule("Slice", since=1, moves=0)
 def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Slice.html (1: starts, ends and axes are attributes)"""
+    """https://onnx.ai/onnx/operators/onnx__Slice.html (version 1: starts, ends and axes are attributes)"""
     data, starts, ends = op.tensor(0), list(op.attr("starts", ())), list(op.attr("ends", ()))
     axes = op.attr("axes")
     return [slice_axes(op, data, starts, ends, range(len(starts)) if axes is None else axes, [1] * len(starts))]
@@ -29,7 +29,7 @@ def onnx_slice_1(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Slice", since=10, moves=0, operands={3: "different axes", 4: "no step of 0"}, dims=(4,))
 def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Slice.html (10: they are inputs, 1-D each, and there are steps)"""
+    """https://onnx.ai/onnx/operators/onnx__Slice.html (version 10: starts, ends, axes and steps are 1-D inputs)"""
     data = op.tensor(0)
     for index, name in enumerate(("starts", "ends", "axes", "steps"), 1):
         operand = op.optional_tensor(index)
@@ -63,14 +63,14 @@ def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _unknown(op: OpCall, data: SymbolicTensor) -> SymbolicTensor:
-    """A slice of `data` with unknown dims, each bounded by that of `data`."""
+    """A slice of `data` along unknown axes: each dim is a new symbol, at most the dim of `data` on the same axis."""
     if data.shape is None:
         return moved(op, data, None)
     return moved(op, data, tuple(_size_up_to(op, dim, "axes are not known") for dim in data.shape))
 
 
 def _size_up_to(op: OpCall, dim: Dim, reason: str) -> Dim:
-    """A new size bounded by `dim`."""
+    """A new symbol that is at most `dim`, with cause `reason`; 0 when `dim` is 0."""
     if isinstance(dim, int) and dim == 0:
         return 0
     size = op.fresh(reason)
@@ -86,10 +86,11 @@ def slice_axes(
     axes: Sequence[int],
     steps: Sequence[Dim | None],
 ) -> SymbolicTensor:
-    """The elements start, start + step, ... before end along every axis in `axes`; None for an unknown index.
+    """The elements of `data` at the positions start, start + step, ... before end along every axis in `axes`.
 
-    data    [d0, ..., dr-1]
-    result  [d0', ..., dr-1'], see `slice_length`
+    data                 [d0, ..., dr-1]
+    starts, ends, steps  one per element of `axes`; None for an unknown one
+    result               [d0', ..., dr-1'], see `slice_length`
 
     Raises SpecViolation when the lists differ in length, an axis is outside [-r, r-1] or given twice, or a step is 0.
     """
@@ -117,8 +118,11 @@ def slice_axes(
 def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim:
     """The number of elements between `start` and `end` of an axis of length `dim`.
 
-    A negative index counts from the end: i + dim. For a step > 0 both are then clamped to [0, dim], for a step < 0
-    start to [0, dim - 1] and end to [-1, dim - 1]. The length is max(0, ceil((end - start) / step)).
+    A negative start or end counts from the end: `dim` is added. For a step > 0 both are then clamped to [0, dim]. For
+    a step < 0 start is clamped to [0, dim - 1] and end to [-1, dim - 1]. The length is
+    max(0, ceil((end - start) / step)).
+
+    If `start`, `end` or `step` is unknown (None), the length is a new symbol with an upper bound.
     """
     if _is_disputed(end, step):
         return _size_up_to(op, dim, f"runtimes differ on the end {end} of a slice backward")
@@ -153,19 +157,19 @@ def slice_length(op: OpCall, dim: Dim, start: Dim | None, end: Dim | None, step:
 
 
 def _is_disputed(end: Dim | None, step: Dim | None) -> bool:
-    """Whether a backward slice ends at the largest int32 or int64, which onnxruntime takes as "to the front"."""
+    """Whether a slice with a step < 0 ends at the largest int32 or int64; onnxruntime then slices down to element 0."""
     return isinstance(step, int) and step < 0 and isinstance(end, int) and end in (INT_MAX, 2**63 - 1)
 
 
 def _between(op: OpCall, dim: Dim, first: Dim, last: Dim, step: Dim) -> Dim:
-    """max(0, ceil((min(last, dim) - max(first, 0)) / step))"""
+    """The length of a forward slice, max(0, ceil((min(last, dim) - max(first, 0)) / step))"""
     differences = [upper - lower for upper in (dim, last) for lower in (0, first)]
     lengths = [ceildiv(difference, step, op.scope) for difference in differences]
     return maximum(0, minimum(*lengths, scope=op.scope), scope=op.scope)
 
 
 def _from_start(op: OpCall, dim: Dim, index: Dim) -> Dim:
-    """`index` relative to the first element, before clamping."""
+    """`index` counted from the first element, not clamped: index + dim when it is negative."""
     if isinstance(index, int):
         if abs(index) >= INT_MAX:
             return dim if index > 0 else 0
@@ -181,14 +185,14 @@ def _from_start(op: OpCall, dim: Dim, index: Dim) -> Dim:
 
 
 def _is_from_start(op: OpCall, index: Dim) -> bool:
-    """Whether an index is known not to lie before the first element; -1 does so only on an empty axis."""
+    """Whether `index` is known to be >= -1, and so not before the first element unless the axis is empty."""
     if isinstance(index, int):
         return index >= -1
     return known_le(-1, index, op.scope) is True
 
 
 def _range(dim: int, start: int, end: int, step: int) -> range:
-    """The positions that a slice selects from an axis of length `dim`."""
+    """The positions from 0 to dim - 1 that a slice selects from an axis of length `dim`."""
     start += dim if start < 0 else 0
     end += dim if end < 0 else 0
     if step > 0:

@@ -14,13 +14,19 @@ rules = RuleSet("")
 
 @rules.rule("StringConcat", since=20)
 def onnx_string_concat(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__StringConcat.html"""
+    """https://onnx.ai/onnx/operators/onnx__StringConcat.html
+
+    X, Y -> string, the broadcast of the shapes of X and Y
+    """
     return [SymbolicTensor(DType.STRING, broadcast(op, op.tensor(0).shape, op.tensor(1).shape))]
 
 
 @rules.rule("RegexFullMatch", since=20)
 def onnx_regex_full_match(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__RegexFullMatch.html"""
+    """https://onnx.ai/onnx/operators/onnx__RegexFullMatch.html
+
+    X -> bool, shape of X
+    """
     return [SymbolicTensor(DType.BOOL, op.tensor(0).shape)]
 
 
@@ -67,6 +73,6 @@ def onnx_string_normalizer(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("ImageDecoder", since=20)
 def onnx_image_decoder(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__ImageDecoder.html (the result is empty when it fails)"""
+    """https://onnx.ai/onnx/operators/onnx__ImageDecoder.html (the result is empty when decoding fails)"""
     require_rank(op.tensor(0).shape, 1, "the encoded stream")
     return [SymbolicTensor(DType.UINT8, tuple(op.fresh("the size depends on the image") for _ in range(3)))]

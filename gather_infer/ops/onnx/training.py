@@ -11,7 +11,7 @@ rules = RuleSet("ai.onnx.preview.training")
 # inputs   R (learning rate), T (update count), n tensors, n gradients, then n of each further state
 # outputs  n updated tensors, then n of each state
 OPTIMIZERS = {
-    # operator: groups of n among the inputs, groups of n among the outputs
+    # operator: (groups of n tensors among the inputs, groups of n among the outputs)
     "Adagrad": (3, 2),
     "Adam": (4, 3),
     "Momentum": (3, 2),
@@ -41,7 +41,10 @@ for _op_type, _groups in OPTIMIZERS.items():
 
 
 def _agreed(op: OpCall, x: SymbolicTensor, other: SymbolicTensor, what: str) -> SymbolicTensor:
-    """The common type and shape of two tensors that are combined elementwise. Raises SpecViolation when they differ."""
+    """The element type and shape that `x` and `other` must share; `what` names the two in messages.
+
+    Raises SpecViolation when their element types or shapes can never be equal.
+    """
     if x.dtype is not None and other.dtype is not None and x.dtype is not other.dtype:
         raise SpecViolation(f"{what} must have one element type, have {x.dtype} and {other.dtype}", "GI211")
     dtype = x.dtype or other.dtype

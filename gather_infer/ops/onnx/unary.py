@@ -20,7 +20,7 @@ from gather_infer.tensor import DType, SymbolicTensor, ValueRange, format_shape
 
 rules = RuleSet("")
 
-# Y = f(X) keeps shape and element type, elements are not tracked; with the version that introduced each.
+# Operators Y = f(X) that keep shape and element type, each with its first version. Elements are not tracked.
 # Spec: https://onnx.ai/onnx/operators/, one page each
 FUNCTIONS: dict[str, int] = {
     "Acos": 7,
@@ -72,7 +72,7 @@ def _reciprocal(op: OpCall, dtype: DType, x: Element) -> Element:
     return elements.div(op, dtype, 1.0, x) if isinstance(x, (int, float)) else None
 
 
-# The same with tracked elements: IEEE 754 defines the result exactly.
+# Operators Y = f(X) that keep shape and element type, with tracked elements: IEEE 754 defines the result exactly.
 # Spec: https://onnx.ai/onnx/operators/onnx__Floor.html, __Ceil, __Round, __Sqrt, __Reciprocal
 EXACT: dict[str, tuple[int, UnaryElement]] = {
     "Floor": (1, elements.floor),
@@ -97,7 +97,7 @@ for _op_type, (_since, _element) in EXACT.items():
 
 @rules.rule("Relu")
 def relu(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Relu.html (14 adds the signed integer types)"""
+    """https://onnx.ai/onnx/operators/onnx__Relu.html (version 14 adds the signed integer types)"""
 
     def element(op: OpCall, dtype: DType, x: Element) -> Element:
         return elements.max_of(op, dtype, x, 0 if isinstance(x, int) else 0.0)
@@ -109,11 +109,13 @@ def relu(op: OpCall) -> list[SymbolicTensor]:
 
 
 def softmax_axis(op: OpCall, x: SymbolicTensor) -> None:
-    """Check `axis` of Softmax, LogSoftmax and Hardmax.
+    """Check attribute axis of Softmax, LogSoftmax and Hardmax; r is the rank of `x`.
 
-    since 13    the axis that is normalised, [-r, r-1], default -1
-    11          the first axis of the second half of a flattening to 2-D, [-r, r-1], default 1
-    1           the same, but the page gives no range, so r is allowed too
+    from version 13 on    in [-r, r-1], -1 by default: the axis that is normalized
+    version 11            in [-r, r-1], 1 by default: `x` is flattened to 2-D, with the axes from axis on as columns
+    version 1             as in version 11, but in [-r, r], because the page gives no range
+
+    Raises SpecViolation (GI304) when axis is out of range.
     """
     if x.shape is None:
         return
@@ -142,8 +144,8 @@ for _op_type in ("Softmax", "LogSoftmax", "Hardmax"):
 def prelu(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__PRelu.html
 
-    versions 1 and 6    the slope has one element, or one per channel (axis 1)
-    from version 7      it broadcasts to X
+    versions 1 and 6      the slope has one element, or one per channel (axis 1)
+    from version 7 on     the slope broadcasts to X
     """
     x, slope = op.tensor(0), op.tensor(1)
     dtype = same_dtype(x, slope, ("X", "slope"))
@@ -169,9 +171,9 @@ def prelu(op: OpCall) -> list[SymbolicTensor]:
 def dropout_by_attribute(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Dropout.html
 
-    1, 6    identity when `is_test` is set; the mask has the type of the data
-    7       always identity
-    10      the mask is bool
+    versions 1 and 6    identity when attribute is_test is set; the mask has the element type of the data
+    version 7           always identity
+    version 10          always identity, and the mask is bool
     """
     data = op.tensor(0)
     is_identity = op.version >= 7 or op.attr("is_test", 0) != 0
@@ -181,9 +183,9 @@ def dropout_by_attribute(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("Dropout", since=12, deterministic=False)
 def dropout(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__Dropout.html (12: ratio and training_mode are inputs)
+    """https://onnx.ai/onnx/operators/onnx__Dropout.html (version 12: ratio and training_mode are inputs)
 
-    Identity, with a mask of True, unless training_mode is given and true.
+    Identity, with a mask of True, when training_mode is absent or known to be false.
     """
     data, ratio, training = op.tensor(0), op.optional_tensor(1), op.optional_tensor(2)
     for tensor, name in ((ratio, "ratio"), (training, "training_mode")):
@@ -204,6 +206,9 @@ def _dropped(op: OpCall, data: SymbolicTensor, mask: SymbolicTensor, is_identity
 
 @rules.rule("SwiGLU", since=28)
 def swiglu(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__SwiGLU.html"""
+    """https://onnx.ai/onnx/operators/onnx__SwiGLU.html
+
+    gate and up, of one element type and shape -> that element type and shape
+    """
     gate, up = op.tensor(0), op.tensor(1)
     return [SymbolicTensor(same_dtype(gate, up), same_shape(op, gate.shape, up.shape))]

@@ -20,7 +20,7 @@ rules = RuleSet("")
 
 
 def check_images(op: OpCall, x: SymbolicTensor, position: int) -> None:
-    """Check input `position`, the index of the image of X [N, ...] for each region."""
+    """Check that input `position`, an image index per region, has elements in [0, N - 1] for `x` [N, ...]."""
     if x.shape:
         check_bounds(
             op, op.tensor(position), known_numbers(op, position), x.shape[0], Indexing(from_end=False),
@@ -47,7 +47,7 @@ def max_roi_pool(op: OpCall) -> list[SymbolicTensor]:
 
 @rules.rule("RoiAlign", since=10, addresses={2: 0})
 def roi_align(op: OpCall) -> list[SymbolicTensor]:
-    """https://onnx.ai/onnx/operators/onnx__RoiAlign.html (16 adds coordinate_transformation_mode)
+    """https://onnx.ai/onnx/operators/onnx__RoiAlign.html (version 16 adds coordinate_transformation_mode)
 
     X [N, C, H, W]; rois [R, 4]; batch_indices [R], from 0 to N - 1 -> [R, C, output_height, output_width]
     """

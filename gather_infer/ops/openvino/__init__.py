@@ -1,1 +1,1 @@
-"""The rules of OpenVINO's dialect."""
+"""Rules of operators of OpenVINO, whose opsets share the domain `openvino`."""

@@ -14,8 +14,10 @@ rules = RuleSet("openvino")
 def const(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/constant-1.html
 
-    packed   the bytes of a constant of type `element_type` and shape `shape`
-    result   uint8, one element code each; the payload is not read
+    packed   the bytes of a constant
+    result   uint8, of attribute shape; each element is the bits of one constant element, by attribute element_type
+
+    The rule does not read the bytes, so no element of the result is known.
     """
     element = str(op.attr("element_type", ""))
     bits = NON_ONNX_BITS.get(element)

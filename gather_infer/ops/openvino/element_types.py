@@ -12,7 +12,7 @@ ELEMENT_TYPES: Final = {
     "u16": DType.UINT16, "u32": DType.UINT32, "u64": DType.UINT64, "string": DType.STRING, "u4": DType.UINT4,
     "i4": DType.INT4, "f8e4m3": DType.FLOAT8E4M3FN, "f8e5m2": DType.FLOAT8E5M2,
 }  # fmt: skip
-"""Types that ONNX has at opset 21. Packed types have the first element in the low bits, in both formats."""
+"""OpenVINO types that ONNX has at opset 21. OpenVINO and ONNX both pack the first 4-bit element in the low bits."""
 
 NON_ONNX_BITS: Final = {"u1": 1, "u2": 2, "u3": 3, "u6": 6, "nf4": 4, "f4e2m1": 4, "f8e8m0": 8}
-"""Bits per element of the other types: ONNX lacks them, or added them after the opsets that runtimes support."""
+"""Bits per element of OpenVINO types that ONNX lacks, or has only in opsets newer than runtimes support."""

@@ -1,4 +1,6 @@
-"""Rules of the gather family of OpenVINO: the axis is an input, batch_dims may be negative, out of bounds may be legal.
+"""Rules of OpenVINO's gather family.
+
+Unlike in ONNX, axis is an input, batch_dims may be negative, and some versions define indices out of bounds.
 
 Behaviour where the specification is silent was measured on the CPU plugin.
 """
@@ -53,7 +55,7 @@ def gather_1(op: OpCall) -> list[SymbolicTensor]:
 def gather_7(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-7.html
 
-    Adds batch_dims.
+    This version adds batch_dims.
     """
     return [_gather(op, GATHER_1)]
 
@@ -62,7 +64,7 @@ def gather_7(op: OpCall) -> list[SymbolicTensor]:
 def gather_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-8.html
 
-    A negative index counts from the end; out of bounds gives zeros.
+    A negative index counts from the end; an index out of bounds selects zeros.
     """
     return [_gather(op, GATHER_8)]
 
@@ -97,7 +99,10 @@ def _require_one_element(axis: SymbolicTensor) -> None:
 
 
 def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
-    """The possible values of the axis input, non-negative and ascending; all axes when it is unknown."""
+    """The possible values of input `axis`, non-negative and ascending; 0 to rank - 1 when it is unknown.
+
+    Raises SpecViolation (GI304) when all values are outside [-rank, rank - 1].
+    """
     numbers = known_numbers(op, 2)
     if numbers is not None and numbers.size == 1 and isinstance(number := numbers.reshape(-1).tolist()[0], int):
         return [normalize_axis(number, rank)]
@@ -113,9 +118,12 @@ def _possible_axes(op: OpCall, axis: SymbolicTensor, rank: int) -> list[int]:
 
 
 def _batch_dims(op: OpCall, r: int | None, q: int | None) -> int | None:
-    """The attribute in non-negative form; None when it is negative and the rank q of indices is unknown.
+    """Attribute batch_dims in non-negative form; None when it is negative and `q` is unknown.
 
-    Raises SpecViolation outside [-q, min(r, q)]. The lower limit of the page is -min(r, q), but OpenVINO accepts -q.
+    r, q   ranks of data and of indices, None when unknown
+
+    Raises SpecViolation when batch_dims is outside [-q, min(r, q)]. The lower limit of the page is -min(r, q), but
+    OpenVINO accepts -q.
     """
     b = integer(op, "batch_dims", 0)
     most = min((rank for rank in (r, q) if rank is not None), default=b)
@@ -147,7 +155,7 @@ def gather_elements_6(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-5.html
 
-    With batch_dims > 1 the batch dims of the result are multiplied into one.
+    With batch_dims > 1 the batch dims of the result are merged into one dim, their product.
     """
     b = integer(op, "batch_dims", 0)
     out = _gather_nd(op, b, ND_5)
@@ -162,7 +170,7 @@ def gather_nd_5(op: OpCall) -> list[SymbolicTensor]:
 def gather_nd_8(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-nd-8.html
 
-    As GatherND of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
+    The same as GatherND of ONNX. The page lets batch dims broadcast; OpenVINO rejects batch dims that differ.
     """
     return [_gather_nd(op, integer(op, "batch_dims", 0), ND_8)]
 
@@ -178,11 +186,11 @@ def _gather_nd(op: OpCall, batch_dims: int, indexing: Indexing) -> SymbolicTenso
 def gather_tree(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement/gather-tree-1.html
 
-    step_ids     [time, batch, beam], any numeric type, shared by all inputs
+    step_ids     [time, batch, beam], of any numeric type; all inputs have the same type
     parent_ids   [time, batch, beam], beam indices: OpenVINO fails when it reads one out of bounds
     max_seq_len  [batch]
     end_token    a scalar
-    result       [time, batch, beam]: step ids, and end tokens
+    result       [time, batch, beam]: step ids and end tokens
     """
     check_call(op, inputs=4, attributes=(), noted=TYPES)
     names = ("step_ids", "parent_ids", "max_seq_len", "end_token")

@@ -1,4 +1,4 @@
-"""Rules of OpenVINO variables: ReadValue reads one at the start of a run, Assign writes it at the end."""
+"""Rules of OpenVINO variables: ReadValue reads a variable at the start of a run, Assign writes it at the end."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
     """https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/infrastructure/read-value-6.html
 
     initial   value of the variable in the first run and after a reset; optional in version 6
-    result    value of the variable: of `variable_shape` and `variable_type`. Version 3 lacks these attributes; then it
-              has the type, rank and static nonzero dims of the initial value, and new symbols for the other dims, which
-              may change between runs
+    result    value of the variable, with the shape and type of attributes variable_shape and variable_type. Version 3
+              lacks these attributes; the result then has the type, rank and static nonzero dims of initial. The other
+              dims may change between runs and become new symbols
     """
     initial = op.optional_tensor(0)
     text = op.attr("variable_shape")
@@ -30,7 +30,10 @@ def read_value(op: OpCall) -> list[SymbolicTensor]:
 
 
 def _initial_dims(op: OpCall, first: Shape | None) -> Shape | None:
-    """The dims of a variable without declared shape, from those of its initial value."""
+    """The shape of a variable without attribute variable_shape; None when the shape `first` of its initial value is.
+
+    A static nonzero dim of `first` is kept; any other may change between runs and becomes a new symbol.
+    """
     if first is None:
         return None
     return tuple(
@@ -39,7 +42,10 @@ def _initial_dims(op: OpCall, first: Shape | None) -> Shape | None:
 
 
 def _variable_shape(op: OpCall, declared: object) -> Shape | None:
-    """Parse dims like `1,4,?,64`, with a new symbol for a dynamic dim. The reader passes a tuple if all are numbers."""
+    """The shape in attribute variable_shape, such as the text `1,4,?,64`; None for `...`, an unknown rank.
+
+    A dynamic dim (`?`) becomes a new symbol. If all dims are numbers, the IR reader passes an int or a tuple of ints.
+    """
     parts = (
         [declared]
         if isinstance(declared, int)
