@@ -25,9 +25,10 @@ def shift_left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> Value
 
 
 def shift_right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
-    """Value range of x >> by, rounded down.
+    """Value range of x >> by, which is x // 2**by.
 
-    Unless `by` is known to be in [0, width - 1], it is [0, x.hi] for x >= 0, and else unbounded.
+    Unbounded when x may be negative and `by` is not one number in [0, width - 1]. For x >= 0 and a `by` that may be outside
+    [0, width - 1], the range is [0, x.hi].
     """
     amount = _shift_amounts(by, width)
     if amount is None:

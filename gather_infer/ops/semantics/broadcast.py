@@ -33,7 +33,7 @@ _ANY = symbol("any size >= 0")
 """Represents an arbitrary number >= 0 in substitutions; no scope has facts about it."""
 
 MAX_PARTS: Final = 32
-"""Maximum number of dims that one broadcast symbol represents. The order in which dims broadcast does not affect it."""
+"""Maximum number of dims that one broadcast symbol represents; the order of broadcasting does not affect the symbol."""
 
 MAX_WRITTEN_PARTS: Final = 8
 """Maximum number of dims for which a broadcast symbol also gets a closed expression; longer ones are unreadable."""
@@ -123,7 +123,7 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], s
 def require_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
     """Require that `a` and `b` are equal or one of them is 1.
 
-    Raises SpecViolation (GI212) with the message `otherwise` when neither is possible.
+    Raises SpecViolation (GI212) with the message `otherwise` when this never holds.
     """
     op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=otherwise, code="GI212")
 

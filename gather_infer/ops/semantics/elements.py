@@ -52,7 +52,7 @@ def wrap(value: int, dtype: DType) -> int:
 def round_float(value: float, dtype: DType) -> float | None:
     """`value`, an int or a float, rounded to the float type `dtype`.
 
-    None for types below 16 bits, and for a bfloat16 whose value would be rounded twice.
+    None for types below 16 bits, and for BFLOAT16 when `value` is not a float32 number: rounding twice might be wrong.
     """
     with np.errstate(all="ignore"):
         if dtype is DType.FLOAT32:
@@ -170,7 +170,7 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 
 def _is_huge(x: Element) -> bool:
-    """Whether an element is a constant so large that arithmetic with sizes may wrap; models use it to mean "no limit"."""
+    """Whether an element is a constant, such as one that means "no limit", so large that arithmetic with sizes may wrap."""
     return isinstance(x, int) and not cannot_wrap(x)
 
 
@@ -200,7 +200,7 @@ def sub(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
     """x * y; None when the result is unknown or may be inexact."""
     if x is None or y is None:
-        return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is no 0
+        return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is not 0
     if is_number(x) and is_number(y):
         if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
             return wrap(x * y, dtype)
@@ -292,7 +292,10 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, for y = 1/2 or an integer y from 0 to 64; None unless runtimes compute an exact integer."""
+    """x to the power y, for y = 1/2 or an integer y in [0, 64], if the result is an integer that runtimes compute exactly.
+
+    Else None.
+    """
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None
     if y == 0.5 and isinstance(x, float) and 0 < x < 1 << 24 and x == math.isqrt(int(x)) ** 2 and dtype in EXACT_BITS:

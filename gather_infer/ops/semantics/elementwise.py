@@ -25,9 +25,9 @@ BinaryRange: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
 
 
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
-    """The object array of `function` over the elements of broadcast `arrays`.
+    """The results of `function` on the broadcast elements of `arrays`, as an object array.
 
-    None when the array is too large to track or no element of it is known. A result that raises DimTooLarge is unknown.
+    None when the array is too large to track or no result is known. A call that raises DimTooLarge gives an unknown result.
     """
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not holds_values(shape):
@@ -48,7 +48,10 @@ def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
 def tensor_of(
     dtype: DType | None, shape: Shape | None, values: Values | None, value_range: ValueRange | None
 ) -> SymbolicTensor:
-    """A result tensor; `values`, if given, determine the shape, and drop the value range when all of them are known."""
+    """A result tensor of the given facts.
+
+    Known elements, `values`, determine its shape. If no element is unknown, the value range is dropped.
+    """
     if values is None:
         return SymbolicTensor(dtype, shape, None, value_range)
     return SymbolicTensor(dtype, values.shape, values, value_range if None in values.reshape(-1).tolist() else None)

@@ -43,7 +43,7 @@ def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: t
 
     noted   attributes that are not part of the operator but added by the file reader
 
-    Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes` or `noted`.
+    Raises SpecViolation when there are more than `inputs` inputs, or an attribute in neither `attributes` nor `noted`.
     """
     if len(op.inputs) > inputs:
         raise SpecViolation(f"{op.op_type} takes {inputs} input{'s' * (inputs != 1)}, has {len(op.inputs)}", "GI107")
@@ -314,7 +314,9 @@ def reachable_positions(
 
 
 def may_be_outside(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
-    """Whether an index may be out of bounds in a legal run, so that the operator fills in a value; False if it cannot.
+    """Whether, in a legal run, an index may be out of bounds, so that the operator fills in a value.
+
+    False for strict indexing, under which no legal run has such an index.
 
     numbers   the elements of `indices`, from `known_numbers`
     """

@@ -50,7 +50,7 @@ def static_shape(shape: Shape | None) -> tuple[int, ...] | None:
 
 
 def unique_axes(axes: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-    """Each of `axes`, in order, counted from the front.
+    """`axes` in the same order, each counted from the front.
 
     Raises SpecViolation when an axis is outside [-rank, rank - 1] or two are the same axis.
     """
@@ -84,7 +84,7 @@ def tracked_values(values: Values | None, shape: Shape | None) -> Values | None:
 def joint_range(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | None:
     """The value range of a tensor whose elements come from any of `inputs`.
 
-    None when the range has no bound, an input may be other than an integer tensor, or all inputs are empty.
+    None when the range has no bound, an input is not known to be an integer tensor, or all inputs are empty.
     """
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
         return None
