@@ -27,8 +27,8 @@ def shift_left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> Value
 def shift_right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
     """Value range of x >> by, which is x // 2**by.
 
-    Unbounded when x may be negative and `by` is not one number in [0, width - 1]. For x >= 0 and a `by` that may be outside
-    [0, width - 1], the range is [0, x.hi].
+    Unbounded when x may be negative and `by` is not one number in [0, width - 1]. For x >= 0 and a `by` that may be
+    outside [0, width - 1], the range is [0, x.hi].
     """
     amount = _shift_amounts(by, width)
     if amount is None:

@@ -170,7 +170,7 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 
 def _is_huge(x: Element) -> bool:
-    """Whether an element is a constant, such as one that means "no limit", so large that arithmetic with sizes may wrap."""
+    """Whether an element is a constant so large (as for "no limit") that arithmetic with sizes may wrap."""
     return isinstance(x, int) and not cannot_wrap(x)
 
 
@@ -292,9 +292,9 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, for y = 1/2 or an integer y in [0, 64], if the result is an integer that runtimes compute exactly.
+    """x to the power y, for y = 1/2 or an integer y in [0, 64].
 
-    Else None.
+    None unless the result is known to be an integer that runtimes compute exactly.
     """
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None

@@ -27,7 +27,8 @@ BinaryRange: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
     """The results of `function` on the broadcast elements of `arrays`, as an object array.
 
-    None when the array is too large to track or no result is known. A call that raises DimTooLarge gives an unknown result.
+    None when the array is too large to track or no result is known. A call that raises DimTooLarge gives an unknown
+    result.
     """
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not holds_values(shape):
