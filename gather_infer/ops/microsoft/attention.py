@@ -39,7 +39,7 @@ def dim_at(shape: Shape | None, axis: int) -> Dim | None:
 
 
 def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
-    """The common value of two dims that must be equal; None, also for `a` or `b`, means unknown.
+    """The common value of `a` and `b`, dims that must be equal; None, as an argument or a result, is an unknown dim.
 
     what   describes both dims in the message
 
@@ -90,7 +90,10 @@ def require_pair(op: OpCall, first: int, second: int, names: str) -> bool:
 
 
 def _projection(op: OpCall, weights: Shape | None, bias: Shape | None) -> tuple[Dim | None, Dim | None]:
-    """The hidden sizes (D, Dv) of merged weights [I, D + D + Dv] and bias [D + D + Dv]; None where unknown.
+    """The hidden sizes D of query and key, and Dv of value; None where unknown.
+
+    weights  [I, D + D + Dv], the merged projections
+    bias     [D + D + Dv]
 
     Raises SpecViolation when a rank is wrong, or the lengths or attribute qkv_hidden_sizes can never agree.
     """
@@ -120,6 +123,8 @@ def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
     past     [2, B, N, P, E]
     output   [B, S, Dv]
     present  [2, B, N, P + S, E]; the shape of past when past and present share a buffer
+
+    Letters: see the docstring of the module; I is the input size.
     """
     heads = size_attribute(op, "num_heads")
     x, weights = require_rank(op.tensor(0).shape, 3, "input"), op.tensor(1).shape
@@ -174,9 +179,12 @@ SELF = COMMON + " do_rotary:int past_present_share_buffer:int"
     unchecked_sizes=(5,), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def attention_microsoft(op: OpCall) -> Inferred:
-    """Attention with merged projections: input [B, S, I], past [2, B, N, P, E] -> [B, S, Dv], [2, B, N, P + S, E]
+    """Attention with merged projections for query, key and value.
 
-    The outputs are output and present.
+    input [B, S, I], past [2, B, N, P, E] -> output [B, S, Dv], present [2, B, N, P + S, E]
+
+    B is the batch size, S the length of the input, N the number of heads, P the length of the past, E the head size of
+    query and key, Dv the hidden size of value.
     """
     return _merged_attention(op, bias=2, past=4, mask=3)
 
@@ -226,6 +234,9 @@ def multi_head_attention(op: OpCall) -> Inferred:
     present_key     [B, N, P + L, E]; with past_sequence_length the shape of past_key, because the two share a buffer
     present_value   [B, N, P + L, Ev]; with past_sequence_length the shape of past_value
     qk              [B, N, S, P + L]
+
+    B is the batch size, N the number of heads, S, L and P the lengths of query, key and past. E and Ev are the head
+    sizes, D = N*E and Dv = N*Ev the hidden sizes.
     """
     return _heads(op, past=6, length=8, shared=op.has(8), bias=3, packed=False)
 
@@ -248,7 +259,7 @@ def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
 
 
 def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packed: bool) -> Inferred:
-    """The outputs that `multi_head_attention` describes, for inputs at other positions.
+    """The outputs of `multi_head_attention`, for an operator whose inputs have other positions.
 
     past, length, bias   positions of past_key, which past_value follows, of past_sequence_length and of bias
     shared               past and present share a buffer
@@ -369,7 +380,8 @@ def decoder_attention(op: OpCall) -> Inferred:
     output                         [S, B, D]
     new_key_cache, new_value_cache [B, N, T, E]
 
-    With caches T = P + S, or P if static_kv is true; without caches T = S, or L if static_kv is true.
+    With caches T = P + S, or P if static_kv is true; without caches T = S, or L if static_kv is true. B is the batch
+    size, N the number of heads, E the head size, D = N*E.
     """
     heads = size_attribute(op, "num_heads")
     query, key = require_rank(op.tensor(0).shape, 3, "query"), require_rank(op.tensor(1).shape, 3, "key")

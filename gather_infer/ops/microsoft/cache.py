@@ -106,6 +106,9 @@ def group_query_attention(op: OpCall) -> Inferred:
     output                      [B, S, Hq*E]
     present_key, present_value  [B, Hk, max(P, T), E]; with sliding_window_cache, P in place of max(P, T)
     output_qk                   [B, Hq, S, T]
+
+    B is the batch size, Hq the number of query heads, Hk the number of key-value heads, E the head size, S the query
+    length, P the cache length before the step, T the total length after the step.
     """
     hq, hk = _heads(op)
     (b, s), e = _grouped_query(op, hq, hk, 3)
@@ -226,7 +229,7 @@ def sparse_attention(op: OpCall) -> Inferred:
     C=frozenset({DType.FLOAT16, DType.BFLOAT16}) | QUANTIZED_CACHE,
 )  # fmt: skip
 def paged_attention(op: OpCall) -> Inferred:
-    """Attention over a paged cache.
+    """Attention over a paged cache, with Hq query heads, Hk key-value heads and head size E.
 
     query   [tokens, Hq*E], or without key and value [tokens, (Hq + 2*Hk)*E]
     caches  [blocks, block size, Hk, E], updated in place
@@ -253,7 +256,10 @@ PACKED = "num_heads:int! scale:float"
     PACKED + " qkv_hidden_sizes:ints", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def packed_attention(op: OpCall) -> Inferred:
-    """input [tokens, I], weights [I, D + D + Dv] -> output [tokens, Dv]"""
+    """input [tokens, I], weights [I, D + D + Dv] -> output [tokens, Dv]
+
+    D is the hidden size of query and of key, Dv the hidden size of value.
+    """
     x, weights = require_rank(op.tensor(0).shape, 2, "input"), require_rank(op.tensor(1).shape, 2, "weights")
     bias = require_rank(op.tensor(2).shape, 1, "bias")
     _check_packing(op, 3)
@@ -318,6 +324,8 @@ def linear_attention_microsoft(op: OpCall) -> Inferred:
     value   [B, S, Hk*Ev]
     states  past_state and present_state, [B, Hk, E, Ev]; a positive state_window adds a leading axis of that length
     output  [B, S, max(Hq, Hk)*Ev]
+
+    Hq is the number of query heads, Hk the number of key-value heads.
     """
     hq, hk = size_attribute(op, "q_num_heads"), size_attribute(op, "kv_num_heads")
     require_divisible(op, max(hq, hk), min(hq, hk), "the larger number of heads")

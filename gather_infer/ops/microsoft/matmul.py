@@ -48,7 +48,10 @@ def transposed_operand(shape: Shape | None, *, transposed: bool, batch_transpose
 @contrib(rules, "FusedMatMulActivation", "A:T B:T -> Y:T", f"{BATCHES} {ACTIVATION}", T=FLOATS)
 @contrib(rules, "TransposeMatMul", "A:T B:T -> Y:T", TRANSPOSED, T=FLOATS)
 def fused_matmul(op: OpCall) -> Inferred:
-    """The shape of numpy.matmul(A', B'), with A' and B' transposed by trans{A,B} and transBatch{A,B}."""
+    """The shape of numpy.matmul(A', B').
+
+    A' and B' are A and B transposed as attributes transA, transB, transBatchA and transBatchB demand.
+    """
     a, b = (
         transposed_operand(
             op.tensor(index).shape,

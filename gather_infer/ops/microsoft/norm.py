@@ -31,9 +31,9 @@ STASH = "axis:int epsilon:float stash_type:int"
 
 
 def _statistics(op: OpCall, shape: Shape | None) -> SymbolicTensor:
-    """The type of a mean or inverse deviation per normalized row: [d0, ..., daxis-1, 1, ..., 1] for X of shape `shape`.
+    """The type of the means or the inverse standard deviations of the normalized rows of X, whose shape is `shape`.
 
-    Attribute stash_type is the element type.
+    Shape [d0, ..., daxis-1, 1, ..., 1], element type from attribute stash_type.
     """
     stash = op.attr("stash_type", 1)
     dtype = DType(stash) if stash in DType.__members__.values() else None
@@ -120,7 +120,7 @@ def _skipped(op: OpCall, vectors: tuple[str, ...]) -> Inferred:
 def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
     """`shape`, the shape of input, with the static dims of `skip` in place of symbolic ones.
 
-    skip   the shape of skip: the dims of input, or a first dim of 1 before the other dims, or the other dims alone
+    skip   [B, S, H], [1, S, H] or [S, H] for an input [B, S, H]; [tokens, H] for an input [tokens, H]
 
     Raises SpecViolation when the ranks do not fit or two dims can never be equal.
     """
@@ -192,7 +192,7 @@ def _grouped(op: OpCall, bias: str = "") -> Shape | None:
 
 @contrib(rules, "GatedRMSNorm", "X:T scale:T gate:T -> Y:T", "activation:string epsilon:float", T=MODEL_FLOATS)
 def gated_rms_norm(op: OpCall) -> Inferred:
-    """X, gate [..., H * C], scale [C] -> shape of X"""
+    """X and gate [..., a multiple of C], scale [C] -> shape of X"""
     shape = same_shape(op, op.tensor(0).shape, op.tensor(2).shape)
     scale = require_rank(op.tensor(1).shape, 1, "scale")
     require_min_rank(shape, 1, "X")

@@ -1,6 +1,6 @@
 """Rules of com.microsoft for rotary embeddings, position biases and packing of sequences.
 
-Letters: B the batch, N the heads, S the length, E the head size.
+Letters: B is the batch size, N the number of heads, S the sequence length, E the head size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TABLES = "input:T position_ids:int64 cos_cache:T sin_cache:T -> output:T"
 def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     """The result has the shape of input.
 
-    input                 [B, S, N*E], or [B, N, S, E]
+    input                 [B, S, N*E], or [B, N, S, E], for N heads of size E
     position_ids          [B, S], or [1] with the first position only; every position is the index of a row of cos_cache
     cos_cache, sin_cache  [P, E/2], or [P, rotary_embedding_dim/2]; P >= S unless is_packed_batching is set
     """
