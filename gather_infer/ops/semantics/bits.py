@@ -52,7 +52,7 @@ def _floor(end: Dim | None, by: int, scope: Scope) -> Dim | None:
 
 
 def bitwise_and(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
-    """Value range of x & y: with an operand >= 0, from 0 to that operand."""
+    """Value range of x & y: if an operand is >= 0, from 0 to the upper bound of that operand."""
     masks = [ValueRange(0, s.hi) for s in (x, y) if value_ranges.is_non_negative(s, scope)]
     if masks:
         return value_ranges.min_of(masks[0], masks[-1], scope)
