@@ -128,7 +128,7 @@ class Explainer:
     def named(
         self, name: str, *, depth: int = DEPTH, every: bool = False
     ) -> tuple[Explanation | SymbolExplanation, ...]:
-        """Explain the tensor or symbol called `name`, both if both exist, or else the outputs of the node called so.
+        """Explain the tensor or symbol called `name`, both if both exist, or else the outputs of a node with that label.
 
         Raises UsageError if nothing has the name.
         """
@@ -184,7 +184,7 @@ class Explainer:
         )
 
     def _suggestions(self, body: InferredGraph, name: str, is_unknown: bool) -> Suggestions:
-        """The finder of suggestions for a tensor.
+        """A `Suggestions` object for tensor `name` of `body`.
 
         is_unknown   generated symbols occur in the tensor
         """
@@ -235,7 +235,7 @@ class Explainer:
 def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_incomplete: bool) -> bool:
     """Whether a finding concerns the chain: its node is in `visited`, and its code is not GI203.
 
-    Missing external data (GI112) also concern the chain if the tensor is partly unknown, `is_incomplete`.
+    A finding of missing external data (GI112) also concerns the chain if the tensor is partly unknown, `is_incomplete`.
     """
     if finding.code == "GI112":
         return is_incomplete or finding.location.node in visited
@@ -243,7 +243,10 @@ def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_incomplete:
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
-    """The caller's dim constraints `specs`, intersected with `bounds`; a contradicted spec stays as it is."""
+    """The caller's dim constraints `specs`, as `seq=1..64`, intersected with `bounds`.
+
+    A spec stays as it is if it has another form or contradicts its bounds.
+    """
     kept: list[str] = []
     added = dict(bounds)
     for spec in specs:

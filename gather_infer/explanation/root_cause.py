@@ -99,7 +99,7 @@ class _UnknownPropagation:
     def propagate(
         self, values: Iterable[_ScopedName], is_propagated: Callable[[Value | None], bool]
     ) -> tuple[_Seen, set[NodePath]]:
-        """The values reachable from `values` by def-use chains, and the nodes that read these values.
+        """The values reachable from `values` along def-use chains, and the nodes that read these values.
 
         A chain continues only through values whose facts satisfy `is_propagated`.
         """
@@ -158,7 +158,7 @@ class _UnknownPropagation:
 def _is_root(value: Value | None, finding: Diagnostic, new_symbols: Iterable[str]) -> bool:
     """Whether `value`, which `finding` is about, is unknown.
 
-    Missing external data (GI112) also count if only the elements are unknown.
+    If `finding` reports missing external data (GI112), unknown elements are enough.
     """
     return _is_unknown(value, new_symbols) or (finding.code == "GI112" and _lacks_elements(value))
 

@@ -268,7 +268,10 @@ def _cover(relevant: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> d
         return want
 
     def by_symbol(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
-        """Choose each facet in `offers` with a dim that shares a symbol with `want`; return the dims that do not."""
+        """Choose each facet in `offers` with a dim that shares a symbol with a dim in `want`.
+
+        Returns the dims of `want` that share no symbol with these dims.
+        """
         names = {name for d in want for name in free_symbols(d)}
         for key, offered in offers.items():
             near = {d for d in offered if not names.isdisjoint(free_symbols(d))}

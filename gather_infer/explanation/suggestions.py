@@ -77,9 +77,9 @@ class Suggestions:
         return tuple(map(self._with_search_limit, dict.fromkeys(found)))
 
     def _is_confirmed(self, suggestion: str, is_known: Callable[[Inference], bool]) -> bool:
-        """Whether no run refutes that `suggestion` makes the unknown known.
+        """False if a run shows that `suggestion` does not help, which `is_known` decides; else True.
 
-        Only a size, a bound, an assumption or constant initializers can be refuted; any other suggestion is accepted.
+        Runs test sizes, bounds, assumptions and constant initializers. Any other suggestion is accepted untested.
         """
         if suggestion == ASSUMPTION:
             return self.assuming_run is None or is_known(self.assuming_run)
@@ -116,8 +116,8 @@ class Suggestions:
     def first_unknown(self, body: InferredGraph, name: str) -> InferredNode | None:
         """The node furthest upstream of a tensor at which the types of all inputs are known.
 
-        At this node, or after it, the type of the tensor becomes unknown; type means element type and rank. None if the
-        type of the tensor is known or no such node is found. Nodes without a rule are skipped.
+        The type of the tensor (element type and rank) becomes unknown at this node or downstream of it. None if the
+        type is known or no such node is found. Nodes without a rule are skipped.
         """
         if is_typed(body.values[name]):
             return None

@@ -74,7 +74,7 @@ def known_symbols(inference: Inference) -> list[str]:
 
 
 def _interface_dims(inference: Inference, name: str) -> Iterator[InterfaceDim]:
-    """Yield the input and output dims declared as `name`, and unnamed input dims that the inference called so."""
+    """Yield the input and output dims declared as `name`, and unnamed input dims that inference named `name`."""
     graph = inference.model.proto.graph
     for kind, values in (("input", graph.input), ("output", graph.output)):
         for value in values:

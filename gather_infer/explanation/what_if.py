@@ -86,8 +86,8 @@ class WhatIf:
     def holds(self, bounds: Bounds, is_known: Callable[[Inference], bool]) -> bool:
         """Whether `is_known` holds in a run with `bounds`.
 
-        False without a run: if the budget is used up, the bounds contradict the constraints, or the run has more
-        failures.
+        False if the budget is used up, the bounds contradict the constraints, or the run has more failures than
+        `inference`.
         """
         run = self._run(bounds)
         return run is not None and is_known(run)
@@ -140,11 +140,11 @@ def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
 
 
 def is_less_unknown(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
-    """A predicate on runs: whether each dim and element of a tensor that contains `symbol` now has fewer unknowns.
+    """A predicate on runs: whether the dims and elements with `symbol` have fewer unknown symbols than in `inference`.
 
-    The tensor is `name` in graph `path`; `inference` is the run to compare with. Another run may name symbols
-    differently, so the predicate counts the symbols that the node of `symbol` generates. In a sum of two generated
-    symbols, `symbol` must become known, not only the other one.
+    They are the dims and elements of tensor `name` in graph `path`. Another run may name symbols differently, so the
+    predicate counts the symbols that the node of `symbol` generates. In a sum of two generated symbols, `symbol` must
+    become known, not only the other one.
     """
     node = inference.causes[symbol].node
     before = [
