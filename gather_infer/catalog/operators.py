@@ -61,7 +61,7 @@ def known_names() -> set[tuple[str, str]]:
 
 
 def operator_named(name: str) -> list[Operator]:
-    """The operators called `name`: `Gather` matches every domain, `com.microsoft.Gelu` one.
+    """The operators called `name`: `Gather` matches in every domain, `com.microsoft.Gelu` in one.
 
     Raises UsageError, with a suggestion, when no operator matches.
     """

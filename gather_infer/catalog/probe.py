@@ -37,7 +37,7 @@ SHAPES: Final[tuple[tuple[object, tuple[int, ...]], ...]] = (
 PREFERRED: Final = (DType.INT64, DType.FLOAT32, DType.BOOL, DType.INT32, DType.UINT8)
 
 REQUIRED: Final[Mapping[str, object]] = {
-    # required attribute: a legal value, for an attribute where `_value`, which returns 1, 1.0, (1,) or "", is not legal
+    # required attribute: a legal value. For any other attribute the result of `_value` is legal: 1, 1.0, (1,) or ""
     "axis": 0,
     "to": int(DType.INT64),
     "equation": "i->i",
@@ -135,7 +135,8 @@ INPUTS: Final[Mapping[str, Sequence[Value]]] = {
 def _combinations(choices: list[list[SymbolicTensor]]) -> Iterator[tuple[SymbolicTensor, ...]]:
     """Yield combinations of one choice per input, likely ones first, some of them twice.
 
-    First all inputs but the first take the choice at one common position; then follows the product of all choices.
+    At first, all inputs after the first take their choice at one common position. Then follows the product of all
+    choices.
     """
     if len(choices) <= 2:
         yield from product(*choices)

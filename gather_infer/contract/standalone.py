@@ -71,7 +71,7 @@ class OfSizes(NamedTuple):
 
 
 class OfElements(NamedTuple):
-    """A condition on the elements of an input, or if `column` is not None on those at this index of its last axis."""
+    """A condition on the elements of an input: on all, or on those at index `column` of the last axis."""
 
     line: int
     input: str
