@@ -128,7 +128,7 @@ class Explainer:
     def named(
         self, name: str, *, depth: int = DEPTH, every: bool = False
     ) -> tuple[Explanation | SymbolExplanation, ...]:
-        """Explain the tensor or symbol called `name`, both if both exist, or else the outputs of a node with that label.
+        """Explain the tensor or symbol called `name`, or both if both exist; else the outputs of the node `name`.
 
         Raises UsageError if nothing has the name.
         """
