@@ -151,7 +151,7 @@ def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_name: str, name: str) -> Shape | None:
-    """Return `shape` after requiring that `other` broadcasts to it without extending it.
+    """Return `shape` after requiring that `other` broadcasts to `shape` without extending it.
 
     name, other_name   the names of both operands for the message
 
@@ -175,7 +175,7 @@ def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_n
 
 
 def unary(op: OpCall, element: UnaryElement | None, value_range: UnaryRange | None = None) -> list[SymbolicTensor]:
-    """The only output of a unary operator that keeps shape and element type.
+    """The output, in a list, of a unary operator that keeps shape and element type.
 
     element      computes an element of the output from an element of X; None leaves elements unknown
     value_range  computes the value range of an integer output from the one of X; None leaves it unknown
@@ -201,7 +201,7 @@ def binary(
     *,
     names: tuple[str, str] = ("A", "B"),
 ) -> list[SymbolicTensor]:
-    """The only output of a binary operator on two operands of one element type.
+    """The output, in a list, of a binary operator on two operands of one element type.
 
     element      computes an element of the output from an element of each operand; None leaves elements unknown
     value_range  computes the value range of an integer output from those of the operands; None leaves it unknown

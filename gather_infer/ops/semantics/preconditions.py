@@ -62,7 +62,7 @@ def require_shape(op: OpCall, shape: Shape | None, expected: Shape, name: str) -
 
 
 def merge_shape(op: OpCall, shape: PartialShape | None, expected: PartialShape, name: str) -> PartialShape:
-    """As `require_shape`, but the dims of both shapes may be unknown; None gives way to the dim of the other shape."""
+    """As `require_shape`, but a dim of either shape may be None, an unknown dim; the other shape's dim replaces it."""
     if shape is None:
         return expected
     if len(shape) != len(expected):

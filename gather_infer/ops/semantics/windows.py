@@ -89,12 +89,12 @@ def kernel_shape(op: OpCall, weights: tuple[Dim, ...] | None) -> tuple[Dim, ...]
 
 
 def count_same(op: OpCall, size: Dim, window: Window) -> Dim:
-    """ceil(N / s), for N = `size`: the number of windows with SAME padding."""
+    """ceil(N / s), for an axis of length N = `size` and stride s: the number of windows with SAME padding."""
     return _divide_up(op, size, window.stride)
 
 
 def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
-    """(N + p - e)//s + 1, for N = `size`: the number of windows that fit.
+    """(N + p - e)//s + 1: the number of windows that fit. N = `size`; the docstring of the module lists the letters.
 
     Raises SpecViolation when the window is longer than the padded axis in every run. Runtimes reject such a window at
     any stride, so 0 <= N + p - e is an implied fact.
