@@ -216,7 +216,7 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         n, c = (x, y) if isinstance(x, Expr) else (y, x)
         return scaled(op, n, c, dtype) if isinstance(n, Expr) and isinstance(c, float) else None
     for zero, other in ((x, b[0]), (y, a[0])):
-        if isinstance(zero, (int, float)) and zero == 0:  # the sign of the zero is that of the other factor
+        if isinstance(zero, (int, float)) and zero == 0:  # a negative factor would turn 0.0 into -0.0
             return zero if known_le(0, other, op.scope) is True else None
     return _ratio(op, a[0] * b[0], a[1] * b[1], dtype)
 
