@@ -1,4 +1,4 @@
-"""Data classes of the catalog: operators, and what is inferred for each of their versions."""
+"""Data classes of the catalog: the supported operators, and how each of their versions is inferred."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class FactSource(str, enum.Enum):
-    """Source of the facts about an operator, by precedence."""
+    """The source of the facts about an operator, highest precedence first."""
 
     INTERPRETER = "interpreter"
     RULE = "built-in rule"
@@ -19,15 +19,15 @@ class FactSource(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """Inference of an operator, from version `since` to the next behaviour.
+    """How an operator is inferred, from version `since` until the version at which its next behaviour starts.
 
-    since         first version of the behaviour
+    since         first version with this behaviour
     source        where the facts come from
     values        whether known elements are propagated; None when that depends on the function or subgraph body
-    value_ranges  whether bounds of elements are propagated; None likewise
-    summary       first sentence of the rule's docstring after the link
-    spec          URL of the operator's page
-    file          path of the rule below the package
+    value_ranges  whether value ranges are propagated; None when that depends on the function or subgraph body
+    summary       first sentence of the rule's docstring after the link, or the reason why a dialect has no lowering
+    spec          URL of the operator's page; empty when there is none
+    file          path of the file with the rule, relative to the package; empty without a rule
     """
 
     since: int
@@ -43,7 +43,7 @@ class Behaviour:
 class Operator:
     """An operator and its behaviours, oldest first.
 
-    deprecated   the newest version of its schema is deprecated
+    deprecated   whether the newest version of the operator's schema is deprecated
     """
 
     domain: str

@@ -1,4 +1,4 @@
-"""The gather family: loads only the rule modules that gather, because a file summary needs no others."""
+"""Membership in the gather family. Imports only rule modules that gather, because a file summary needs no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODULES: Final[Mapping[str, str]] = {
 
 @cache
 def is_gather(domain: str, op_type: str) -> bool:
-    """Whether any version of an operator outputs elements that an index input addresses."""
+    """Whether output 0 of any version of the operator holds elements that an index input addresses."""
     module = MODULES.get(canonical_domain(domain))
     if module is None:
         return False

@@ -49,21 +49,21 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def operators() -> list[Operator]:
-    """Every operator that onnx, a rule or a dialect knows, by domain and name."""
+    """Every operator that onnx, a rule or a dialect defines, sorted by domain (those of DOMAINS first) and name."""
     schemas = _schemas()
     return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(known_names(), key=_order)]
 
 
 def known_names() -> set[tuple[str, str]]:
-    """Domain and name of every operator of `operators`."""
+    """Domain and op_type of every operator that `operators` returns."""
     rules = ((domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries())
     return {*_schemas(), *rules, *_lowerings()}
 
 
 def operator_named(name: str) -> list[Operator]:
-    """The operators with a name: `Gather` in every domain, or `com.microsoft.Gelu` in one.
+    """The operators called `name`: `Gather` matches in every domain, `com.microsoft.Gelu` in one.
 
-    Raises UsageError, with a suggestion, when there is none.
+    Raises UsageError, with a suggestion, when no operator matches.
     """
     schemas = _schemas()
     names = known_names()
@@ -131,7 +131,7 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
 
 
 def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None) -> FactSource:
-    """The source that the interpreter uses, by the precedence of its op resolution."""
+    """Where the interpreter takes facts from when no lowering applies, by the precedence of its op resolution."""
     if domain == "" and op_type in CONTROL_FLOW:
         return FactSource.INTERPRETER
     if rule is not None:
@@ -144,7 +144,10 @@ def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None)
 
 
 def _behaviour(op_type: str, domain: str, first: int, to: int, source: FactSource, rule: Rule | None) -> Behaviour:
-    """The behaviour from version `first` on; probes version `to`, which allows the most element types."""
+    """The behaviour from version `first` to version `to`.
+
+    Only version `to` is probed: it allows the most element types.
+    """
     schema = schema_of(op_type, to, domain)
     page = "" if schema is None else _PAGE.format(domain=domain.replace(".", ""), op_type=op_type)
     match source:
@@ -159,7 +162,7 @@ def _behaviour(op_type: str, domain: str, first: int, to: int, source: FactSourc
 
 
 def _lowered(known: DialectOp) -> Behaviour:
-    """The behaviour of an operator that a dialect lowers, or refuses."""
+    """The behaviour of an operator that a dialect lowers, or refuses to lower."""
     if known.refusal:
         return Behaviour(known.since, FactSource.NONE, False, False, _sentence(known.refusal), known.spec)
     summary, _ = _described(known.implementation)
@@ -175,7 +178,7 @@ def _described(rule: Callable[..., object]) -> tuple[str, str]:
 
 
 def _lines(doc: str) -> Iterator[str]:
-    """Yield the lines of the first paragraph without links; stop at the shape table, which is in columns."""
+    """Yield the lines of the first paragraph of `doc` without links; stop at a line in columns or with an arrow."""
     has_begun = False
     for line in doc.splitlines():
         text = _LINK.sub(" ", line).strip(" ,:;")
@@ -187,7 +190,7 @@ def _lines(doc: str) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence of a text, with its abbreviation expanded."""
+    """The first sentence of `text`, with an abbreviation at its start (`_SHORT`) expanded; empty without text."""
     for short, long in _SHORT:
         text = short.sub(long, text, count=1)
     first = _END.split(text, maxsplit=1)[0].rstrip(".")

@@ -1,7 +1,7 @@
 """Probe rules with small inputs: do they propagate known elements, and value ranges?
 
-One result with known elements is enough for a yes. The calls combine a few small tensors, up to a limit; a rule that
-rejects all of them counts as one that propagates nothing.
+One result with known elements, or with a value range, is enough for a yes. The calls combine a few small tensors, up to
+a limit. A rule that rejects every call counts as propagating nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gather_infer.symbolic import DimTooLarge, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, SequenceType, SymbolicTensor, Value, ValueRange, make_values
 
 MAX_CALLS: Final = 81
-"""Limit of calls per choice of element types and attributes."""
+"""Maximum number of calls for each choice of element types and attributes."""
 
 N: Final = symbol("N")
 
@@ -37,7 +37,7 @@ SHAPES: Final[tuple[tuple[object, tuple[int, ...]], ...]] = (
 PREFERRED: Final = (DType.INT64, DType.FLOAT32, DType.BOOL, DType.INT32, DType.UINT8)
 
 REQUIRED: Final[Mapping[str, object]] = {
-    # required attribute: a legal value, where 1, 1.0, (1,) or "" is not
+    # required attribute: a legal value. For any other attribute the result of `_value` is legal: 1, 1.0, (1,) or ""
     "axis": 0,
     "to": int(DType.INT64),
     "equation": "i->i",
@@ -45,7 +45,10 @@ REQUIRED: Final[Mapping[str, object]] = {
 }
 
 UNFIT: Final = frozenset({"GI106", "GI107", "GI211"})
-"""Codes about attributes, arity and element types: other shapes would not avoid them, so the group is abandoned."""
+"""Codes of errors about attributes, arity or element types.
+
+Other shapes cannot avoid such an error, so the probe abandons the group of calls.
+"""
 
 ATTRIBUTES: Final[Mapping[str, Mapping[str, object]]] = {
     # operators that need an attribute which their schema does not require
@@ -79,7 +82,11 @@ def propagates(rule: Rule, op_type: str, domain: str, version: int, schema: Sche
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Calls that differ only in shapes and elements."""
+    """Calls that differ only in the shapes and elements of their inputs.
+
+    inputs   for each call, its list of inputs
+    outputs  number of outputs of each call
+    """
 
     inputs: Iterable[Sequence[Value]]
     attributes: Mapping[str, object]
@@ -91,7 +98,7 @@ def _has_elements(result: SymbolicTensor) -> bool:
 
 
 def _has_bounds(result: SymbolicTensor) -> bool:
-    """Whether the value range is narrower than that of the element type."""
+    """Whether a result has a value range that is narrower than the range of its element type."""
     span = result.value_range
     if span is None or result.dtype is None:
         return False
@@ -100,7 +107,7 @@ def _has_bounds(result: SymbolicTensor) -> bool:
 
 
 def groups(op_type: str, domain: str, schema: Schema | None) -> Iterator[Group]:
-    """Yield groups of calls that may fit the operator."""
+    """Yield groups of calls with arities, attributes and element types that `schema` allows; guesses if it is None."""
     for attributes in _attributes(op_type, schema):
         for count, outputs in _arities(schema):
             for dtypes in _dtypes(schema, count):
@@ -117,7 +124,7 @@ def _int64(elements: list[int]) -> SymbolicTensor:
 
 _TWO = SequenceType(_int64([1]), 2)
 INPUTS: Final[Mapping[str, Sequence[Value]]] = {
-    # operators of ai.onnx whose inputs depend on each other, or are no tensors
+    # operators of ai.onnx whose inputs depend on each other, or are not tensors
     "Slice": (_int64([1, 2]), _int64([0]), _int64([1])),
     "SequenceLength": (_TWO,),
     "SequenceAt": (_TWO, SymbolicTensor(DType.INT64, (), make_values(0))),
@@ -126,7 +133,11 @@ INPUTS: Final[Mapping[str, Sequence[Value]]] = {
 
 
 def _combinations(choices: list[list[SymbolicTensor]]) -> Iterator[tuple[SymbolicTensor, ...]]:
-    """Yield combinations, likely ones first: one choice for the first input and one for the rest, then the product."""
+    """Yield combinations of one choice per input, likely ones first, some of them twice.
+
+    At first, all inputs after the first take their choice at one common position. Then follows the product of all
+    choices.
+    """
     if len(choices) <= 2:
         yield from product(*choices)
         return
@@ -151,7 +162,7 @@ def _known(dtype: DType) -> list[SymbolicTensor]:
 
 
 def _bounded(dtype: DType) -> list[SymbolicTensor]:
-    """Tensors with unknown elements; integers get a value range."""
+    """Tensors of several shapes with unknown elements; integer tensors have a value range."""
     span = ValueRange(0, 1) if dtype.is_integer else None
     return [SymbolicTensor(dtype, shape, value_range=span) for shape in ((), (N,), (N, 3), (1, 3, 8, 8))]
 
@@ -184,7 +195,7 @@ def _value(kind: int) -> object:
 
 
 def _arities(schema: Schema | None) -> Iterator[tuple[int, int]]:
-    """Yield numbers of inputs and outputs to probe."""
+    """Yield pairs of a number of inputs and a number of outputs to probe."""
     if schema is None:
         yield from ((1, 1), (2, 1), (3, 1))
         return
@@ -195,7 +206,10 @@ def _arities(schema: Schema | None) -> Iterator[tuple[int, int]]:
 
 
 def _dtypes(schema: Schema | None, count: int) -> Iterator[list[DType]]:
-    """Yield element types of the inputs: for each preferred type, that type where the schema allows it."""
+    """Yield lists of element types, one for each of `count` inputs.
+
+    Each list uses one preferred type wherever the schema allows it, and other allowed types elsewhere.
+    """
     if schema is None or not schema.types:
         yield from ([dtype] * count for dtype in PREFERRED[:2])
         if count > 1:

@@ -1,4 +1,4 @@
-"""Contracts: conditions on the inputs of a model, checked against feeds. Needs numpy only; `validate` derives them."""
+"""Contracts: conditions on the inputs of a model, checked against feeds with numpy only; `validate` derives them."""
 
 from gather_infer.contract.checking import Violation
 from gather_infer.contract.contract import SCHEMA, Contract

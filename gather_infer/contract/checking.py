@@ -1,4 +1,4 @@
-"""Check feeds against a contract: compile its lines once into the tables of `standalone`, which runs the check."""
+"""Check feeds against a contract: compile its lines once into tables, on which `standalone` runs the check."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Violation:
     """A violation of a contract by feeds.
 
     text    as `input_ids[3, 17] = 30522: must be -30522 <= input_ids < 30522 (/emb/word/Gather)`
-    input   the offending input; empty when sizes of several inputs conflict
+    input   name of the offending input; empty when sizes of several inputs conflict
     line    the violated line; None when the feeds do not fit the types of the inputs
-    needed  the line is necessary or was declared; False for a line that is sufficient only
+    needed  the line is necessary or was declared; False when it is only sufficient, so that a run may still succeed
     """
 
     text: str
@@ -41,7 +41,13 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Solving:
-    """An equation for a symbol that is no input dim by itself: `size == factor*name + rest`."""
+    """An equation `size == factor*name + rest`, which determines a symbol that occurs only in compound input dims.
+
+    name    the symbol
+    size    name of the axis, as `mask.1`
+    dim     the dim of that axis, factor*name + rest
+    factor  not 0
+    """
 
     name: str
     size: str
@@ -51,7 +57,7 @@ class Solving:
 
 
 def compound_axes(inputs: Iterable[ContractInput]) -> Iterator[tuple[ContractInput, int, Expr]]:
-    """Yield the input dims that are neither numbers nor symbols, like `past + seq`."""
+    """Yield the input dims that are neither numbers nor symbols, like `past + seq`, each as (input, axis, dim)."""
     for spec in inputs:
         for axis, dim in enumerate(spec.shape or ()):
             if isinstance(dim, Expr) and not dim.is_symbol:
@@ -59,7 +65,7 @@ def compound_axes(inputs: Iterable[ContractInput]) -> Iterator[tuple[ContractInp
 
 
 def solvings(inputs: Iterable[ContractInput]) -> Iterator[Solving]:
-    """Yield equations for the symbols that occur only in compound dims, in an order that solves them one by one."""
+    """Yield equations for the symbols that occur only in compound dims, in an order in which each has one unknown."""
     inputs = tuple(inputs)
     known = {dim.name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) and dim.is_symbol}
     waiting = list(compound_axes(inputs))
@@ -88,7 +94,7 @@ def _solving(name: str, size: str, dim: Expr) -> Solving | None:
 
 
 def equated_axes(lines: Iterable[Line]) -> frozenset[str]:
-    """Names of axes, like `mask.1`, that a line equates with another dim."""
+    """The names of axes, like `mask.1`, that a line equates with another dim."""
     return frozenset(
         relation.left.name
         for line in lines
@@ -99,10 +105,10 @@ def equated_axes(lines: Iterable[Line]) -> frozenset[str]:
 
 
 class Checker:
-    """The compiled check of feeds against inputs and lines."""
+    """The check of feeds against inputs and lines, compiled once."""
 
     def __init__(self, inputs: tuple[ContractInput, ...], lines: tuple[tuple[Line, bool], ...]) -> None:
-        """Compile the tables; `lines` are pairs of a line and whether it is enforced."""
+        """Compile the tables; each of `lines` is a line and whether it is enforced."""
         self.lines = [line for line, _ in lines]
         self.tables = _tables(inputs, lines)
 
@@ -112,7 +118,10 @@ class Checker:
 
 
 def by_part(lines: Iterable[tuple[Line, bool]]) -> Iterator[tuple[int, ElementsLine, bool]]:
-    """Yield the lines on elements with their positions, grouped by input and column."""
+    """Yield each line on elements with its position in `lines` and whether it is enforced.
+
+    Lines on the same input and column follow each other.
+    """
     groups: dict[tuple[str, int | None], list[tuple[int, ElementsLine, bool]]] = {}
     for position, (line, needed) in enumerate(lines):
         if isinstance(line, ElementsLine):
@@ -122,7 +131,7 @@ def by_part(lines: Iterable[tuple[Line, bool]]) -> Iterator[tuple[int, ElementsL
 
 
 def dims_of(spec: ContractInput) -> tuple[int | str, ...] | None:
-    """For each axis its number or symbol; for a compound dim the name of the axis itself."""
+    """For each axis its size, its symbol, or for a compound dim the name of the axis; None for an unknown rank."""
     if spec.shape is None:
         return None
     return tuple(
@@ -132,14 +141,17 @@ def dims_of(spec: ContractInput) -> tuple[int | str, ...] | None:
 
 
 def quoted_names(inputs: Iterable[ContractInput], lines: Iterable[Line]) -> dict[str, str]:
-    """Symbols whose names need quotes, each with its quoted form: `'a b'`."""
+    """The names of symbols that need quotes, each with its quoted form: `'a b'`."""
     used = {name for line in lines for name in line.symbols}
     used |= {name for spec in inputs for dim in spec.shape or () if isinstance(dim, Expr) for name in dim.symbols}
     return {name: str(symbol(name)) for name in sorted(used) if str(symbol(name)) != name}
 
 
 def unsolved(inputs: tuple[ContractInput, ...], lines: Iterable[Line]) -> Iterator[tuple[ContractInput, int, Expr]]:
-    """Yield the compound dims that neither a line equates nor `solvings` uses; each must equal its axis."""
+    """Yield the compound dims, as (input, axis, dim), that no line equates and that `solvings` does not use.
+
+    The check compares each of them with the size of its axis.
+    """
     determined = equated_axes(lines) | {solving.size for solving in solvings(inputs)}
     return (each for each in compound_axes(inputs) if each[0].axis_name(each[1]) not in determined)
 
@@ -193,7 +205,7 @@ def symbol_names(names: frozenset[str]) -> tuple[str, ...]:
 
 
 def input_conditions(line: DimsLine) -> tuple[tuple[str, str, int], ...]:
-    """The conditions under which a line applies, as tuples of input, relation and number."""
+    """The conditions under which a line applies, as tuples of input name, relation and number."""
     return tuple((when.input, when.relation, when.number) for when in line.where)
 
 

@@ -34,10 +34,10 @@ _CHOICES: Final = ("==", "!=", "<", ">=")
 class Contract:
     """Conditions on the inputs of a model: feeds that meet them cause no index out of bounds and no shapes that clash.
 
-    model     the name of the file
-    inputs    the types of the inputs; dims of one name have one size
+    model     name of the model file
+    inputs    the types of the inputs; dims with the same symbol have the same size
     lines     the minimal conditions that nodes impose, those on elements first
-    nonempty  dims that must not be 0
+    nonempty  conditions that dims are not 0
     declared  conditions that the caller promised when the contract was derived (`--dim`, `--range`); the lines assume
               them
     open      nodes that may fail although the feeds meet every condition
@@ -64,7 +64,7 @@ class Contract:
 
     @property
     def all_lines(self) -> tuple[Line, ...]:
-        """Every condition on feeds: those declared, the dims that must not be 0, the lines."""
+        """Every condition on feeds: `declared`, then `nonempty`, then `lines`."""
         return (*self.declared, *self.nonempty, *self.lines)
 
     @property
@@ -74,14 +74,14 @@ class Contract:
 
     @property
     def enforced(self) -> tuple[tuple[Line, bool], ...]:
-        """`all_lines`, each with whether `check` enforces it: those declared and those that are tight."""
+        """Each line of `all_lines`, with True if `check` enforces it even when not strict: declared and tight lines."""
         return (
             *((line, True) for line in self.declared),
             *((line, line.tight) for line in (*self.nonempty, *self.lines)),
         )
 
     def check(self, feeds: Mapping[str, object], *, strict: bool = False) -> list[Violation]:
-        """Every violation of the contract by `feeds`, arrays by input name; empty when there is none.
+        """Every violation of the contract by `feeds`, which maps input names to arrays; empty when there is none.
 
         strict   include lines that are sufficient but not necessary: a run that breaks one may still succeed
         """
@@ -92,7 +92,7 @@ class Contract:
         return [violation for violation in self._checker.run(feeds) if not violation.needed]
 
     def require(self, feeds: Mapping[str, object], *, strict: bool = False) -> None:
-        """Raise ContractViolated, which holds the violations, when `feeds` violate the contract.
+        """Raise ContractViolated, which holds the texts of the violations, when `feeds` violate the contract.
 
         strict   as for `check`; without it each violated line that is not necessary gives a UserWarning
         """
@@ -113,7 +113,7 @@ class Contract:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Contract:
-        """The contract that `to_json` wrote. Raises UsageError for anything else."""
+        """The contract from an object that `to_json` returned. Raises UsageError for any other data."""
         schema = data.get("schema")
         if schema is None:
             raise UsageError(f"not a contract of schema {SCHEMA}: it has no member 'schema'")

@@ -10,7 +10,7 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_
 from gather_infer.symbolic.normal_form import FloorDiv
 
 HUGE_LIMIT: Final = 10**9
-"""Smallest size limit that reports leave out by default."""
+"""Smallest upper limit of a size that reports leave out by default."""
 
 
 def is_remainder(dim: Dim) -> bool:
@@ -42,14 +42,17 @@ class Relation:
         return free_symbols(self.left) | free_symbols(self.right)
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether the relation holds at `sizes`. Raises KeyError for a symbol without a size, and ZeroDivisionError."""
+        """Whether the relation holds at `sizes`, by symbol name.
+
+        Raises KeyError for a symbol without a size, ZeroDivisionError where a divisor is 0.
+        """
         left, right = evaluate(self.left, sizes), evaluate(self.right, sizes)
         if self.relation == "<=":
             return left <= right
         return left == right if self.relation == "==" else left >= right
 
     def add_to(self, scope: Scope) -> None:
-        """Add the relation to the facts of a scope; skip it when its expression exceeds the size limit."""
+        """Add the relation to the facts of a scope; skip it when the expression of the fact exceeds the size limit."""
         try:
             if self.relation != ">=":
                 scope.add_fact(self.right - self.left)
@@ -61,7 +64,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class InputCondition:
-    """A condition on the only element of an input: `sr == 16000`, `use_cache is true`.
+    """A condition on the only element of the input named `input`: `sr == 16000`, `use_cache is true`.
 
     relation  `<`, `>=`, `==` or `!=`; only `==` for bools, whose elements are 0 and 1
     """
@@ -81,11 +84,12 @@ class InputCondition:
 class ElementsLine:
     """The condition `lower <= x <= upper` on each element x of an integer or bool input.
 
-    column        restricts the line to elements at this index of the last axis; None for all elements
-    lower, upper  inclusive bounds, None where there is none
-    reads_all     False when the model may read only some of the elements, and it is not known which
-    tight         the line is also necessary: any element outside makes a run fail. False when it is sufficient only
-    nodes         labels of the nodes that impose the line; empty for a declared one
+    column        index on the last axis to which the line is restricted; None for all elements
+    lower, upper  inclusive bounds; None for no bound
+    reads_all     False when the model may read only some of the elements, and which ones is unknown
+    tight         the line is also necessary: any element outside the bounds makes a run fail. False when the line is
+                  only sufficient
+    nodes         labels of the nodes that impose the line; empty for a declared line
     reason        the derivation, as text
     is_bool       the elements are bools, where 1 is true
     """
@@ -102,12 +106,12 @@ class ElementsLine:
 
     @property
     def elements(self) -> str:
-        """`ids`, or `boxes[..., 2]`."""
+        """The constrained elements as text: `ids`, or `boxes[..., 2]`."""
         return self.input if self.column is None else f"{self.input}[..., {self.column}]"
 
     @property
     def text(self) -> str:
-        """`-30522 <= input_ids < 30522`, `position_ids < max_position`, `mask >= 0`, `use_cache is false`."""
+        """The line as text: `-30522 <= ids < 30522`, `positions < max_position`, `mask >= 0`, `use_cache is true`."""
         if self.is_bool:
             return f"{self.elements} is {'false' if self.lower is None else 'true'}"
         above = "" if self.upper is None else f"{self.elements} < {self.upper + 1}"
@@ -123,11 +127,11 @@ class ElementsLine:
 
 @dataclass(frozen=True, slots=True)
 class DimsLine:
-    """A disjunction of relations between dims; most lines have a single one.
+    """A disjunction of relations between dims; most lines have a single relation.
 
     where    conditions on inputs; the line applies to feeds that meet all of them
-    tight    the line is also necessary: sizes just outside make a run fail, unless the tensors involved are empty
-             there. False when it is sufficient only
+    tight    the line is also necessary: sizes just outside make a run fail, unless they make the tensors involved
+             empty. False when the line is only sufficient
     nodes, reason   as in ElementsLine
     """
 
@@ -139,17 +143,17 @@ class DimsLine:
 
     @property
     def text(self) -> str:
-        """The line as text without `unless`: `past + seq <= 1024`, `samples >= 192 where sr == 16000`."""
+        """The line as text, without `unless`: `past + seq <= 1024`, `samples >= 192 where sr == 16000`."""
         return f"{self.relation}{self.condition}"
 
     @property
     def relation(self) -> str:
-        """The relations as text, without `where`: `samples >= 192`, `a == b or a == 1`."""
+        """The relations as text, without `where` and `unless`: `samples >= 192`, `a == b or a == 1`."""
         return " or ".join(str(relation) for relation in self.relations if relation not in self.unless)
 
     @property
     def condition(self) -> str:
-        """The suffix ` where sr == 16000`; empty for a line without conditions."""
+        """The suffix for `where`, as ` where sr == 16000`; empty for a line without conditions."""
         return f" where {' and '.join(map(str, self.where))}" if self.where else ""
 
     @property
@@ -166,7 +170,7 @@ class DimsLine:
 
     @property
     def unless(self) -> tuple[Relation, ...]:
-        """The relations that hold only for empty tensors, if the line has others too."""
+        """The relations that hold only for empty tensors; () when the line has no other relations."""
         empty = tuple(relation for relation in self.relations if relation.is_zero_product)
         return empty if len(empty) < len(self.relations) else ()
 
@@ -175,7 +179,10 @@ class DimsLine:
         return frozenset().union(*(relation.symbols for relation in self.relations))
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
-        """Whether one of the relations holds at `sizes`, whatever `where` is. Raises KeyError and ZeroDivisionError."""
+        """Whether one of the relations holds at `sizes`, whatever `where` is.
+
+        Raises KeyError for a symbol without a size, ZeroDivisionError where a divisor is 0.
+        """
         return any(relation.holds(sizes) for relation in self.relations)
 
 
@@ -186,7 +193,7 @@ Line: TypeAlias = "ElementsLine | DimsLine"
 class ContractInput:
     """An input of the model.
 
-    dtype     element type, as `int64`; None when it is not checked: the type is unknown or no tensor type
+    dtype     element type, as `int64`; None when it is not checked: the type is unknown or not a tensor type
     shape     dims by axis; None when the rank is unknown
     optional  feeds may omit the input: it has a default, or its type is an optional
     """
@@ -197,7 +204,7 @@ class ContractInput:
     optional: bool = False
 
     def axis_name(self, axis: int) -> str:
-        """Name of the size of an axis whose dim is not a symbol: `mask.1`."""
+        """The name, as `mask.1`, of the size of an axis whose dim is not a symbol."""
         return f"{self.name}.{axis}"
 
 
@@ -205,9 +212,9 @@ class ContractInput:
 class ConditionalBody:
     """A branch or loop body that not every run executes.
 
-    node       label of the node that holds it
-    name       name of the attribute, as `then_branch`
-    condition  the condition for running it, as `sr == 16000`; empty when it is not known
+    node       label of the node that holds the body
+    name       name of the attribute that holds the body, as `then_branch`
+    condition  the condition under which the body runs, as `sr == 16000`; empty when it is not known
     """
 
     node: str

@@ -19,7 +19,10 @@ End = Size | None
 
 
 class Input(NamedTuple):
-    """An input; `dims` has by axis the required size or the name that the size binds. A None is not checked."""
+    """A model input. `dims` holds, for each axis, the required size, or the name to which the size is bound.
+
+    A `dtype` or `dims` of None is not checked.
+    """
 
     dtype: str | None
     dims: tuple[int | str, ...] | None
@@ -27,7 +30,10 @@ class Input(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """The equation `size == factor*name + rest`, solved for `name`; `needs` are the names in the rest."""
+    """The equation `size == factor*name + rest`, solved for `name`.
+
+    `size` is the name of an axis, `needs` holds the names that `rest` reads, `text` is the whole dim.
+    """
 
     needs: tuple[str, ...]
     size: str
@@ -38,7 +44,10 @@ class Solved(NamedTuple):
 
 
 class Equal(NamedTuple):
-    """The equation `size == dim`; `needs` are the names in the dim."""
+    """The equation `size == dim`.
+
+    `size` is the name of an axis, `needs` holds the names that `dim` reads, `text` is the dim.
+    """
 
     needs: tuple[str, ...]
     size: str
@@ -47,7 +56,7 @@ class Equal(NamedTuple):
 
 
 class OfSizes(NamedTuple):
-    """A condition on sizes; `needed` is False for one that is sufficient only, so that a run outside may succeed.
+    """A condition on sizes; `needed` is False if it is only sufficient, so that a run that breaks it may succeed.
 
     `where` holds conditions on inputs of one element; the line applies when all of them hold.
     """
@@ -62,7 +71,7 @@ class OfSizes(NamedTuple):
 
 
 class OfElements(NamedTuple):
-    """A condition on the elements of an input, or on those at one index of its last axis."""
+    """A condition on the elements of an input: on all, or on those at index `column` of the last axis."""
 
     line: int
     input: str
@@ -88,7 +97,7 @@ class Tables(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A violation; `line` is the position of the violated line."""
+    """A violation; `line` is the position of the violated line, None when feeds do not fit the types of the inputs."""
 
     text: str
     input: str = ""
@@ -97,7 +106,7 @@ class Found(NamedTuple):
 
 
 def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
-    """Yield every violation by `feeds`, arrays or nested lists by input name."""
+    """Yield every violation by `feeds`, which maps input names to arrays or nested lists."""
     for name in feeds:
         if name not in tables.inputs:
             yield Found(f"{name} is no input of the model", str(name))
@@ -137,7 +146,10 @@ def violations(tables: Tables, feeds: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def refusals(tables: Tables, feeds: Mapping[str, Any], *, strict: bool) -> list[str]:
-    """Texts of the violations that refuse `feeds`; without any, warn of each violated line that is not necessary."""
+    """The texts of the violations for which `feeds` are refused: those of necessary lines, or of all lines if `strict`.
+
+    If there are none, issue a warning for each violated line that is not necessary.
+    """
     found = list(violations(tables, feeds))
     refused = [each.text for each in found if each.needed or strict]
     for each in () if refused else found:
@@ -150,7 +162,7 @@ def _must(needed: bool) -> str:
 
 
 def _array(tables: Tables, name: str, dtype: str, value: Any) -> tuple[Any, str]:
-    """The value as an array, None when it cannot be one, and the error text; empty when the type fits."""
+    """`value` as an array, None when it cannot be converted; and the text of the error, empty when the type fits."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
@@ -179,7 +191,7 @@ def _dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _of_list(tables: Tables, dtype: str, array: Any) -> tuple[Any, str]:
-    """As `_array`, for a nested list: its numbers need only fit the element type."""
+    """As `_array`, for the array of a list, tuple or Python number, whose elements must be in the range of the type."""
     kind = array.dtype.kind
     if array.size == 0 and kind != "O":
         return array, ""
@@ -208,7 +220,7 @@ def _is_text(array: Any) -> bool:
 def _named(
     tables: Tables, name: str, shape: tuple[int, ...], sizes: dict[str, int], arrays: Mapping[str, Any]
 ) -> Iterator[Found]:
-    """Bind dim names to the sizes of one input, and yield sizes that differ from an earlier binding."""
+    """Bind dim names to the sizes of one input; yield a violation for a size that differs from an earlier binding."""
     dims = tables.inputs[name].dims or ()
     for axis, (size, wanted) in enumerate(zip(shape, dims, strict=False)):  # no dims: unknown rank
         if isinstance(wanted, str):
@@ -227,7 +239,7 @@ def _named(
 
 
 def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
-    """Bind the names that occur only in compound dims."""
+    """Bind the names that occur only in compound dims; yield a violation where no integer >= 0 solves the equation."""
     for solved in tables.solved:
         rest = _value(solved.rest, solved.needs, sizes) if solved.size in sizes else None
         if rest is not None:
@@ -240,7 +252,7 @@ def _solved(tables: Tables, sizes: dict[str, int]) -> Iterator[Found]:
 
 
 def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterator[Found]:
-    """Yield for each violated line the first element that is furthest outside."""
+    """Yield a violation for each violated line, with the smallest element if it is too small, else the largest."""
     # minima and maxima are cached by input and column, because several lines may bound the same elements
     parts: dict[tuple[str, int | None], Any] = {}
     least: dict[tuple[str, int | None], int] = {}
@@ -272,7 +284,7 @@ def _elements(tables: Tables, arrays: Mapping[str, Any], sizes: Sizes) -> Iterat
 
 
 def _part(array: Any, column: int | None) -> Any:
-    """The integers of an array, or of one column; None when there are none to check."""
+    """The integers or bools of an array, or of one column; None when there are none to check."""
     if array is None or array.dtype.kind not in "iub":
         return None
     if column is not None:
@@ -283,7 +295,7 @@ def _part(array: Any, column: int | None) -> Any:
 
 
 def _index(array: Any, value: Any, column: int | None = None) -> str:
-    """The first index of a value, as `[3, 17]`; empty for a scalar."""
+    """The first index of `value` in `array`, as `[3, 17]`; empty for a scalar. `column` is appended if given."""
     index = [int(i) for i in np.unravel_index(int(np.argmax(array == value)), array.shape)]
     if column is not None:
         index.append(column)
@@ -291,7 +303,7 @@ def _index(array: Any, value: Any, column: int | None = None) -> str:
 
 
 def _value(size: Size, needs: tuple[str, ...], sizes: Sizes) -> int | None:
-    """The size; None when a name is not bound or a divisor is 0."""
+    """`size` evaluated at `sizes`; None when a name in `needs` is not bound or a divisor is 0."""
     if not all(name in sizes for name in needs):
         return None
     try:
@@ -308,7 +320,7 @@ def _holds(holds: Callable[[Sizes], bool], sizes: Sizes) -> bool:
 
 
 def _is_so(arrays: Mapping[str, Any], name: str, relation: str, number: int) -> bool:
-    """Whether the only element of an input satisfies the relation; False for an input of several elements."""
+    """Whether the only element of input `name` satisfies the relation; False for an input of several elements."""
     array = arrays.get(name)
     if array is None or array.size != 1 or array.dtype.kind not in "iub":
         return False
@@ -321,7 +333,7 @@ def _is_so(arrays: Mapping[str, Any], name: str, relation: str, number: int) -> 
 
 
 def _at(tables: Tables, names: tuple[str, ...], sizes: Sizes) -> str:
-    """The bindings of names as a suffix: `, seq = 5`."""
+    """The sizes bound to `names`, as a suffix: `, seq = 5`."""
     return "".join(f", {_shown(tables, name)} = {sizes[name]}" for name in names)
 
 
@@ -330,5 +342,5 @@ def _shown(tables: Tables, name: str) -> str:
 
 
 def _owner(axis: str) -> str:
-    """The input that an axis name belongs to: `mask` for `mask.1`."""
+    """The name of the input of an axis: `mask` for `mask.1`."""
     return axis.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""Read stored contracts: JSON files, and the metadata of ONNX files, parsed without onnx."""
+"""Read stored contracts from JSON files and from the metadata of ONNX files, which are parsed without onnx."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MAX_VARINT: Final = 10
 
 
 def read_object(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """The JSON object of a contract; `source` is JSON text, or a path to a JSON file or to a model.
+    """The JSON object of a contract; `source` is JSON text, or the path of a JSON file or of a model.
 
-    Raises ModelReadError when the file cannot be read, UsageError when it holds no contract.
+    Raises ModelReadError when the file cannot be read, UsageError when `source` holds no contract.
     """
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return _parsed(source, "the text")
@@ -52,9 +52,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def _embedded(file: BinaryIO, path: Path) -> str | None:
-    """The value of `KEY` in the metadata of a serialized ModelProto; None when it is absent.
+    """The value of `KEY` in the metadata of a serialized ModelProto; None when the metadata lack the key.
 
     Skips weights without reading them. Wire format: https://protobuf.dev/programming-guides/encoding/
+    Raises UsageError when the file is not a ModelProto.
     """
     try:
         for number, data in _fields(file, path.stat().st_size, {_METADATA_PROPS}):
@@ -69,7 +70,10 @@ def _embedded(file: BinaryIO, path: Path) -> str | None:
 
 
 def _fields(file: BinaryIO, size: int, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield the length-delimited fields whose numbers are in `wanted`; skip all others. Raises ValueError."""
+    """Yield number and data of the length-delimited fields whose numbers are in `wanted`; skip all other fields.
+
+    Raises ValueError when the bytes are not a protobuf message.
+    """
     while file.tell() < size:
         tag = _varint(file)
         match tag & 7:

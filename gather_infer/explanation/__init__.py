@@ -1,6 +1,6 @@
 """Explanations of shapes, elements and symbols from the facts of a run, with suggestions for the unknown parts.
 
-Names are resolved on first use, so that a report which only prints explanations does not import the search.
+Names are imported on first use, so that a report which only prints explanations does not import the search.
 """
 
 from __future__ import annotations

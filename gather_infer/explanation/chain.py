@@ -1,4 +1,4 @@
-"""Result classes of an explanation; `search` builds the chain and the report prints it."""
+"""Result classes of an explanation. `explanation.search` builds the chain of steps, `report.explain` prints it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ from gather_infer.trail import Assumption, Cause, Constraint
 
 
 class Facet(str, enum.Enum):
-    """The part of a tensor that a step explains."""
+    """The part of a tensor that a step explains: its shape or its elements."""
 
     SHAPE = "shape"
     VALUES = "values"
 
 
 class Origin(str, enum.Enum):
-    """Kind of definition of a tensor: a node, a model input, the file, the node that owns the graph, or none."""
+    """How a tensor is defined.
+
+    NODE        a node of its graph produces it
+    INPUT       it is an input of the model
+    CONSTANT    it is an initializer, or the output of a Constant node
+    BODY_INPUT  it is a formal input of a subgraph or function body
+    UNDEFINED   none of these
+    """
 
     NODE = "node"
     INPUT = "input"
@@ -36,8 +43,10 @@ class Origin(str, enum.Enum):
 class Operand:
     """An input of a node.
 
-    label     name of the formal input, `data`; empty for a variadic input
-    expanded  whether a source of the step explains it
+    label     name of the formal input in the schema, as `data`; empty for a variadic input
+    name      name of the value
+    value     the type of the value
+    expanded  whether a source of the step explains the input
     """
 
     label: str
@@ -50,14 +59,16 @@ class Operand:
 class Link:
     """A step of the chain: a tensor, its producer, and the inputs from which its shape or values derive.
 
-    relevant       the dims or elements that matter; empty if all do
-    scope          path of the graph that defines the tensor; "" is the main graph
-    node           the producer; for a body input the node that owns the body; else None
-    operands       the relevant inputs of the node
-    sources        the steps of these inputs
-    skipped_nodes  number of nodes left out between this step and the one above, all of which forward the same dims
-    repeated       an earlier step of the chain has the sources
-    truncated      the sources are below the depth limit
+    relevant       the dims or elements of the tensor that the step explains; empty if it explains all
+    scope          label of the graph that defines the tensor; "" is the main graph
+    name           name of the tensor
+    node           the producer; for a body input, the node that owns the body; else None
+    operands       the inputs of the node to show: the first, those with a source, and those with known elements
+    sources        the steps that explain the relevant inputs
+    skipped_nodes  number of nodes left out between this step and the step that has it as a source; all of them forward
+                   the same dims
+    repeated       `sources` is empty because an earlier step of the chain has them
+    truncated      `sources` is empty because the limit of depth or of steps is reached
     new_symbols    symbols that the inference generated at the node
     """
 
@@ -91,11 +102,14 @@ class Unknown:
 class Explanation:
     """Why a tensor has its shape and values.
 
-    step                 the chain of the tensor, starting with the tensor itself
-    unknowns             generated symbols in its shape or values
-    suggestions          what would make an unknown element type or rank known
+    scope                label of the graph that defines the tensor; "" is the main graph
+    step                 the first step of the chain: the tensor itself
+    unknowns             generated symbols in the tensor's shape or values
+    suggestions          inputs and options that would make an unknown element type or rank known
+    assumptions          assumptions about symbols of the tensor
+    constraints          constraints on symbols of the tensor
     findings             diagnostics about nodes of the chain
-    unknown_because      the cause of an unknown element type or rank, if a node is known to have lost it
+    unknown_because      cause of an unknown element type or rank; None if both are known or the cause is not found
     trusted_annotations  declared types that the chain relies on
     model                name of the file
 
@@ -124,7 +138,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceDim:
-    """A dim of a model input or output that is declared with a symbol; `kind` is `input` or `output`."""
+    """A dim, at `axis`, of the model input or output `value`; `kind` is `input` or `output`."""
 
     kind: str
     value: str
@@ -138,17 +152,17 @@ class InterfaceDim:
 class SymbolExplanation:
     """Origin, bounds and uses of a symbol.
 
-    interface_dims    dims of inputs and outputs that are declared with it
-    cause             why the inference generated it; None if the model declares it
-    equals            the dim it resolves to, if it is not itself: a given size, or the expression of an output dim
+    interface_dims    dims of inputs and outputs that the symbol denotes
+    cause             why the inference generated the symbol; None if the model declares it
+    equals            the dim that the symbol resolves to: a given size, or the expression of an output dim; else None
     bounds            bounds in every legal run
     declared          bounds that the caller or the file declares
-    contract_lines    lines of the contract about it; a run that breaks one fails
-    assumptions       assumptions about it
-    shapes, elements  number of tensors that have it in their dims and in their elements
+    contract_lines    lines of the contract about the symbol; a run that breaks one fails
+    assumptions       assumptions about the symbol
+    shapes, elements  number of tensors that have the symbol in their dims, and in their elements
     examples          some of these tensors
-    suggestions       what would make a generated symbol known
-    rename            the option that renames it; empty if none does
+    suggestions       inputs and options that would make a generated symbol known
+    rename            the option that renames the symbol; empty if there is none
     """
 
     model: str

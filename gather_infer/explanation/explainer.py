@@ -25,7 +25,7 @@ from gather_infer.symbolic import Interval, free_symbols
 from gather_infer.trail import Constraint
 
 DEPTH: Final = 8
-"""Default for the maximum nesting of steps."""
+"""Default of the maximum nesting of steps."""
 
 _BOUNDS = re.compile(r"\s*(\d*)\s*\.\.\s*(\d*)\s*")
 _FROM_ZERO = re.compile(r"[^=]*=\s*0*\.\..*")
@@ -46,7 +46,7 @@ def explain(
     """Explain why a tensor has its shape and values.
 
     model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`
-    tensor   its name; in a subgraph or function call prefixed with the path of that, `If_3/then_branch/y`
+    tensor   name of the tensor; in a subgraph or function call, after the label of that graph: `If_3/then_branch/y`
     depth    maximum nesting of steps
     every    include nodes that only forward dims
 
@@ -74,9 +74,9 @@ def explain(
 class Explainer:
     """Explains tensors and symbols of a model; the constructor infers the model once.
 
-    model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`, whose exceptions it raises
+    model, dims, inputs, rules, assume, initializers_as_constants   as for `infer`
 
-    `inference` is the result of the run.
+    `inference` is the result of the run. The constructor raises the exceptions of `infer`.
     """
 
     def __init__(
@@ -114,18 +114,24 @@ class Explainer:
         depth: int = DEPTH,
         every: bool = False,
     ) -> Iterator[Explanation]:
-        """Explain each tensor that `Inference.tensors` returns, lazily. Raises UsageError as that does."""
+        """Explain, lazily, each tensor that `Inference.tensors` returns for the same arguments.
+
+        Raises UsageError in the same cases.
+        """
         for row in self.inference.tensors(pattern, op=op, unknown=unknown):
             yield self.tensor(row.title, depth=depth, every=every)
 
     def symbol(self, name: str) -> SymbolExplanation:
-        """Explain the origin, bounds and uses of a symbol. Raises UnknownName if there is none."""
+        """Explain the origin, bounds and uses of the symbol `name`. Raises UnknownName if there is no such symbol."""
         return explained_symbol(self.inference, name, self._suggestions_for)
 
     def named(
         self, name: str, *, depth: int = DEPTH, every: bool = False
     ) -> tuple[Explanation | SymbolExplanation, ...]:
-        """Explain a tensor, a symbol, both if they share the name, or the outputs of a node. Raises UsageError."""
+        """Explain the tensor or symbol called `name`, or both if both exist; else the outputs of the node `name`.
+
+        Raises UsageError if nothing has the name.
+        """
         symbols = known_symbols(self.inference)
         symbol = (self.symbol(name),) if name in symbols else ()
         if symbol and next(_candidates(self.inference, self._bodies, name), None) is None:
@@ -139,7 +145,7 @@ class Explainer:
         return self._explained(body, known, depth, every), *symbol
 
     def is_glob(self, text: str) -> bool:
-        """Whether a string is a glob: it has wildcards, and no tensor or symbol has this name."""
+        """Whether `text` is a glob: it has wildcards, and no tensor or symbol has `text` as its name."""
         is_name = text in known_symbols(self.inference) or any(
             True for _ in _candidates(self.inference, self._bodies, text)
         )
@@ -178,7 +184,10 @@ class Explainer:
         )
 
     def _suggestions(self, body: InferredGraph, name: str, is_unknown: bool) -> Suggestions:
-        """Suggestions that would make a tensor, or a symbol in it, known."""
+        """A `Suggestions` object for tensor `name` of `body`.
+
+        is_unknown   generated symbols occur in the tensor
+        """
         relaxed = self._assuming_run() if self._is_strict and is_unknown else None
         what_if = WhatIf(self.inference, self._infer_with_bounds)
         assume = self.inference.assume
@@ -187,7 +196,7 @@ class Explainer:
         )
 
     def _suggestions_for(self, symbol: str) -> tuple[str, ...]:
-        """Suggestions that would make a generated symbol known, in the first tensor that has it."""
+        """Suggestions that would make a generated symbol known in the first tensor that contains it."""
         for path, values in self.inference.scopes.items():
             body = self._bodies.at(path)
             for name, value in values.items():
@@ -203,12 +212,12 @@ class Explainer:
         return self._constant_run
 
     def _assuming_run(self) -> Inference:
-        """The run with assumptions allowed, and without the given bounds that allow a size of 0."""
+        """The run with assumptions allowed, and without the caller's bounds of dims that start at 0."""
         kept = [spec for spec in self._dims if not _FROM_ZERO.fullmatch(spec)]
         return infer(self._file, dims=kept, inputs=self._inputs, rules=self._rules)
 
     def _infer_with_bounds(self, bounds: Bounds) -> Inference | None:
-        """The run with additional bounds, memoized; None if they contradict the constraints of the caller."""
+        """The run with additional bounds, memoized; None if the bounds contradict the constraints of the caller."""
         key = tuple(sorted(bounds.items(), key=lambda entry: entry[0]))
         if key not in self._runs:
             assume = self.inference.assume
@@ -224,14 +233,20 @@ class Explainer:
 
 
 def _is_about(finding: Diagnostic, visited: Collection[NodePath], is_incomplete: bool) -> bool:
-    """Whether a finding concerns the chain; missing external data (GI112) does if some fact is unknown."""
+    """Whether a finding concerns the chain: its node is in `visited`, and its code is not GI203.
+
+    A finding of missing external data (GI112) also concerns the chain if the tensor is partly unknown, `is_incomplete`.
+    """
     if finding.code == "GI112":
         return is_incomplete or finding.location.node in visited
     return finding.location.node in visited and finding.code != "GI203"
 
 
 def _bounded(specs: list[str], bounds: Bounds) -> list[str]:
-    """The caller's dim constraints, met with `bounds`; where the two contradict, the caller's constraint stays."""
+    """The caller's dim constraints `specs`, as `seq=1..64`, intersected with `bounds`.
+
+    A spec stays as it is if it has another form or contradicts its bounds.
+    """
     kept: list[str] = []
     added = dict(bounds)
     for spec in specs:
@@ -250,7 +265,7 @@ def _spec(name: str, bounds: Interval) -> str:
 
 
 def _candidates(inference: Inference, bodies: InferredGraphs, tensor: str) -> Iterator[tuple[InferredGraph, str]]:
-    """The graphs and names that `scope/name` may denote, the main graph first."""
+    """Yield each graph and name that `tensor` may denote, as `name` or as `label/name`; the main graph comes first."""
     if tensor in inference.scopes[MAIN]:
         yield bodies.main, tensor
     for path, values in inference.scopes.items():
@@ -263,7 +278,10 @@ def _candidates(inference: Inference, bodies: InferredGraphs, tensor: str) -> It
 def _resolve(
     inference: Inference, bodies: InferredGraphs, tensor: str, symbols: Iterable[str] = ()
 ) -> tuple[InferredGraph, str]:
-    """The graph and name that `scope/name` denotes. Raises UsageError, which may suggest one of the symbols."""
+    """The graph and name that `tensor`, given as `name` or `label/name`, denotes.
+
+    Raises UsageError if it denotes none; the message may suggest another tensor or one of `symbols`.
+    """
     found = next(_candidates(inference, bodies, tensor), None)
     if found is not None:
         return found
@@ -278,11 +296,11 @@ def _resolve(
 
 
 def _concerns(constraint: Constraint, names: set[str], inference: Inference) -> bool:
-    """Whether a constraint concerns the names, but no other generated symbols."""
+    """Whether a constraint contains one of the symbols `names`, and no generated symbol outside `names`."""
     symbols = free_symbols(constraint.left) | free_symbols(constraint.right)
     return bool(symbols & names) and not (symbols - names) & inference.causes.keys()
 
 
 def _generated(inference: Inference, names: set[str]) -> list[str]:
-    """The generated symbols among the names, in order of creation."""
+    """The generated symbols among `names`, in order of creation."""
     return [name for name in inference.causes if name in names]

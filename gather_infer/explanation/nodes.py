@@ -1,4 +1,4 @@
-"""The nodes for which a run inferred types, as data."""
+"""The nodes for which a run inferred types, as plain data."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gather_infer.node_ids import NodePath
 class NodeRecord:
     """A node of the main graph, or of an inferred subgraph or function call.
 
-    path     `path.graph` is a key of `Inference.scopes`
-    inputs   names, "" for an omitted optional one; `outputs` likewise
+    path             `path.graph` is a key of `Inference.scopes`
+    inputs, outputs  names of values, "" for an omitted optional one
     """
 
     path: NodePath
@@ -27,7 +27,7 @@ class NodeRecord:
 
 
 def inferred_nodes(inference: Inference) -> Iterator[NodeRecord]:
-    """Every node, by scope in the order of `Inference.scopes`, then in file order."""
+    """Yield every node of the inferred graphs, by graph in the order of `Inference.scopes`, then in file order."""
     bodies = InferredGraphs(inference)
     for path in inference.scopes:
         body = bodies.at(path)

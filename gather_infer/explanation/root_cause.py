@@ -19,7 +19,7 @@ from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_value
 from gather_infer.trail import Assumption
 
 _ScopedName: TypeAlias = "tuple[GraphPath, str]"
-"""A value: the graph that defines it and its name."""
+"""A value: the path of the graph that defines it, and its name."""
 _Seen: TypeAlias = "dict[_ScopedName, None]"
 
 
@@ -30,7 +30,7 @@ class RootCauses:
     diagnostics      the root causes: the first finding about each node or value whose result is unknown because of it
     unknown_tensors  number of tensors that have no element type, no rank or a generated dim as a consequence
     symbols          generated symbols at nodes downstream of a root cause
-    assumptions      assumptions about these symbols
+    assumptions      assumptions about `symbols`
     nodes            nodes that read a tensor which is unknown because of a root cause
     """
 
@@ -44,7 +44,7 @@ class RootCauses:
 def root_causes(inference: Inference) -> RootCauses:
     """The consequences of a run's errors and warnings, by forward propagation over the def-use chains.
 
-    A tensor downstream of two root causes is not attributed to one of them.
+    The result is a total: it does not assign a tensor downstream of two root causes to either of them.
     """
     search = _UnknownPropagation(inference)
     blamed = dict[_ScopedName, Diagnostic]()
@@ -81,7 +81,7 @@ class _UnknownPropagation:
         self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
     def outputs_of(self, finding: Diagnostic) -> Iterator[_ScopedName]:
-        """The values that a finding may have made unknown: the outputs of its node, or the value it is about."""
+        """Yield the values that a finding may have made unknown: the outputs of its node, or the value it is about."""
         where = finding.location
         if finding.severity is Severity.NOTE:
             return
@@ -99,7 +99,10 @@ class _UnknownPropagation:
     def propagate(
         self, values: Iterable[_ScopedName], is_propagated: Callable[[Value | None], bool]
     ) -> tuple[_Seen, set[NodePath]]:
-        """The values reachable along values that satisfy `is_propagated`, and the nodes that read these values."""
+        """The values reachable from `values` along def-use chains, and the nodes that read these values.
+
+        A chain continues only through values whose facts satisfy `is_propagated`.
+        """
         seen: _Seen = {}
         nodes: set[NodePath] = set()
         pending: list[tuple[InferredGraph, str]] = []
@@ -134,7 +137,7 @@ class _UnknownPropagation:
         return () if body is None else body.values
 
     def readers(self, body: InferredGraph) -> dict[str, list[int]]:
-        """The positions of the nodes that read each name, as an input or inside a subgraph."""
+        """For each name, the positions of the nodes of `body` that read it, as an input or inside a subgraph."""
         found = self._readers.get(body.path)
         if found is None:
             found = self._readers[body.path] = {}
@@ -153,12 +156,15 @@ class _UnknownPropagation:
 
 
 def _is_root(value: Value | None, finding: Diagnostic, new_symbols: Iterable[str]) -> bool:
-    """Whether a finding left its value unknown; missing external data (GI112) leaves the elements unknown."""
+    """Whether `value`, which `finding` is about, is unknown.
+
+    If `finding` reports missing external data (GI112), unknown elements are enough.
+    """
     return _is_unknown(value, new_symbols) or (finding.code == "GI112" and _lacks_elements(value))
 
 
 def _is_unknown(value: Value | None, new_symbols: Iterable[str]) -> bool:
-    """Whether the element type or the rank is unknown, or a dim contains one of the symbols."""
+    """Whether the element type or the rank is unknown, or a dim contains one of `new_symbols`."""
     if isinstance(value, SequenceType):
         return _is_unknown(value.element, new_symbols)
     if value is None:
@@ -171,7 +177,7 @@ def _is_unknown(value: Value | None, new_symbols: Iterable[str]) -> bool:
 
 
 def _lacks_elements(value: Value | None) -> bool:
-    """Whether a small integer vector has unknown elements, which may be sizes that determine a shape downstream."""
+    """Whether a small integer scalar or vector has unknown elements, which may be sizes of a shape downstream."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return False
     if value.shape is None or len(value.shape) > 1 or not value.is_static:

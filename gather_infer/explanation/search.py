@@ -1,8 +1,8 @@
 """Backward search for the provenance of a tensor's shape and values, through the relevant inputs of each node.
 
-An input is relevant if its elements, or else its dims, contain the dims in question; the search follows each dim once.
-It reads the facts of a run and infers nothing. A dim that two inputs share is attributed to the input that covers the
-most dims.
+An input is relevant if its elements, or else its dims, contain the dims to explain; the search follows each dim through
+one input. If two inputs share a dim, the search follows it through the input that covers more dims. The search reads
+the facts of a run and infers nothing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,19 @@ from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
 
 MIN_SKIPPED: Final = 2
-"""Length from which on a path of nodes that forward the same dims is left out."""
+"""A path of at least this many nodes that forward the same dims is left out of the chain."""
 
 MAX_STEPS: Final = 400
-"""Limit of the steps of one chain."""
+"""Maximum number of steps in one chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A relevant tensor; `relevant` has those of its dims or elements to explain, None stands for all."""
+    """A tensor to explain.
+
+    facet     whether to explain its shape or its elements
+    relevant  the dims or elements to explain; None for all of them
+    """
 
     body: InferredGraph
     name: str
@@ -51,7 +55,7 @@ class Search:
         self._seen: set[tuple[GraphPath, str, Facet]] = set()
 
     def chain(self, body: InferredGraph, name: str) -> Link:
-        """The chain of a tensor: of its elements if they are known, else of its shape."""
+        """The first step of the chain that explains a tensor: its elements if known and not floats, else its shape."""
         value = body.fact(name) or UNKNOWN
         return self._step(_Source(body, name, facet_of(value), None), self.depth)
 
@@ -172,13 +176,16 @@ class Search:
             yield _Source(body, name, facet, None if part is None else frozenset(part))
 
     def _operands_of(self, relevant: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
-        """The symbols on which the symbols generated at the node depend."""
+        """For the symbols in `relevant` that `node` generated, the symbols on which they depend."""
         causes = self.inference.causes
         new_symbols = {n for d in relevant for n in free_symbols(d) if n in causes and causes[n].node == node}
         return frozenset(symbol(operand) for name in new_symbols for operand in causes[name].operands)
 
     def _loses_information(self, value: Value, facet: Facet, place: InferredNode) -> bool:
-        """Whether the node lost information about the tensor, so that its known dims alone do not explain it."""
+        """Whether known dims alone do not explain an output `value` of the node.
+
+        This holds if `facet` has an unknown part, or the shape contains a symbol that the node generated.
+        """
         if not isinstance(value, SymbolicTensor):
             return False
         if value.shape is None or (facet is Facet.VALUES and value.values is None):
@@ -190,13 +197,13 @@ class Search:
 
 
 def facet_of(value: Value) -> Facet:
-    """The facet to explain: the elements if they are known and not floats, else the shape."""
+    """The facet of a tensor to explain: the elements if they are known and not floats, else the shape."""
     has_values = isinstance(value, SymbolicTensor) and value.values is not None and not _is_float(value)
     return Facet.VALUES if has_values else Facet.SHAPE
 
 
 def facet_dims(value: Value, facet: Facet) -> set[Dim]:
-    """The dims of a tensor, or its integer elements."""
+    """The dims of a tensor for the facet SHAPE, its known integer elements for VALUES."""
     if not isinstance(value, SymbolicTensor):
         return set()
     if facet is Facet.SHAPE:
@@ -207,7 +214,7 @@ def facet_dims(value: Value, facet: Facet) -> set[Dim]:
 
 
 def names_in(value: Value) -> set[str]:
-    """The symbols in the shape and the elements of a tensor."""
+    """The names of the symbols in the shape and the elements of a tensor."""
     dims = facet_dims(value, Facet.SHAPE) | facet_dims(value, Facet.VALUES)
     return {name for dim in dims for name in free_symbols(dim)}
 
@@ -223,6 +230,8 @@ def _is_float(value: SymbolicTensor) -> bool:
 def _unknown_facet(value: Value, facet: Facet) -> Facet | None:
     """The unknown facet of an input from which the unknown `facet` of a result may derive; None if there is none.
 
+    value   the type of the input
+
     Sizes derive from tensors of static length; elements may derive from any vector.
     """
     if not isinstance(value, SymbolicTensor):
@@ -235,7 +244,11 @@ def _unknown_facet(value: Value, facet: Facet) -> Facet | None:
 
 
 def _cover(relevant: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> dict[tuple[str, Facet], set[Dim] | None]:
-    """A greedy cover of the relevant dims by the facets of the inputs: for each chosen facet, the dims it covers."""
+    """A greedy cover of the dims `relevant` by facets of inputs: the chosen facets, each with the dims that it covers.
+
+    facts   the types of the inputs by name
+    facet   the facet of the result to explain
+    """
     found: dict[tuple[str, Facet], set[Dim] | None] = {}
     sizes: set[Dim] = {d for d in relevant if isinstance(d, int) and (d > 1 or facet is Facet.VALUES)}
     expressions: set[Dim] = {d for d in relevant if isinstance(d, Expr)}
@@ -243,7 +256,7 @@ def _cover(relevant: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> d
     dims = {(n, Facet.SHAPE): facet_dims(v, Facet.SHAPE) for n, v in facts.items()}
 
     def take(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
-        """Greedy step: choose the facet that covers most of `want` until none covers any; return the uncovered dims."""
+        """Repeatedly choose the facet in `offers` that covers most of `want`; return the dims that no facet covers."""
         while want:
             best = max(offers, key=lambda key: len(want & offers[key]), default=None)
             if best is None or not (got := want & offers[best]):
@@ -255,7 +268,10 @@ def _cover(relevant: frozenset[Dim], facts: dict[str, Value], facet: Facet) -> d
         return want
 
     def by_symbol(want: set[Dim], offers: dict[tuple[str, Facet], set[Dim]]) -> set[Dim]:
-        """Like `take`, but a dim also covers those with which it shares a symbol."""
+        """Choose each facet in `offers` with a dim that shares a symbol with a dim in `want`.
+
+        Returns the dims of `want` that share no symbol with these dims.
+        """
         names = {name for d in want for name in free_symbols(d)}
         for key, offered in offers.items():
             near = {d for d in offered if not names.isdisjoint(free_symbols(d))}
@@ -287,7 +303,7 @@ def _carries_sizes(value: Value) -> bool:
 
 
 def _argument(body: InferredGraph, name: str) -> str | None:
-    """The operand that the owning node passes for a formal input of its body, by position; None if it passes none."""
+    """The name of the operand that the owner of `body` passes for the formal input `name`; None if it passes none."""
     assert body.caller is not None, "the main graph has no caller"
     node, position = body.caller.node, body.inputs.index(name)
     if node.op_type == "Scan" and not body.is_call:
@@ -299,7 +315,12 @@ def _argument(body: InferredGraph, name: str) -> str | None:
 def _through_bodies(
     place: InferredNode, slot: int, inner: list[tuple[str, InferredGraph]], source: _Source
 ) -> Iterator[_Source]:
-    """The sources of an output of a node with bodies: the outputs of the bodies, and the initial values of states."""
+    """Yield the sources of an output of a node with bodies: outputs of the bodies, and the initial values of states.
+
+    slot    position of the output
+    inner   the bodies, each with the attribute that holds it; "" for a function body
+    source  the output to explain
+    """
     node = place.node
     given: list[tuple[int, Facet]] = []
     at = slot

@@ -1,4 +1,4 @@
-"""Suggestions that would make a generated symbol or a type known; bounds are suggested only if a run confirms them."""
+"""Suggestions that would make a generated symbol or a type known. Bounds are suggested only if a run confirms them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _SIZE = re.compile(r"--dim (.+)=SIZE", re.DOTALL)
 
 
 class Suggestions:
-    """Suggestions that would make a generated symbol, or a type, known; the most effective ones first.
+    """Finds suggestions that would make a generated symbol, or a type, known; the most effective ones first.
 
-    explained     the tensor in question
+    explained     the tensor to explain: its graph and its name
     what_if       infers again under bounds
     assuming_run  the run with assumptions allowed; None if the explained run allows them
     constant_run  returns the run that treats initializers as constants
+    assume        whether the explained run allows assumptions
     """
 
     def __init__(
@@ -76,7 +77,10 @@ class Suggestions:
         return tuple(map(self._with_search_limit, dict.fromkeys(found)))
 
     def _is_confirmed(self, suggestion: str, is_known: Callable[[Inference], bool]) -> bool:
-        """False for a size, a bound or an assumption that does not help in a run."""
+        """False if a run shows that `suggestion` does not help, which `is_known` decides; else True.
+
+        Runs test sizes, bounds, assumptions and constant initializers. Any other suggestion is accepted untested.
+        """
         if suggestion == ASSUMPTION:
             return self.assuming_run is None or is_known(self.assuming_run)
         if suggestion == CONSTANTS:
@@ -97,9 +101,9 @@ class Suggestions:
         return f"{ONLY_AT_RUN_TIME}, as far as tested{suggestion.removeprefix(ONLY_AT_RUN_TIME)}"
 
     def of_type(self, body: InferredGraph, name: str, unknown_at: InferredNode | None) -> tuple[str, ...]:
-        """Suggestions that would make the element type and the rank of a tensor known; empty if they are.
+        """Suggestions that would make the element type and the rank of a tensor known; empty if both are known.
 
-        unknown_at   the node at which the rank became unknown
+        unknown_at   the node at which the rank became unknown; None if there is none
         """
         if is_typed(body.values[name]):
             return ()
@@ -110,7 +114,11 @@ class Suggestions:
         return tuple(dict.fromkeys(found))
 
     def first_unknown(self, body: InferredGraph, name: str) -> InferredNode | None:
-        """The first node whose output has an unknown rank or type while those of its inputs are known."""
+        """The node furthest upstream of a tensor at which the types of all inputs are known.
+
+        The type of the tensor (element type and rank) becomes unknown at this node or downstream of it. None if the
+        type is known or no such node is found. Nodes without a rule are skipped.
+        """
         if is_typed(body.values[name]):
             return None
         search = Search(self.inference, self.bodies, depth=MAX_DEPTH, every=True)
@@ -121,7 +129,7 @@ class Suggestions:
         return None
 
     def _operand_values(self, place: InferredNode) -> Iterator[Value]:
-        """The types of a node's inputs and of the outputs of its bodies."""
+        """Yield the types of a node's inputs and of the outputs of its bodies."""
         for name in place.node.input:
             if name and (fact := place.graph.fact(name)) is not None:
                 yield fact
@@ -138,7 +146,7 @@ class Suggestions:
         return list(dict.fromkeys(found))
 
     def _nearby_symbols(self, cause: Cause) -> list[str]:
-        """The symbols on which a generated symbol may depend, the nearest first."""
+        """The symbols on which a generated symbol with this cause may depend, the nearest first."""
         place = self.bodies.node(cause.node)
         return [*sorted(cause.operands), *([] if place is None else self._upstream_symbols(place))]
 
@@ -212,7 +220,10 @@ def _operand_symbols(place: InferredNode) -> set[str]:
 
 
 def _deciding_input(place: InferredNode) -> str:
-    """The input whose elements determine a size: an integer vector or scalar with unknown elements, else the first."""
+    """The name of the input whose elements determine a size; "" without inputs.
+
+    The first integer vector or scalar with unknown elements, or else the first input.
+    """
     names: list[str] = [name for name in place.node.input if name]
     for name in names:
         fact = place.graph.fact(name)
@@ -224,7 +235,7 @@ def _deciding_input(place: InferredNode) -> str:
 
 
 def _is_fallback(suggestion: str) -> bool:
-    """Whether a suggestion is a fallback: a size to fix, or none at all."""
+    """Whether a suggestion is only a fallback: a size to fix, or the note that no option helps."""
     return suggestion.startswith(ONLY_AT_RUN_TIME) or suggestion.endswith("=SIZE")
 
 
@@ -240,7 +251,7 @@ def _only_at_run_time(place: InferredNode) -> str:
 
 
 def _leaves(step: Link) -> Iterator[Link]:
-    """The steps without sources, and all steps of nodes, whose operators may lack a rule."""
+    """Yield the steps without sources, and all steps of nodes, because their operators may lack a rule."""
     if not step.sources or step.op_type:
         yield step
     for source in step.sources:

@@ -18,15 +18,15 @@ from gather_infer.validate.contract_builder import contract
 from gather_infer.validate.minimal_constraints import known_relation as is_known
 
 _SHOWN: Final = 4
-"""Number of example tensors."""
+"""Maximum number of example tensors in an explanation."""
 
 
 def explained_symbol(inference: Inference, name: str, suggest: Callable[[str], tuple[str, ...]]) -> SymbolExplanation:
-    """The explanation of a symbol.
+    """The explanation of the symbol `name`.
 
-    suggest   returns suggestions that would make a generated symbol known
+    suggest   returns, for the name of a generated symbol, suggestions that would make it known
 
-    Raises UnknownName if the run has no such symbol.
+    Raises UnknownName if the run has no symbol `name`.
     """
     cause = inference.causes.get(name)
     if name not in known_symbols(inference):
@@ -55,7 +55,7 @@ def explained_symbol(inference: Inference, name: str, suggest: Callable[[str], t
 
 
 def _independent_nonempty(contract: Contract) -> Iterator[DimsLine]:
-    """The non-empty conditions that other lines do not imply; `batch >= 3` implies `batch >= 1`."""
+    """Yield the conditions of `contract.nonempty` that its lines do not imply: `batch >= 3` implies `batch >= 1`."""
     scope = Scope()
     for line in contract.lines:
         if isinstance(line, DimsLine) and line.single_relation is not None:
@@ -66,7 +66,7 @@ def _independent_nonempty(contract: Contract) -> Iterator[DimsLine]:
 
 
 def known_symbols(inference: Inference) -> list[str]:
-    """The symbols of the inputs, the generated symbols, and the symbols in the declared outputs."""
+    """The names of all symbols: those of the inputs, the generated ones, and those in the declared outputs."""
     given = inference.input_constraints
     of_inputs = sorted(given.known) if given is not None else []
     of_outputs = (d.dim_param for o in inference.model.proto.graph.output for d in shaped_dims(o) if d.dim_param)
@@ -74,7 +74,7 @@ def known_symbols(inference: Inference) -> list[str]:
 
 
 def _interface_dims(inference: Inference, name: str) -> Iterator[InterfaceDim]:
-    """The dims that are declared with the symbol, and unnamed input dims to which the inference gave its name."""
+    """Yield the input and output dims declared as `name`, and unnamed input dims that inference named `name`."""
     graph = inference.model.proto.graph
     for kind, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
@@ -84,13 +84,13 @@ def _interface_dims(inference: Inference, name: str) -> Iterator[InterfaceDim]:
 
 
 def _has(inference: Inference, value: str, axis: int, name: str) -> bool:
-    """Whether the dim of an input is the symbol itself."""
+    """Whether the inferred dim of tensor `value` at `axis` is the symbol `name` itself."""
     dim = _dim(inference, value, axis)
     return isinstance(dim, Expr) and dim.is_symbol and dim.name == name
 
 
 def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
-    """A dim of a tensor of the main graph; None if it is unknown."""
+    """The inferred dim at `axis` of `value`, a tensor of the main graph; None if it is unknown."""
     found = inference.get(value)
     shape = found.shape if isinstance(found, SymbolicTensor) else None
     return None if shape is None or axis >= len(shape) else shape[axis]
@@ -99,9 +99,10 @@ def _dim(inference: Inference, value: str, axis: int) -> Dim | None:
 def _resolved_dim(
     inference: Inference, interface_dims: list[InterfaceDim]
 ) -> tuple[Dim | None, tuple[InterfaceDim, ...]]:
-    """The dim to which a symbol resolves, None if it is unknown, and the interface dims that have it.
+    """The dim to which the symbol of `interface_dims` resolves, and the interface dims that have this dim.
 
-    Inputs define the symbol. An output may be declared with it and yet have another dim; such dims are left out.
+    The dim is None if it is unknown. Input dims define the symbol and are always kept. An output dim may be declared
+    with the symbol and yet be inferred as another dim; such an output dim is left out.
     """
     dims = [_dim(inference, place.value, place.axis) for place in interface_dims]
     standing = next((dim for dim in dims if dim is not None), None)
@@ -117,7 +118,8 @@ def _resolved_dim(
 def _bounds(inference: Inference, name: str) -> Interval:
     """The bounds of a symbol in every run that does not fail.
 
-    They follow from the constraints. The lines of the contract are weaker: they may hold for non-empty sizes only.
+    They follow from the constraints of the run. The lines of the contract are weaker, because some hold only where no
+    tensor is empty.
     """
     scope = inference.known.child()
     for constraint in inference.constraints:
@@ -127,7 +129,7 @@ def _bounds(inference: Inference, name: str) -> Interval:
 
 
 def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
-    """Each tensor, with the facets that contain the symbol."""
+    """Yield the title `graph/name` of each tensor, with the facets that contain the symbol: none, one or both."""
     for path, values in inference.scopes.items():
         label = inference.labels[path]
         for known, value in values.items():
@@ -136,7 +138,10 @@ def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
 
 
 def _rename(inference: Inference, interface_dims: tuple[InterfaceDim, ...]) -> str:
-    """The option that renames a symbol of the inputs; renaming it in one input renames it everywhere."""
+    """The `--input` option that renames the symbol of `interface_dims`; empty if none of them is an input dim.
+
+    Renaming a symbol in one input renames it everywhere.
+    """
     for place in interface_dims:
         value = inference.get(place.value)
         if place.kind == "input" and isinstance(value, SymbolicTensor) and value.shape is not None:

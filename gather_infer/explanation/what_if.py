@@ -1,4 +1,4 @@
-"""Search by what-if runs for bounds of symbols that make an unknown known, each confirmed by another inference."""
+"""Search for bounds of symbols that make an unknown fact known; another inference confirms each candidate."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gather_infer.symbolic import Expr, Interval, Scope, free_symbols, known_eq,
 from gather_infer.tensor import Ratio, SymbolicTensor
 
 MAX_RUNS: Final = 16
-"""Budget of inferences for one explanation."""
+"""Maximum number of inferences for one explanation."""
 
 AT_LEAST_1: Final = Interval(1, None)
 AT_LEAST_2: Final = Interval(2, None)
 SIZES: Final = (Interval(4, 4), Interval(1, 1))
-"""Sizes that stand for any size: one that most models accept, and one for dims that must be 1."""
+"""Sizes to try for a suggestion that fixes a size: one that most models accept, and one for dims that must be 1."""
 
 Bounds = Mapping[str, Interval]
 """Bounds of symbols by name."""
@@ -27,7 +27,7 @@ Bounds = Mapping[str, Interval]
 class WhatIf:
     """Infers again with additional bounds, within a budget.
 
-    infer_with_bounds   returns the run with bounds added to the caller's constraints; None if they contradict these
+    infer_with_bounds   returns the run with bounds added to the caller's constraints; None if the two contradict
     """
 
     def __init__(self, inference: Inference, infer_with_bounds: Callable[[Bounds], Inference | None]) -> None:
@@ -43,9 +43,9 @@ class WhatIf:
         """The options that make an unknown known, `--dim batch=1.. --dim one=1`; empty if the search finds none.
 
         The search prefers few symbols, bounds over sizes, and low bounds. A symbol that the constraints of the model
-        fix gets that size.
+        fix to a size gets this size.
 
-        near       candidate symbols, the nearest first
+        near       names of candidate symbols, the nearest first
         is_known   returns whether the unknown is known in a run
         """
         found = self._bounds(near, is_known)
@@ -84,7 +84,11 @@ class WhatIf:
         return kept
 
     def holds(self, bounds: Bounds, is_known: Callable[[Inference], bool]) -> bool:
-        """Whether `is_known` holds in a run with these bounds; False if the budget is used up."""
+        """Whether `is_known` holds in a run with `bounds`.
+
+        False if the budget is used up, the bounds contradict the constraints, or the run has more failures than
+        `inference`.
+        """
         run = self._run(bounds)
         return run is not None and is_known(run)
 
@@ -101,7 +105,7 @@ class WhatIf:
         return self._runs[key]
 
     def _is_legal(self, bounds: Bounds) -> bool:
-        """False if the bounds contradict the constraints: facts about runs that always fail are worthless."""
+        """False if `bounds` contradict a constraint: facts about runs that always fail are worthless."""
         scope = Scope()
         for name, interval in bounds.items():
             scope.declare(name, interval)
@@ -118,7 +122,7 @@ def _errors(run: Inference) -> int:
 
 
 def _fixed_sizes(inference: Inference) -> Iterator[tuple[str, Interval]]:
-    """The symbols that constraints fix to a constant, with that size."""
+    """Yield each symbol that a constraint equates with a constant, and this size."""
     for c in inference.constraints:
         for dim, size in ((c.left, c.right), (c.right, c.left)):
             if c.relation == "==" and isinstance(dim, Expr) and dim.is_symbol and isinstance(size, int):
@@ -126,7 +130,7 @@ def _fixed_sizes(inference: Inference) -> Iterator[tuple[str, Interval]]:
 
 
 def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
-    """A predicate on runs: whether the element type and the rank of a tensor are known."""
+    """A predicate on runs: whether the element type and the rank of tensor `name` in graph `path` are known."""
 
     def ask(run: Inference) -> bool:
         value = run.scopes.get(path, {}).get(name)
@@ -136,10 +140,11 @@ def is_ranked(path: GraphPath, name: str) -> Callable[[Inference], bool]:
 
 
 def is_less_unknown(path: GraphPath, name: str, inference: Inference, symbol: str) -> Callable[[Inference], bool]:
-    """A predicate on runs: whether each dim and element that contains a generated symbol has fewer unknowns.
+    """A predicate on runs: whether the dims and elements with `symbol` have fewer unknown symbols than in `inference`.
 
-    Another run may name its symbols differently, so the predicate counts the symbols of the same node. A sum of two
-    generated symbols does not become known if only the other one does.
+    They are the dims and elements of tensor `name` in graph `path`. Another run may name symbols differently, so the
+    predicate counts the symbols that the node of `symbol` generates. In a sum of two generated symbols, `symbol` must
+    become known, not only the other one.
     """
     node = inference.causes[symbol].node
     before = [
@@ -159,12 +164,15 @@ def is_less_unknown(path: GraphPath, name: str, inference: Inference, symbol: st
 
 
 def _count_of_node(names: Iterable[str], node: NodePath, run: Inference) -> int:
-    """The number of these symbols that were generated at a node."""
+    """The number of the symbols `names` that `run` generated at `node`."""
     return sum(name in run.causes and run.causes[name].node == node for name in names)
 
 
 def _unknowns(inference: Inference, path: GraphPath, name: str) -> list[frozenset[str]]:
-    """The generated symbols in each dim and each element of a tensor; `?` stands for an unknown one."""
+    """The generated symbols in each dim and then in each element of a tensor, {"?"} for an unknown element.
+
+    Empty if the tensor's rank is unknown.
+    """
     value = inference.scopes.get(path, {}).get(name)
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return []

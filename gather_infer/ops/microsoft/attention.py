@@ -1,7 +1,8 @@
 """Rules of multi-head attention of com.microsoft, with equally many heads for query, key and value.
 
-Letters: B the batch, N the heads, S the query length, L the length of key and value, P that of the past, T the length
-after the step, E and Ev the head sizes of query and key, and of value, D = N*E and Dv = N*Ev.
+Letters: B is the batch size, N the number of heads, S the query length, L the length of key and value, P the length of
+the past, T the total length after the step, E the head size of query and key, Ev the head size of value; D = N*E is the
+hidden size of query and key, Dv = N*Ev the hidden size of value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ UNKNOWN = "the shape of an input is not known"
 
 
 def shape_of(tensor: SymbolicTensor | None) -> Shape | None:
-    """The shape of an optional input; None when it is absent or unknown."""
+    """The shape of an optional input; None when the input is absent or its rank is unknown."""
     return None if tensor is None else tensor.shape
 
 
@@ -38,9 +39,11 @@ def dim_at(shape: Shape | None, axis: int) -> Dim | None:
 
 
 def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
-    """The common value of two dims, either of which may be unknown (None).
+    """The common value of `a` and `b`, dims that must be equal; None, as an argument or a result, is an unknown dim.
 
-    Raises SpecViolation when they can never be equal.
+    what   describes both dims in the message
+
+    Raises SpecViolation when `a` and `b` can never be equal.
     """
     if a is None or b is None:
         return b if a is None else a
@@ -48,7 +51,10 @@ def agree(op: OpCall, a: Dim | None, b: Dim | None, what: str) -> Dim | None:
 
 
 def require_at_most(op: OpCall, dim: Dim | None, upper: Dim | None, what: str) -> None:
-    """Require `dim <= upper`, unless either is unknown. Raises SpecViolation (GI212) when it never holds."""
+    """Require `dim <= upper`, unless either is None. Raises SpecViolation (GI212) when it never holds.
+
+    what   describes `dim` in the message
+    """
     if dim is None or upper is None:
         return
     match known_le(dim, upper, op.scope):
@@ -59,9 +65,11 @@ def require_at_most(op: OpCall, dim: Dim | None, upper: Dim | None, what: str) -
 
 
 def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | None:
-    """The head size: `hidden` divided by the number of heads.
+    """The head size, `hidden / heads`; None when `hidden` is None.
 
-    Raises SpecViolation when the heads do not divide it.
+    what   describes `hidden` in the message
+
+    Raises SpecViolation when `heads` can never divide `hidden`.
     """
     if hidden is None:
         return None
@@ -70,9 +78,11 @@ def per_head(op: OpCall, hidden: Dim | None, heads: int, what: str) -> Dim | Non
 
 
 def require_pair(op: OpCall, first: int, second: int, names: str) -> bool:
-    """Whether both inputs are present; False when neither is.
+    """True when inputs `first` and `second` are both present, False when both are absent.
 
-    Raises SpecViolation when only one of them is.
+    names   the names of both inputs for the message
+
+    Raises SpecViolation when only one of the two is present.
     """
     if op.has(first) != op.has(second):
         raise SpecViolation(f"{names} must be given together", "GI107")
@@ -80,9 +90,12 @@ def require_pair(op: OpCall, first: int, second: int, names: str) -> bool:
 
 
 def _projection(op: OpCall, weights: Shape | None, bias: Shape | None) -> tuple[Dim | None, Dim | None]:
-    """D and Dv of merged weights [I, D + D + Dv] and bias [D + D + Dv].
+    """The hidden sizes D of query and key, and Dv of value; None where unknown.
 
-    Raises SpecViolation when ranks or lengths do not fit.
+    weights  [I, D + D + Dv], the merged projections
+    bias     [D + D + Dv]
+
+    Raises SpecViolation when a rank is wrong, or the lengths or attribute qkv_hidden_sizes can never agree.
     """
     require_rank(weights, 2, "weights")
     require_rank(bias, 1, "bias")
@@ -103,13 +116,15 @@ def _projection(op: OpCall, weights: Shape | None, bias: Shape | None) -> tuple[
 
 
 def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
-    """Attention with merged projections; the arguments are positions of inputs.
+    """The outputs of attention with merged projections; `bias`, `past` and `mask` are positions of inputs.
 
     input    [B, S, I]
     weights  [I, D + D + Dv]
     past     [2, B, N, P, E]
     output   [B, S, Dv]
-    present  [2, B, N, P + S, E]; shape of past when both share a buffer
+    present  [2, B, N, P + S, E]; the shape of past when past and present share a buffer
+
+    Letters: see the docstring of the module; I is the input size.
     """
     heads = size_attribute(op, "num_heads")
     x, weights = require_rank(op.tensor(0).shape, 3, "input"), op.tensor(1).shape
@@ -130,9 +145,12 @@ def _merged_attention(op: OpCall, bias: int, past: int, mask: int) -> Inferred:
 
 
 def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | None) -> None:
-    """Check mask_index: [B, P + S], [B, S, P + S], or sequence ends [B], [2*B] or [3*B + 2]; rank 4 stays unchecked.
+    """Check mask_index: [B, P + S] or [B, S, P + S]; or sequence ends, [B], [2*B] or [3*B + 2].
 
-    total   P + S; None when past and present share a buffer
+    mask, b, s   the shape of mask_index, B and S
+    total        P + S; None when past and present share a buffer
+
+    A mask of rank 4, or of rank 2 or 3 without `total`, is recorded as unchecked.
     """
     require_rank(mask, (1, 2, 3, 4), "mask_index")
     if mask is None:
@@ -161,7 +179,13 @@ SELF = COMMON + " do_rotary:int past_present_share_buffer:int"
     unchecked_sizes=(5,), operands={6: "a length that the past holds"}
 )  # fmt: skip
 def attention_microsoft(op: OpCall) -> Inferred:
-    """Attention with merged projections: input [B, S, I], past [2, B, N, P, E] -> [B, S, Dv], [2, B, N, P + S, E]"""
+    """Attention with merged projections for query, key and value.
+
+    input [B, S, I], past [2, B, N, P, E] -> output [B, S, Dv], present [2, B, N, P + S, E]
+
+    B is the batch size, S the length of the input, N the number of heads, P the length of the past, E the head size of
+    query and key, Dv the hidden size of value.
+    """
     return _merged_attention(op, bias=2, past=4, mask=3)
 
 
@@ -198,18 +222,21 @@ def decoder_masked_self_attention(op: OpCall) -> Inferred:
     operands={8: "a length that the past holds"},
 )  # fmt: skip
 def multi_head_attention(op: OpCall) -> Inferred:
-    """Attention after the projections.
+    """Attention on projected query, key and value.
 
-    query           [B, S, D], or [B, S, N, 3, E]: key and value as well
-    key             [B, L, D], or [B, N, L, E], or [B, L, N, 2, E]: value as well
+    query           [B, S, D]; or [B, S, N, 3, E], which also holds key and value
+    key             [B, L, D], or [B, N, L, E]; or [B, L, N, 2, E], which also holds value
     value           [B, L, Dv], or [B, N, L, Ev]
     bias            [D + D + Dv]
     past_key        [B, N, P, E]
     past_value      [B, N, P, Ev]
     output          [B, S, Dv]
-    present_key     [B, N, P + L, E]; shape of past_key with past_sequence_length, when both share a buffer
-    present_value   [B, N, P + L, Ev], likewise
+    present_key     [B, N, P + L, E]; with past_sequence_length the shape of past_key, because the two share a buffer
+    present_value   [B, N, P + L, Ev]; with past_sequence_length the shape of past_value
     qk              [B, N, S, P + L]
+
+    B is the batch size, N the number of heads, S, L and P the lengths of query, key and past. E and Ev are the head
+    sizes, D = N*E and Dv = N*Ev the hidden sizes.
     """
     return _heads(op, past=6, length=8, shared=op.has(8), bias=3, packed=False)
 
@@ -223,7 +250,7 @@ def multi_head_attention(op: OpCall) -> Inferred:
     unchecked_sizes=(3, 4, 5, 6, 7, 9), operands={7: "a length that the past holds"}
 )  # fmt: skip
 def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
-    """As MultiHeadAttention, for one step: query [B, 1, D], or [B, 1, 3*D] with key and value in it"""
+    """As MultiHeadAttention, for one step: query [B, 1, D], or [B, 1, 3*D], which also holds key and value"""
     query = op.tensor(0).shape
     if query is not None and len(query) > 1:
         op.require_equal(query[1], 1, "the length of query and 1")
@@ -232,7 +259,12 @@ def decoder_masked_multi_head_attention(op: OpCall) -> Inferred:
 
 
 def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packed: bool) -> Inferred:
-    """Attention as in `multi_head_attention`; integers are input positions, `packed` means a query of [B, S, 3*D]."""
+    """The outputs of `multi_head_attention`, for an operator whose inputs have other positions.
+
+    past, length, bias   positions of past_key, which past_value follows, of past_sequence_length and of bias
+    shared               past and present share a buffer
+    packed               the query is [B, S, 3*D] and also holds key and value
+    """
     heads = size_attribute(op, "num_heads")
     has_past = require_pair(op, past, past + 1, "past_key and past_value")
     b, s, hidden = _query(op, heads, packed)
@@ -264,7 +296,10 @@ def _heads(op: OpCall, *, past: int, length: int, shared: bool, bias: int, packe
 
 
 def _query(op: OpCall, heads: int, packed: bool) -> PartialShape:
-    """B, S and D of the query."""
+    """(B, S, D) of the query; None for each unknown dim.
+
+    packed   the query is [B, S, 3*D]
+    """
     shape = op.tensor(0).shape
     if shape is None:
         return None, None, None
@@ -282,7 +317,7 @@ def _query(op: OpCall, heads: int, packed: bool) -> PartialShape:
 
 
 def _key(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
-    """B, L and E of the key, given B, S and E of the query."""
+    """(B, L, E) of the key, where `known` is (B, S, E) of the query; `known` itself without a key."""
     b, s, e = known
     key = op.optional_tensor(1)
     if key is None:
@@ -308,7 +343,7 @@ def _key(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
 
 
 def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
-    """B, L and Ev of the value, given B, L and E of the key."""
+    """(B, L, Ev) of the value, where `known` is (B, L, E) of the key; `known` itself without a value."""
     b, length, e = known
     value = op.optional_tensor(2)
     if value is None:
@@ -339,11 +374,14 @@ def _value(op: OpCall, heads: int, known: PartialShape) -> PartialShape:
 def decoder_attention(op: OpCall) -> Inferred:
     """Attention of a decoder; boolean inputs select self or cross attention and the use of caches.
 
-    query   [S, B, D]
-    key     [L, B, D]
-    caches  [B, N, P, E]
-    output  [S, B, D]
-    new     [B, N, T, E], T = P + S with a cache (P for static_kv), else S (L for static_kv)
+    query                          [S, B, D]
+    key                            [L, B, D]
+    key_cache, value_cache         [B, N, P, E]
+    output                         [S, B, D]
+    new_key_cache, new_value_cache [B, N, T, E]
+
+    With caches T = P + S, or P if static_kv is true; without caches T = S, or L if static_kv is true. B is the batch
+    size, N the number of heads, E the head size, D = N*E.
     """
     heads = size_attribute(op, "num_heads")
     query, key = require_rank(op.tensor(0).shape, 3, "query"), require_rank(op.tensor(1).shape, 3, "key")
@@ -375,7 +413,10 @@ def _flag(op: OpCall, index: int) -> bool | None:
     "num_heads:int! window:int!", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def longformer_attention(op: OpCall) -> Inferred:
-    """input [B, S, D], weights [D, 3*D], biases [3*D], mask, global [B, S] -> [B, S, D], S a multiple of 2*window"""
+    """input [B, S, D], weights [D, 3*D], biases [3*D], mask and global [B, S] -> output [B, S, D]
+
+    S is a multiple of 2*window.
+    """
     x = require_rank(op.tensor(0).shape, 3, "input")
     if x is None:
         return [None]

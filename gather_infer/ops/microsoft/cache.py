@@ -1,7 +1,7 @@
 """Rules of com.microsoft's attention operators with fewer key-value heads than query heads, or with packed sequences.
 
-Letters: B the batch, Hq and Hk the heads of query and of key and value, S the query length, P the length of the cache
-before the step, T the total length after it, E the head size, D a hidden size.
+Letters: B is the batch size, Hq the number of query heads, Hk the number of key heads and of value heads, S the query
+length, P the cache length before the step, T the total length after the step, E the head size, D a hidden size.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUANTIZED_CACHE = frozenset({DType.INT8, DType.UINT8, DType.FLOAT8E4M3FN})
 
 
 def _heads(op: OpCall) -> tuple[int, int]:
-    """Hq and Hk.
+    """The number of query heads Hq and of key-value heads Hk, from attributes num_heads and kv_num_heads.
 
     Raises SpecViolation when Hk does not divide Hq.
     """
@@ -50,10 +50,14 @@ def _heads(op: OpCall) -> tuple[int, int]:
 
 
 def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShape, Dim | None]:
-    """The leading dims of the query, [B, S] or [tokens], and E.
+    """The leading dims of the query, (B, S) for `rank` 3 or (tokens,) for `rank` 2, and the head size E.
 
-    query  [..., Hq*E], or without key and value [..., (Hq + 2*Hk)*E]
-    key    [..., Hk*E], value as key; the length may differ from that of the query
+    An unknown dim is None.
+
+    hq, hk  numbers of query heads and of key-value heads
+    query   [..., Hq*E], or without key and value [..., (Hq + 2*Hk)*E]
+    key     [..., Hk*E]; the length may differ from the query length
+    value   as key; its head size may be attribute v_head_size instead of E
     """
     query = require_rank(op.tensor(0).shape, rank, "query")
     lead: PartialShape = (None,) * (rank - 1) if query is None else query[:-1]
@@ -91,17 +95,20 @@ def _grouped_query(op: OpCall, hq: int, hk: int, rank: int) -> tuple[PartialShap
 def group_query_attention(op: OpCall) -> Inferred:
     """Grouped-query attention over a key-value cache.
 
-    query                  [B, S, Hq*E], or without key and value [B, S, (Hq + 2*Hk)*E]
-    key, value             [B, L, Hk*E]
-    past_key, past_value   [B, Hk, P, E]; half the width when a byte packs two numbers
-    seqlens_k              [B], position of the last key in present_key
-    query_seqlens          [B], number of valid queries among S
-    total_sequence_length  T, one element
-    cos_cache, sin_cache   [positions, E/2 or less], positions >= T
-    position_ids           [B, S], rows of cos_cache and sin_cache
-    output                 [B, S, Hq*E]
-    present_key, _value    [B, Hk, max(P, T), E]; P for T with sliding_window_cache
-    output_qk              [B, Hq, S, T]
+    query                       [B, S, Hq*E], or without key and value [B, S, (Hq + 2*Hk)*E]
+    key, value                  [B, L, Hk*E]
+    past_key, past_value        [B, Hk, P, E]; the last dim is E/2 when a byte packs two numbers
+    seqlens_k                   [B], position of the last key in present_key
+    query_seqlens               [B], number of valid queries among S
+    total_sequence_length       one element, T
+    cos_cache, sin_cache        [positions, E/2 or less], positions >= T
+    position_ids                [B, S], rows of cos_cache and sin_cache
+    output                      [B, S, Hq*E]
+    present_key, present_value  [B, Hk, max(P, T), E]; with sliding_window_cache, P in place of max(P, T)
+    output_qk                   [B, Hq, S, T]
+
+    B is the batch size, Hq the number of query heads, Hk the number of key-value heads, E the head size, S the query
+    length, P the cache length before the step, T the total length after the step.
     """
     hq, hk = _heads(op)
     (b, s), e = _grouped_query(op, hq, hk, 3)
@@ -139,7 +146,10 @@ def _address(op: OpCall, position: int, size: Dim, data: str, *, axis: int) -> N
 
 
 def _past(op: OpCall, hk: int, b: Dim | None, e: Dim | None) -> tuple[PartialShape, DType | None]:
-    """[B, Hk, P, width] and the element type of the caches; None for what is unknown."""
+    """The shape [B, Hk, P, width] shared by past_key and past_value, and their element type.
+
+    An unknown dim or element type is None.
+    """
     past: PartialShape = (b, hk, None, None)
     dtype = None
     for index, name in ((3, "past_key"), (4, "past_value")):
@@ -153,7 +163,11 @@ def _past(op: OpCall, hk: int, b: Dim | None, e: Dim | None) -> tuple[PartialSha
 
 
 def _present_length(op: OpCall, total: Dim | None, past: Dim | None, *, has_past: bool) -> Dim | None:
-    """The length of the present keys, max(P, T); None when it is T."""
+    """The length of present_key: max(P, T), or P with sliding_window_cache; None without past caches, where it is T.
+
+    total   T, the total sequence length; None when unknown
+    past    P, the length of past_key; None when unknown
+    """
     if not has_past:
         return None
     if op.attr("sliding_window_cache", 0):
@@ -170,9 +184,9 @@ def _present_length(op: OpCall, total: Dim | None, past: Dim | None, *, has_past
 
 
 def _check_positions(op: OpCall, first: int, total: Dim | None) -> None:
-    """Require that cos_cache and sin_cache have a row for each position.
+    """Require that cos_cache, input `first`, and sin_cache, the input after it, have at least `total` rows.
 
-    Raises SpecViolation when only one is given, or a table does not have rank 2 or has too few rows.
+    Raises SpecViolation when only one of the two is given, or a table does not have rank 2 or has too few rows.
     """
     if not require_pair(op, first, first + 1, "cos_cache and sin_cache"):
         return
@@ -190,7 +204,7 @@ def _check_positions(op: OpCall, first: int, total: Dim | None) -> None:
     unchecked_sizes=range(3, 9), operands=dict.fromkeys((5, 6, 7, 8), "block layouts and lengths that fit")
 )  # fmt: skip
 def sparse_attention(op: OpCall) -> Inferred:
-    """As GroupQueryAttention, with a mask of blocks and present keys and values in the buffers of the past."""
+    """As GroupQueryAttention, with a block-sparse mask; present_key and present_value have the shape of past_key."""
     hq, hk = _heads(op)
     (b, s), e = _grouped_query(op, hq, hk, 3)
     if op.attr("sparse_block_size") not in (16, 32, 64, 128):
@@ -215,11 +229,11 @@ def sparse_attention(op: OpCall) -> Inferred:
     C=frozenset({DType.FLOAT16, DType.BFLOAT16}) | QUANTIZED_CACHE,
 )  # fmt: skip
 def paged_attention(op: OpCall) -> Inferred:
-    """Attention over a paged cache.
+    """Attention over a paged cache, with Hq query heads, Hk key-value heads and head size E.
 
     query   [tokens, Hq*E], or without key and value [tokens, (Hq + 2*Hk)*E]
     caches  [blocks, block size, Hk, E], updated in place
-    output  [tokens, Hq*E], or [tokens, Hq*v_head_size] where the key cache holds the values
+    output  [tokens, Hq*E]; if kv_cache_layout is LATENT, [tokens, Hq*v_head_size]: the key cache also holds the values
     """
     hq, hk = _heads(op)
     latent = op.attr("kv_cache_layout", "SEPARATE") == "LATENT"
@@ -242,7 +256,10 @@ PACKED = "num_heads:int! scale:float"
     PACKED + " qkv_hidden_sizes:ints", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def packed_attention(op: OpCall) -> Inferred:
-    """input [tokens, I], weights [I, D + D + Dv] -> [tokens, Dv]"""
+    """input [tokens, I], weights [I, D + D + Dv] -> output [tokens, Dv]
+
+    D is the hidden size of query and of key, Dv the hidden size of value.
+    """
     x, weights = require_rank(op.tensor(0).shape, 2, "input"), require_rank(op.tensor(1).shape, 2, "weights")
     bias = require_rank(op.tensor(2).shape, 1, "bias")
     _check_packing(op, 3)
@@ -263,8 +280,10 @@ def packed_attention(op: OpCall) -> Inferred:
     PACKED + " mask_filter_value:float", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def packed_multi_head_attention(op: OpCall) -> Inferred:
-    """query [tokens, D], or [tokens, N, 3, E] with key and value in it; key [tokens, D], value [tokens, Dv]
-    -> [tokens, Dv]"""
+    """query [tokens, D], key [tokens, D], value [tokens, Dv] -> output [tokens, Dv]
+
+    Without key and value: query [tokens, N, 3, E], which holds all three, for N heads -> output [tokens, N*E].
+    """
     heads = size_attribute(op, "num_heads")
     query = op.tensor(0).shape
     _check_packing(op, 4)
@@ -282,9 +301,9 @@ def packed_multi_head_attention(op: OpCall) -> Inferred:
 
 
 def _check_packing(op: OpCall, first: int) -> None:
-    """Check token_offset [B, S] and cumulative_sequence_length [B + 1].
+    """Check token_offset [B, S], input `first`, and cumulative_sequence_length [B + 1], the input after it.
 
-    Raises SpecViolation when they do not fit.
+    Raises SpecViolation when a rank is wrong or the two lengths can never agree.
     """
     offsets = require_rank(op.tensor(first).shape, 2, "token_offset")
     ends: Shape | None = require_rank(op.tensor(first + 1).shape, 1, "cumulative_sequence_length")
@@ -298,13 +317,15 @@ def _check_packing(op: OpCall, first: int) -> None:
     T=MODEL_FLOATS, S=MODEL_FLOATS,
 )  # fmt: skip
 def linear_attention_microsoft(op: OpCall) -> Inferred:
-    """Linear attention with a recurrent state, a matrix E x Ev for each head of key and value.
+    """Linear attention with a recurrent state: a matrix [E, Ev] for each key-value head.
 
     query   [B, S, Hq*E]
     key     [B, S, Hk*E]
     value   [B, S, Hk*Ev]
-    states  [B, Hk, E, Ev], with a leading axis of `state_window` positions unless that is 0
+    states  past_state and present_state, [B, Hk, E, Ev]; a positive state_window adds a leading axis of that length
     output  [B, S, max(Hq, Hk)*Ev]
+
+    Hq is the number of query heads, Hk the number of key-value heads.
     """
     hq, hk = size_attribute(op, "q_num_heads"), size_attribute(op, "kv_num_heads")
     require_divisible(op, max(hq, hk), min(hq, hk), "the larger number of heads")

@@ -36,12 +36,12 @@ POOL = "auto_pad:string kernel_shape:ints! pads:ints strides:ints"
 
 
 def channels_first(shape: Shape | None) -> Shape | None:
-    """[N, D1, ..., Dn, C] -> [N, C, D1, ..., Dn]"""
+    """[N, D1, ..., Dn, C] -> [N, C, D1, ..., Dn]; None for an unknown rank or a rank below 3."""
     return None if shape is None or len(shape) < 3 else (shape[0], shape[-1], *shape[1:-1])
 
 
 def channels_last(shape: Shape | None) -> Shape | None:
-    """[N, C, D1, ..., Dn] -> [N, D1, ..., Dn, C]"""
+    """[N, C, D1, ..., Dn] -> [N, D1, ..., Dn, C]; None for an unknown rank."""
     return None if shape is None else (shape[0], *shape[2:], shape[1])
 
 
@@ -51,7 +51,7 @@ def _shape_of(tensor: SymbolicTensor | None) -> Shape | None:
 
 @contrib(rules, "FusedConv", "X:T W:T B?:T Z?:T -> Y:T", FUSED, T=IEEE_FLOATS)
 def fused_conv(op: OpCall) -> Inferred:
-    """Conv of ai.onnx plus Z, which has the shape of the result."""
+    """As Conv of ai.onnx, plus Z, which has the shape of the result."""
     refuse_empty(op, *(op.tensor(1).shape or ())[2:])
     return [_plus(op, conv_shape(op, op.tensor(0).shape, op.tensor(1).shape, _shape_of(op.optional_tensor(2))))]
 
@@ -78,7 +78,7 @@ def _plus(op: OpCall, shape: Shape | None) -> Shape | None:
     CONV + " channels_last:int", T1=INT8_TYPES, T2=INT8_TYPES, T3=INT8_TYPES,
 )  # fmt: skip
 def qlinear_conv_microsoft(op: OpCall) -> Inferred:
-    """QLinearConv of ai.onnx; with channels_last x and y are [N, D1, ..., Dn, C]."""
+    """As QLinearConv of ai.onnx; with attribute channels_last, x and y are [N, D1, ..., Dn, C]."""
     x, w, bias = op.tensor(0).shape, op.tensor(3).shape, _shape_of(op.optional_tensor(8))
     if not op.attr("channels_last", 0):
         return [conv_shape(op, x, w, bias)]
@@ -87,7 +87,7 @@ def qlinear_conv_microsoft(op: OpCall) -> Inferred:
 
 @contrib(rules, "NhwcMaxPool", "x:T -> y:T", POOL + " ceil_mode:int dilations:ints", T=INT8_TYPES)
 def nhwc_max_pool(op: OpCall) -> Inferred:
-    """[N, D1, ..., Dn, C] -> [N, o1, ..., on, C]"""
+    """As MaxPool of ai.onnx, with channels last: x [N, D1, ..., Dn, C] -> y [N, o1, ..., on, C]"""
     x = require_min_rank(op.tensor(0).shape, 3, "x")
     return [channels_last(pool_shape(op, channels_first(x)))]
 
@@ -97,7 +97,7 @@ def nhwc_max_pool(op: OpCall) -> Inferred:
     POOL + " ceil_mode:int channels_last:int count_include_pad:int", T=INT8_TYPES,
 )  # fmt: skip
 def qlinear_average_pool(op: OpCall) -> Inferred:
-    """AveragePool of ai.onnx; with channels_last X and Y are [N, D1, ..., Dn, C]."""
+    """As AveragePool of ai.onnx; with attribute channels_last, X and Y are [N, D1, ..., Dn, C]."""
     x = require_min_rank(op.tensor(0).shape, 3, "X")
     if not op.attr("channels_last", 0):
         return [pool_shape(op, x)]
@@ -109,7 +109,7 @@ def qlinear_average_pool(op: OpCall) -> Inferred:
     "channels_last:int", T=INT8_TYPES,
 )  # fmt: skip
 def qlinear_global_average_pool(op: OpCall) -> Inferred:
-    """[N, C, D1, ..., Dn] -> [N, C, 1, ..., 1], or with channels_last [N, 1, ..., 1, C]"""
+    """X [N, C, D1, ..., Dn] -> Y [N, C, 1, ..., 1]; with channels_last, X [N, D1, ..., Dn, C] -> Y [N, 1, ..., 1, C]"""
     x = require_min_rank(op.tensor(0).shape, 3, "X")
     if x is None:
         return [None]
@@ -123,7 +123,7 @@ def qlinear_global_average_pool(op: OpCall) -> Inferred:
     "auto_pad:string kernel_shape:ints pads:ints storage_order:int strides:ints",
 )  # fmt: skip
 def max_pool_with_mask(op: OpCall) -> Inferred:
-    """MaxPool of ai.onnx over the unmasked elements."""
+    """As MaxPool of ai.onnx; M masks elements of X and does not affect the shape."""
     return [pool_shape(op, op.tensor(0).shape)]
 
 
@@ -133,12 +133,12 @@ def max_pool_with_mask(op: OpCall) -> Inferred:
     operands={2: "pads that leave at least one element"}, unchecked_sizes=(1,)
 )  # fmt: skip
 def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
-    """ConvTranspose of ai.onnx with the pads as an input.
+    """As ConvTranspose of ai.onnx, with the pads as an input.
 
     X       [N, C, D1, ..., Dn]
     W       [C, M/group, k1, ..., kn]
-    Pads    [2n], all pads removed before, then all pads removed after
-    result  [N, M, o1, ..., on], oi = stride*(Di - 1) + output_padding + dilated ki - pads
+    Pads    [2n]: the pads at the start of each spatial axis, then the pads at the end of each
+    result  [N, M, o1, ..., on], oi = stride*(Di - 1) + output_padding + dilation*(ki - 1) + 1 - both pads of axis i
     """
     x = require_min_rank(op.tensor(0).shape, 3, "X")
     w = require_min_rank(op.tensor(1).shape, 3, "W")
@@ -180,15 +180,16 @@ def conv_transpose_with_dynamic_pads(op: OpCall) -> Inferred:
     unchecked_sizes=(1, 2, 3)
 )  # fmt: skip
 def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
-    """A causal depthwise convolution; its state is the last (k - 1) * dilation positions.
+    """A causal depthwise convolution whose state holds the last (kn - 1) * dilation positions of axis Dn.
 
-    input, output  [N, C, D1, ..., Dn], n = ndim
+    input, output  [N, C, D1, ..., Dn], n = ndim; with channels_last, C is the last dim
     weight         [C, 1, k1, ..., kn]
-    states         [N, C, D1, ..., (kn - 1) * dilation]; `state_window` > 0 is a leading axis
+    states         past_state and present_state, [N, C, D1, ..., Dn-1, (kn - 1) * dilation]; a positive state_window
+                   adds a leading axis of that length
     state_update   [N, state_update_capacity, C]
 
-    With channels_last the channel axis is last. With `input_channels`, channels_last, or a layout or length of the
-    states, present_state has the shape of past_state, which is unknown when that is absent.
+    If channels_last, input_channels, state_length or state_channels_last is set, present_state has the shape of
+    past_state, or an unknown rank without past_state.
     """
     x, w, past = op.tensor(0).shape, op.tensor(1).shape, _shape_of(op.optional_tensor(3))
     n = op.attr("ndim", 1)
@@ -226,11 +227,11 @@ def causal_conv_with_state_microsoft(op: OpCall) -> Inferred:
 def varlen_causal_conv_with_state(op: OpCall) -> Inferred:
     """A causal depthwise convolution of B concatenated sequences.
 
-    input, output  [tokens, C]
-    weight         [C, 1, k]
+    input, output               [tokens, C]
+    weight                      [C, 1, k]
     cumulative_sequence_length  [B + 1]
-    states         [B, C, (k - 1) * dilation]
-    state_update   [B, state_update_capacity, C]
+    initial_state, final_state  [B, C, (k - 1) * dilation]
+    state_update                [B, state_update_capacity, C]
     """
     x, w = require_rank(op.tensor(0).shape, 2, "input"), require_rank(op.tensor(1).shape, 3, "weight")
     ends = require_rank(op.tensor(2).shape, 1, "cumulative_sequence_length")

@@ -30,7 +30,7 @@ FOURIER = "normalized:int onesided:int signal_ndim:int"
 
 @contrib(rules, "Rfft", "X:T -> Y:T", FOURIER, T=IEEE_FLOATS)
 def rfft(op: OpCall) -> Inferred:
-    """[..., n] -> [..., n//2 + 1, 2]"""
+    """X [..., n] -> Y [..., n//2 + 1, 2], real and imaginary parts on the last axis"""
     shape = require_min_rank(op.tensor(0).shape, 1, "X")
     if shape is None:
         return [None]
@@ -39,7 +39,7 @@ def rfft(op: OpCall) -> Inferred:
 
 @contrib(rules, "Irfft", "X:T -> Y:T", FOURIER + "!", T=IEEE_FLOATS)
 def irfft(op: OpCall) -> Inferred:
-    """[..., n//2 + 1, 2] -> [..., n], n even"""
+    """X [..., n//2 + 1, 2] -> Y [..., n], for an even n"""
     shape = require_min_rank(op.tensor(0).shape, 2, "X")
     if shape is None:
         return [None]
@@ -68,7 +68,10 @@ def grid_sample(op: OpCall) -> Inferred:
     T1=IEEE_FLOATS,
 )  # fmt: skip
 def crop_and_resize(op: OpCall) -> Inferred:
-    """X [N, C, H, W], rois [R, 4], batch_indices [R] below N, crop_size [2] -> [R, C, crop_size[0], crop_size[1]]"""
+    """X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] -> Y [R, C, crop_size[0], crop_size[1]]
+
+    batch_indices are in [0, N - 1].
+    """
     check_images(op, op.tensor(0), 2)
     x, rois = require_rank(op.tensor(0).shape, 4, "X"), require_rank(op.tensor(1).shape, 2, "rois")
     indices = require_rank(op.tensor(2).shape, 1, "batch_indices")
@@ -95,7 +98,7 @@ def crop_and_resize(op: OpCall) -> Inferred:
     "mark:int! mincharnum:int! pad_value:string! separators:strings tokenexp:string",
 )  # fmt: skip
 def tokenizer(op: OpCall) -> Inferred:
-    """[C] or [N, C] -> [..., the largest number of tokens in a string]"""
+    """X [C] or [N, C] -> Y [C, T] or [N, C, T], where T is the largest number of tokens in a string"""
     shape = op.tensor(0).shape
     if shape is None:
         return [None]
@@ -152,7 +155,10 @@ def dynamic_time_warping(op: OpCall) -> Inferred:
 
 @contrib(rules, "UnfoldTensor", "input:T -> output:T", "dim:int size:int! step:int", moves=0, T=ALL_TYPES | FLOATS)
 def unfold_tensor(op: OpCall) -> Inferred:
-    """Slices of `size` elements at every `step` of an axis: [..., d, ...] -> [..., (d - size)//step + 1, ..., size]"""
+    """Slices of `size` elements along axis `dim`, one every `step` elements.
+
+    [..., d, ...] -> [..., (d - size)//step + 1, ..., size]
+    """
     shape = op.tensor(0).shape
     size, step = op.attr("size"), op.attr("step", 1)
     for name, value in (("size", size), ("step", step)):
@@ -168,7 +174,7 @@ def unfold_tensor(op: OpCall) -> Inferred:
 
 @contrib(rules, "ExpandDims", "X:T axis:int32 -> Y:T", moves=0, permutes=True, T=ALL_TYPES)
 def expand_dims(op: OpCall) -> Inferred:
-    """X with an axis of length 1 at `axis`, one element in [-r - 1, r]."""
+    """X of rank r with an axis of length 1 inserted at position `axis`, an input of one element in [-r - 1, r]."""
     x, axis = op.tensor(0), known_value(op.tensor(1))
     if x.shape is None or isinstance(axis, int):
         return [unsqueeze(op, x, [axis]) if isinstance(axis, int) else SymbolicTensor(x.dtype)]
@@ -187,7 +193,7 @@ def expand_dims(op: OpCall) -> Inferred:
     dims=(1,),
 )
 def pad_microsoft(op: OpCall) -> Inferred:
-    """Pad of ai.onnx 11; pads are [2r] or [1, 2r]."""
+    """As Pad of ai.onnx 11; for data of rank r, the shape of pads is [2r] or [1, 2r]."""
     pads = op.tensor(1)
     if pads.shape is not None and len(pads.shape) == 2:
         op.require_equal(pads.shape[0], 1, "the first dim of pads and 1")
@@ -202,7 +208,7 @@ def pad_microsoft(op: OpCall) -> Inferred:
     T=frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64}),
 )  # fmt: skip
 def range_microsoft(op: OpCall) -> Inferred:
-    """Range of ai.onnx; the step is 1 without delta."""
+    """As Range of ai.onnx; without delta, the step is 1."""
     start, limit = op.tensor(0), op.tensor(1)
     dtype = start.dtype or limit.dtype
     one = SymbolicTensor() if dtype is None else from_values(dtype, make_values(1.0 if dtype.is_float else 1))
@@ -211,7 +217,12 @@ def range_microsoft(op: OpCall) -> Inferred:
 
 @contrib(rules, "Unique", "x:T -> y:T idx:int64 counts:int64", moves=0, T=ALL_TYPES)
 def unique_microsoft(op: OpCall) -> Inferred:
-    """The unique elements of x [n] by first occurrence [u], the position in them of each element [n], counts [u]."""
+    """x [n] -> y [u], idx [n], counts [u]
+
+    y       the different elements of x, in the order of their first occurrence
+    idx     for each element of x, its position in y
+    counts  for each element of y, the number of its occurrences in x
+    """
     shape = require_rank(op.tensor(0).shape, 1, "x")
     count = op.fresh("the number of unique elements depends on the data")
     length: Dim = op.fresh("x has no known shape") if shape is None else shape[0]
@@ -230,7 +241,10 @@ def unique_microsoft(op: OpCall) -> Inferred:
     "input_forget:int", T=frozenset({DType.FLOAT32, DType.FLOAT64}),
 )  # fmt: skip
 def attention_lstm(op: OpCall) -> Inferred:
-    """LSTM with attention: X [L, N, I], R [D, 4*H, H] -> [L, D, N, H], [D, N, H], [D, N, H]"""
+    """LSTM with attention: X [L, N, I], R [D, 4*H, H] -> Y [L, D, N, H], Y_h [D, N, H], Y_c [D, N, H]
+
+    L time steps, batch size N, input size I, D directions, hidden size H.
+    """
     direction = op.attr("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         raise SpecViolation(f"direction = {direction!r} is not one of forward, reverse, bidirectional")

@@ -33,9 +33,11 @@ rules = RuleSet("com.microsoft")
 
 
 def with_bias(op: OpCall, x: Shape | None, bias: SymbolicTensor | None, name: str = "bias") -> Shape | None:
-    """The shape of `x` [..., C] plus a bias [C].
+    """The shape of a tensor of shape `x` [..., C] plus `bias` [C]; `x` itself without a bias, None when `x` is None.
 
-    Raises SpecViolation when `x` is a scalar, the bias is no vector, or the lengths differ.
+    name   name of the bias for messages
+
+    Raises SpecViolation when `x` is a scalar, the bias does not have rank 1, or the two lengths can never be equal.
     """
     if bias is None:
         return x
@@ -61,7 +63,7 @@ def unchanged(op: OpCall) -> Inferred:
 @contrib(rules, "FastGelu", "X:T bias?:T -> Y:T", T=FLOATS)
 @contrib(rules, "BiasGelu", "A:T B:T -> C:T", T=FLOATS)
 def biased(op: OpCall) -> Inferred:
-    """The last dim of the input is the length of the bias."""
+    """Input [..., C], optional bias [C] -> [..., C]"""
     return [with_bias(op, op.tensor(0).shape, op.optional_tensor(1))]
 
 
@@ -85,7 +87,7 @@ def bias_split_gelu(op: OpCall) -> Inferred:
 
 @contrib(rules, "BiasSoftmax", "data:T bias:T -> output:T", "axis:int is_inner_broadcast:int!", T=IEEE_FLOATS)
 def bias_softmax(op: OpCall) -> Inferred:
-    """The result has the shape of data, to which the bias broadcasts by `is_inner_broadcast`."""
+    """The result has the shape of data; the shape of bias is not checked."""
     shape = op.tensor(0).shape
     if shape is not None:
         normalize_axis(op.attr("axis", 1), len(shape))
@@ -112,7 +114,7 @@ def gated_add(op: OpCall) -> Inferred:
 @contrib(rules, "ComplexMul", "A:T B:T -> C:T", T=IEEE_FLOATS)
 @contrib(rules, "ComplexMulConj", "A:T B:T -> C:T", T=IEEE_FLOATS)
 def complex_mul(op: OpCall) -> Inferred:
-    """A, B [..., 2], with the parts of complex numbers on the last axis; the other axes broadcast."""
+    """A, B [..., 2] hold real and imaginary parts on the last axis; the other axes broadcast."""
     a, b = op.tensor(0).shape, op.tensor(1).shape
     for name, shape in (("A", a), ("B", b)):
         if require_min_rank(shape, 1, name):
@@ -126,7 +128,7 @@ def complex_mul(op: OpCall) -> Inferred:
     rules, "MulInteger", "A:T A_zero_point?:T B:T B_zero_point?:T -> C:int32", T=frozenset({DType.UINT8, DType.INT8})
 )
 def mul_integer(op: OpCall) -> Inferred:
-    """(A - A_zero_point) * (B - B_zero_point), broadcast"""
+    """(A - A_zero_point) * (B - B_zero_point) in int32; A and B broadcast."""
     return [broadcast(op, op.tensor(0).shape, op.tensor(2).shape)]
 
 
@@ -135,7 +137,7 @@ def mul_integer(op: OpCall) -> Inferred:
     deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bias_dropout(op: OpCall) -> Inferred:
-    """data + bias with elements dropped, + residual; the mask has the shape of data."""
+    """dropout(data + bias) + residual; output and mask have the shape of data."""
     shape = _biased_residual(op)
     return [shape, shape]
 
@@ -145,7 +147,7 @@ def bias_dropout(op: OpCall) -> Inferred:
     "seed:int", deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_bias_dropout(op: OpCall) -> Inferred:
-    """As BiasDropout, with a packed mask: 32 elements per word."""
+    """As BiasDropout, with a packed mask: a vector of uint32 words, one bit per element of data."""
     shape = _biased_residual(op)
     return [shape, _packed_mask(op, shape)]
 
@@ -155,7 +157,7 @@ def bitmask_bias_dropout(op: OpCall) -> Inferred:
     deterministic=False, T=FLOATS, T1=FLOATS,
 )  # fmt: skip
 def bitmask_dropout(op: OpCall) -> Inferred:
-    """As Dropout of ai.onnx, with a packed mask: 32 elements per word."""
+    """As Dropout of ai.onnx, with a packed mask: a vector of uint32 words, one bit per element of data."""
     shape = op.tensor(0).shape
     return [shape, _packed_mask(op, shape)]
 
@@ -188,7 +190,7 @@ def _packed_mask(op: OpCall, shape: Shape | None) -> Shape:
     U=frozenset({DType.UINT32, DType.INT32}),
 )  # fmt: skip
 def murmur_hash(op: OpCall) -> Inferred:
-    """A hash per element, unsigned when `positive`."""
+    """One hash per element of X: uint32 when attribute `positive` is set, which is the default, else int32."""
     dtype = DType.UINT32 if op.attr("positive", 1) else DType.INT32
     return [SymbolicTensor(dtype, op.tensor(0).shape)]
 
@@ -202,7 +204,7 @@ def trilu_microsoft(op: OpCall) -> Inferred:
 
 @contrib(rules, "Inverse", "X:T -> Y:T", T=IEEE_FLOATS)
 def inverse(op: OpCall) -> Inferred:
-    """[..., M, M] -> [..., M, M]"""
+    """The inverse of each matrix: X [..., M, M] -> Y [..., M, M]"""
     shape = require_min_rank(op.tensor(0).shape, 2, "X")
     if shape is None:
         return [None]
@@ -213,7 +215,10 @@ def inverse(op: OpCall) -> Inferred:
 
 @contrib(rules, "IsAllFinite", "input*:V -> output:bool", "isinf_only:int isnan_only:int", V=FLOATS)
 def is_all_finite(op: OpCall) -> Inferred:
-    """A scalar bool for all inputs together."""
+    """One scalar bool: whether all elements of all inputs are finite.
+
+    Attribute isinf_only restricts the test to infinities, isnan_only to NaN. Raises SpecViolation when both are set.
+    """
     if op.attr("isinf_only", 0) and op.attr("isnan_only", 0):
         raise SpecViolation("isinf_only and isnan_only must not both be set")
     return [()]

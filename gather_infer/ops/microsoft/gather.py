@@ -28,7 +28,7 @@ FROM_FRONT = Indexing(negative_note="which TorchEmbedding does not define")
 def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherND
 
-    As GatherND of ai.onnx 11, with int32 indices too.
+    As GatherND of ai.onnx 11, but indices may also be int32.
     """
     check_call(op, inputs=2, attributes=())
     data, indices = op.tensor(0), op.tensor(1)
@@ -42,7 +42,7 @@ def gather_nd_microsoft(op: OpCall) -> list[SymbolicTensor]:
     addresses={1: 0}, moves=0, gathers=True, T=NUMBERS,
 )  # fmt: skip
 def torch_embedding(op: OpCall) -> Inferred:
-    """Rows of weight [N, M] for indices of any shape -> [..., M]"""
+    """Rows of `weight` [N, M] selected by `indices` [...] of any rank -> Y [..., M]"""
     require_rank(op.tensor(0).shape, 2, "weight")
     return [gather(op, op.tensor(0), op.tensor(1), indexing=FROM_FRONT)]
 
@@ -52,11 +52,13 @@ def torch_embedding(op: OpCall) -> Inferred:
     addresses={1: 0}, gathers=True, B=frozenset({DType.UINT8}), I=INDEX_TYPES, T=SCALES, unchecked_sizes=(0,)
 )  # fmt: skip
 def gather_packed(op: OpCall) -> Inferred:
-    """Rows of a table of packed weights, dequantized; an index out of bounds selects row 0.
+    """Dequantized rows of a table of packed weights; an index out of bounds selects row 0.
 
     data     [N, bytes of a row]
-    indices  any rank, from 0 on
-    output   [...indices, K], of type output_dtype (bfloat16)
+    indices  any rank; indices in [0, N - 1] are in bounds
+    output   [*indices.shape, K]; `output_dtype` is its element type, bfloat16 by default
+
+    Raises SpecViolation when `K` is below 1, `data` does not have rank 2, or `output_dtype` is not one of `SCALES`.
     """
     table, k = require_rank(op.tensor(0).shape, 2, "data"), op.attr("K")
     if k < 1:
@@ -78,13 +80,13 @@ def gather_block_quantized(op: OpCall) -> list[SymbolicTensor]:
     """https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.GatherBlockQuantized
 
     A Gather whose result is dequantized: blocks of `block_size` elements along `quantize_axis` share a scale and a zero
-    point. uint8 data packs 8/bits elements per byte along the last axis. An index out of bounds gives zeros.
+    point. uint8 data packs 8/bits elements per byte along the last axis. An index out of bounds selects zeros.
 
-    data         rank r >= 2, int4, uint4, uint8, or a float of 8 or 4 bits
+    data         [d0, ..., dr-1] after unpacking, r >= 2; int4, uint4, uint8, or a float of 8 or 4 bits
     indices      any rank
-    scales       shape of unpacked data, with ceil(d / block_size) at quantize_axis
+    scales       shape of unpacked data, but ceil(d / block_size) in place of the dim d at quantize_axis
     zero_points  shape of scales, packed like data
-    result       Gather on unpacked data, element type of scales
+    result       Gather of unpacked data at gather_axis, element type of scales
     """
     check_call(op, inputs=4, attributes=("gather_axis", "quantize_axis", "block_size", "bits"))
     data, indices, scales = op.tensor(0), op.tensor(1), op.tensor(2)

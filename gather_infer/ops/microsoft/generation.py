@@ -1,4 +1,4 @@
-"""Rules of text generation of com.microsoft: searches with a decoder subgraph, and operators used in their loops."""
+"""Rules for text generation of com.microsoft: searches that run a decoder subgraph, and operators of decoding loops."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ WHISPER = (
 
 @contrib(rules, "BeamSearch", f"{BEAMS} {SCORED}", f"{DECODER} early_stopping:int", F=PROMPTS, T=HALF_OR_SINGLE)
 def beam_search(op: OpCall) -> Inferred:
-    """The best sequences, with their scores and those of every token.
+    """Beam search: the best sequences, the score of each sequence, and the scores of all tokens at each step.
 
-    input_ids         [B, S], or features of rank 3 for an encoder
+    input_ids         [B, S], or features of rank 3 that an encoder subgraph reads
     sequences         [B, num_return_sequences, max_length]
     sequences_scores  [B, num_return_sequences]
-    scores            [max_length - S, B, num_beams, vocab_size]
+    scores            [max_length - S, B, num_beams, vocab_size]; the first dim is unknown unless model_type is 0
     """
     return _searched(op)
 
@@ -53,9 +53,10 @@ def beam_search(op: OpCall) -> Inferred:
     f"{DECODER} {WHISPER} early_stopping:int", F=PROMPTS, T=HALF_OR_SINGLE,
 )  # fmt: skip
 def whisper_beam_search(op: OpCall) -> Inferred:
-    """As BeamSearch, on features [B, bins, frames].
+    """As BeamSearch, with audio features [B, bins, frames] as input_ids.
 
-    cross_qk          [B, num_return_sequences, heads, T, frames], the cross attention
+    cross_qk          [B, num_return_sequences, heads, T, F], the cross-attention scores of the heads that
+                      cross_qk_layer_head lists; T and F are unknown
     non_speech_probs  [B]
     """
     sequences, scored, scores = _searched(op)
@@ -96,7 +97,7 @@ def _vocabulary(op: OpCall) -> Dim:
     "prefix_vocab_mask?:int32 attention_mask?:int32 -> sequences:int32", DECODER,
 )  # fmt: skip
 def greedy_search(op: OpCall) -> Inferred:
-    """input_ids [B, S] -> [B, max_length]"""
+    """input_ids [B, S] -> sequences [B, max_length]"""
     return [_greedy(op)]
 
 
@@ -110,7 +111,7 @@ def greedy_search(op: OpCall) -> Inferred:
     deterministic=False,
 )  # fmt: skip
 def sampling(op: OpCall) -> Inferred:
-    """input_ids [B, S] -> [B, max_length], and logits [B, vocab_size]"""
+    """input_ids [B, S] -> sequences [B, max_length], filtered_logits [B, vocab_size]"""
     shape = _greedy(op)
     return [shape, (shape[0], _vocabulary(op))]
 
@@ -126,7 +127,11 @@ def _greedy(op: OpCall) -> Shape:
     addresses={0: 1},
 )  # fmt: skip
 def n_gram_repeat_block(op: OpCall) -> Inferred:
-    """input_ids [B, S], tokens after a repeated n-gram in [0, V - 1]; scores [B, V] -> shape of scores"""
+    """input_ids [B, S], scores [B, V] -> scores_out [B, V]
+
+    Token ids index the axis of length V. The operator reads only ids that follow a repeated n-gram, so an id out of
+    bounds is not always an error.
+    """
     size_attribute(op, "ngram_size")
     ids, scores = require_rank(op.tensor(0).shape, 2, "input_ids"), require_rank(op.tensor(1).shape, 2, "scores")
     if scores is None:
@@ -146,9 +151,10 @@ def n_gram_repeat_block(op: OpCall) -> Inferred:
     "max_ngram_size:int min_ngram_size:int",
 )  # fmt: skip
 def bifurcation_detector(op: OpCall) -> Inferred:
-    """Merge of current and predicted tokens: cur_tokens [n] -> [n] without pred_tokens, else [n + 1] or more; an index.
+    """cur_tokens [n] -> tokens [n], or [m] with m >= n when pred_tokens is given; suffix_match_idx, a scalar.
 
-    The index is the end of a match in src_tokens [s], or -1.
+    Appends the predicted tokens that are kept to the current tokens. suffix_match_idx is the end of a match in
+    src_tokens [s], or -1.
     """
     source = require_rank(op.tensor(0).shape, 1, "src_tokens")
     current = require_rank(op.tensor(1).shape, 1, "cur_tokens")
@@ -170,7 +176,10 @@ def bifurcation_detector(op: OpCall) -> Inferred:
     M=frozenset({DType.INT32, DType.INT64}), unchecked_sizes=(1, 2), operands={2: "sizes >= 1"}
 )  # fmt: skip
 def n_gram_hash_mapping(op: OpCall) -> Inferred:
-    """input_ids, segment_ids [B, S], past_ids [B, n - 1] -> [B, S, (n - 1) * heads], [B, n - 1], n = max_ngram_size"""
+    """input_ids, segment_ids [B, S], past_ids [B, n - 1] -> hash_ids [B, S, (n - 1) * heads], present_ids [B, n - 1]
+
+    n is the attribute max_ngram_size, heads the attribute n_head_per_ngram.
+    """
     n, heads = size_attribute(op, "max_ngram_size"), size_attribute(op, "n_head_per_ngram")
     if n < 2:
         raise SpecViolation(f"max_ngram_size must be 2 or more, is {n}")

@@ -31,10 +31,11 @@ ACTIVATION = (
 
 
 def transposed_operand(shape: Shape | None, *, transposed: bool, batch_transposed: bool) -> Shape | None:
-    """The shape of an operand of FusedMatMul after transposition.
+    """The shape of an operand of FusedMatMul after transposition; None when `shape` is None.
 
-    [M, B1, ..., Bn, K] -> [B1, ..., Bn, M, K]    batch_transposed: the first axis holds the rows
-    [..., M, K] -> [..., K, M]                    transposed; a vector is unchanged
+    [M, B1, ..., Bn, K] -> [B1, ..., Bn, M, K]    batch_transposed: the first axis becomes the second to last
+    [..., M, K] -> [..., K, M]                    transposed, after batch_transposed
+    [K] -> [K]                                    a vector or scalar is unchanged
     """
     if shape is None or len(shape) < 2:
         return shape
@@ -47,7 +48,10 @@ def transposed_operand(shape: Shape | None, *, transposed: bool, batch_transpose
 @contrib(rules, "FusedMatMulActivation", "A:T B:T -> Y:T", f"{BATCHES} {ACTIVATION}", T=FLOATS)
 @contrib(rules, "TransposeMatMul", "A:T B:T -> Y:T", TRANSPOSED, T=FLOATS)
 def fused_matmul(op: OpCall) -> Inferred:
-    """numpy's A' @ B', with operands of `transposed_operand`."""
+    """The shape of numpy.matmul(A', B').
+
+    A' and B' are A and B transposed as attributes transA, transB, transBatchA and transBatchB demand.
+    """
     a, b = (
         transposed_operand(
             op.tensor(index).shape,
@@ -61,7 +65,7 @@ def fused_matmul(op: OpCall) -> Inferred:
 
 @contrib(rules, "SparseToDenseMatMul", "A:* B:* -> Y:*", TRANSPOSED)
 def sparse_to_dense_matmul(op: OpCall) -> Inferred:
-    """A' @ B' for a sparse A and a dense B."""
+    """A' @ B' for a sparse A and a dense B, each transposed when transA or transB is set; the result is dense."""
     sparse, b = op.input(0), op.tensor(1)
     if not isinstance(sparse, (SparseTensor, SymbolicTensor)):
         raise SpecViolation(f"A must be a sparse tensor, is {sparse}", "GI211")
@@ -80,7 +84,7 @@ FLOAT8 = frozenset({DType.FLOAT8E4M3FN, DType.FLOAT8E5M2})
     T=GEMM_FLOATS,
 )  # fmt: skip
 def fused_gemm(op: OpCall) -> Inferred:
-    """Gemm of ai.onnx with an activation: [M, K] x [K, N] + C, which broadcasts -> [M, N]"""
+    """Gemm of ai.onnx with an activation: A [M, K], B [K, N], C that broadcasts to [M, N] -> Y [M, N]"""
     return [_gemm(op, op.tensor(0).shape, op.tensor(1).shape, op.optional_tensor(2))]
 
 
@@ -90,7 +94,7 @@ def fused_gemm(op: OpCall) -> Inferred:
     TA=FLOAT8 | MODEL_FLOATS, TB=FLOAT8 | MODEL_FLOATS, TC=MODEL_FLOATS,
 )  # fmt: skip
 def gemm_float8(op: OpCall) -> Inferred:
-    """Gemm with a result of element type `dtype`, a number of TensorProto.DataType."""
+    """As Gemm; attribute `dtype` is the TensorProto.DataType number of the element type of Y, float32 by default."""
     number = op.attr("dtype", DType.FLOAT32)
     if number not in DType.__members__.values():
         raise SpecViolation(f"dtype = {number} is no element type", "GI211")
@@ -104,7 +108,7 @@ def gemm_float8(op: OpCall) -> Inferred:
     "alpha:float transA:int transB:int", TA=INT8_TYPES, TB=INT8_TYPES, TY=INT8_TYPES,
 )  # fmt: skip
 def quantized_gemm(op: OpCall) -> Inferred:
-    """Gemm of quantized matrices; Y has the type of y_zero_point, or is float32 without one."""
+    """Gemm of quantized matrices; Y has the element type of y_zero_point, or float32 without y_zero_point."""
     zero_point = op.optional_tensor(8)
     dtype = DType.FLOAT32 if zero_point is None else zero_point.dtype
     return [SymbolicTensor(dtype, _gemm(op, op.tensor(0).shape, op.tensor(3).shape, op.optional_tensor(6)))]
@@ -123,9 +127,11 @@ def gemm_fast_gelu(op: OpCall) -> Inferred:
 
 
 def projected(op: OpCall, a: Shape | None, k: Dim, n: Dim, what: str = "K") -> Shape | None:
-    """The shape [..., N] of A [..., K] times a matrix [K, N].
+    """The shape [..., N] of a tensor of shape `a` [..., K] times a matrix [K, N]; None when `a` is None.
 
-    Raises SpecViolation when A is a scalar or its last dim is not K.
+    what   name of `k` for messages
+
+    Raises SpecViolation when `a` is a scalar or its last dim can never be `k`.
     """
     require_min_rank(a, 1, "A")
     if a is None:
@@ -135,9 +141,9 @@ def projected(op: OpCall, a: Shape | None, k: Dim, n: Dim, what: str = "K") -> S
 
 
 def size_attribute(op: OpCall, name: str) -> int:
-    """The value of an attribute that is a size.
+    """The value of the required integer attribute `name`, a size.
 
-    Raises SpecViolation when it is below 1.
+    Raises SpecViolation when the value is below 1.
     """
     size: int = op.attr(name)
     if size < 1:
@@ -158,7 +164,7 @@ def _block_size(op: OpCall, lower: int = 16) -> int:
     T1=MODEL_FLOATS, T3=MODEL_FLOATS | {DType.UINT8}, unchecked_sizes=(1, 2, 3, 4)
 )  # fmt: skip
 def matmul_n_bits(op: OpCall) -> Inferred:
-    """Product with a weight of 2 to 8 bits, quantized in blocks.
+    """Product of A and a weight matrix with elements of 2 to 8 bits, quantized in blocks.
 
     A       [..., K]
     B       [N, ceil(K / block_size), block_size * bits / 8]
@@ -175,7 +181,10 @@ def matmul_n_bits(op: OpCall) -> Inferred:
 
 
 def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -> None:
-    """Check the dims of packed weights of rank 3; the operator has accepted flat ones since its first release."""
+    """Check that packed weights of shape `b` and rank 3 are [n, blocks, blob].
+
+    Weights of another rank are not checked: the operator has accepted flat weights since its first release.
+    """
     if b is None or len(b) != 3 or op.attr("weight_prepacked", 0):
         return
     for axis, (dim, wanted) in enumerate(zip(b, (n, blocks, blob), strict=True)):
@@ -188,7 +197,10 @@ def _check_blocks(op: OpCall, b: Shape | None, n: int, blocks: int, blob: int) -
     unchecked_sizes=(1, 2),
 )  # fmt: skip
 def matmul_bnb4(op: OpCall) -> Inferred:
-    """A [..., K] times the transpose of a quantized [N, K] -> [..., N]; with transB = 0, A [..., N] -> [..., K]"""
+    """A [..., K] times the transpose of quantized weights [N, K] -> Y [..., N]
+
+    With transB = 0: A [..., N] times quantized weights [N, K] -> Y [..., K].
+    """
     k, n, _ = size_attribute(op, "K"), size_attribute(op, "N"), _block_size(op)
     if op.attr("quant_type") not in (0, 1):
         raise SpecViolation(f"quant_type = {op.attr('quant_type')} is not 0 (FP4) or 1 (NF4)")
@@ -198,7 +210,7 @@ def matmul_bnb4(op: OpCall) -> Inferred:
 
 @contrib(rules, "MatMulFpQ4", "A:float32 B:uint8 B_shape:int64 -> Y:float32", "blk_quant_type:int")
 def matmul_fp_q4(op: OpCall) -> Inferred:
-    """A @ B with B packed in bytes and its shape [K, N] in B_shape."""
+    """A [..., K] @ B -> Y [..., N]; B is packed in bytes, and input B_shape holds its unpacked shape [K, N]."""
     a = require_min_rank(op.tensor(0).shape, 1, "A")
     elements = elements_of(op.tensor(2), "B_shape")
     if elements is not None and len(elements) != 2:
@@ -217,7 +229,7 @@ def matmul_fp_q4(op: OpCall) -> Inferred:
     T=frozenset({DType.FLOAT16, DType.BFLOAT16}),
 )  # fmt: skip
 def matmul_fp4(op: OpCall) -> Inferred:
-    """A [..., K], B [N, K/2] with two numbers per byte, bias [N] -> [..., N]"""
+    """A [..., K], B [N, K/2] with two elements per byte, bias [N] -> Y [..., N]"""
     return [_with_rows(op, op.tensor(1).shape, 2, 5)]
 
 
@@ -226,7 +238,7 @@ def matmul_fp4(op: OpCall) -> Inferred:
     "block_size:int", T=frozenset({DType.FLOAT16, DType.BFLOAT16}),
 )  # fmt: skip
 def matmul_fp8(op: OpCall) -> Inferred:
-    """A [..., K], B [N, K], bias [N] -> [..., N]"""
+    """A [..., K], B [N, K], bias [N] -> Y [..., N]"""
     return [_with_rows(op, op.tensor(1).shape, 1, 4)]
 
 
@@ -248,7 +260,7 @@ def _with_rows(op: OpCall, b: Shape | None, packed: int, bias: int) -> Shape | N
     "K:int! N:int! accuracy_level:int activation:string! bits:int block_size:int! epsilon:float", T1=MODEL_FLOATS,
 )  # fmt: skip
 def matmul_n_bits_mlp(op: OpCall) -> Inferred:
-    """A, skip [..., K] -> the product [..., N] and the sum [..., K]"""
+    """A, skip [..., K] -> Y [..., N], input_skip_bias_sum [..., K]"""
     a, k = _summed(op), size_attribute(op, "K")
     return [projected(op, a, k, size_attribute(op, "N")), projected(op, a, k, k)]
 
@@ -260,7 +272,7 @@ def matmul_n_bits_mlp(op: OpCall) -> Inferred:
     "K:int! Nkv:int! Nq:int! accuracy_level:int bits:int block_size:int! epsilon:float", T1=MODEL_FLOATS,
 )  # fmt: skip
 def matmul_n_bits_qkv(op: OpCall) -> Inferred:
-    """A, skip [..., K] -> Q [..., Nq], K and V [..., Nkv] and the sum [..., K]"""
+    """A, skip [..., K] -> Q [..., Nq], K and V [..., Nkv], input_skip_bias_sum [..., K]"""
     a, k = _summed(op), size_attribute(op, "K")
     nq, nkv = size_attribute(op, "Nq"), size_attribute(op, "Nkv")
     return [projected(op, a, k, size) for size in (nq, nkv, nkv, k)]
@@ -277,7 +289,7 @@ INT16_TYPES = frozenset({DType.INT16, DType.UINT16})
 
 @contrib(rules, "MatMulInteger16", "A:T1 B:T2 -> Y:*", T1=INT16_TYPES, T2=INT16_TYPES)
 def matmul_integer_16(op: OpCall) -> Inferred:
-    """A @ B in int32, or uint32 when both are unsigned."""
+    """A @ B in int32, or in uint32 when both are unsigned; the element type is unknown when it may be either."""
     a, b = op.tensor(0), op.tensor(1)
     dtype: DType | None = DType.INT32
     if None in (a.dtype, b.dtype) and DType.INT16 not in (a.dtype, b.dtype):
@@ -293,7 +305,7 @@ def matmul_integer_16(op: OpCall) -> Inferred:
     T1=INT8_TYPES, T2=INT8_TYPES, T3=HALF_OR_SINGLE,
 )  # fmt: skip
 def matmul_integer_to_float(op: OpCall) -> Inferred:
-    """A @ B of quantized matrices, dequantized by the scales, with a bias [N]."""
+    """A @ B of quantized matrices, dequantized by a_scale and b_scale, plus a bias [N]."""
     return [with_bias(op, matmul_shape(op, op.tensor(0).shape, op.tensor(1).shape), op.optional_tensor(6))]
 
 
@@ -302,7 +314,7 @@ def matmul_integer_to_float(op: OpCall) -> Inferred:
     T1=frozenset({DType.FLOAT32}), T2=INT8_TYPES,
 )  # fmt: skip
 def dynamic_quantize_matmul(op: OpCall) -> Inferred:
-    """A @ B with a quantized B and a bias [N]."""
+    """A @ B plus a bias [N]; B is quantized, A is float32."""
     return [with_bias(op, matmul_shape(op, op.tensor(0).shape, op.tensor(1).shape), op.optional_tensor(4))]
 
 

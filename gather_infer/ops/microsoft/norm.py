@@ -25,13 +25,16 @@ from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 rules = RuleSet("com.microsoft")
 default_rules = RuleSet("")
-"""Operators that ONNX Runtime defines in ai.onnx; the onnx package lacks them, or has them from opset 17 on."""
+"""Rules for operators that ONNX Runtime adds to ai.onnx; the onnx package lacks them, or has them from opset 17 on."""
 
 STASH = "axis:int epsilon:float stash_type:int"
 
 
 def _statistics(op: OpCall, shape: Shape | None) -> SymbolicTensor:
-    """The mean or deviation of each normalized row: [d0, ..., daxis-1, 1, ..., 1]."""
+    """The type of the means or the inverse standard deviations of the normalized rows of X, whose shape is `shape`.
+
+    Shape [d0, ..., daxis-1, 1, ..., 1], element type from attribute stash_type.
+    """
     stash = op.attr("stash_type", 1)
     dtype = DType(stash) if stash in DType.__members__.values() else None
     if shape is None:
@@ -41,9 +44,11 @@ def _statistics(op: OpCall, shape: Shape | None) -> SymbolicTensor:
 
 
 def _normalized(op: OpCall, *vectors: str) -> Shape | None:
-    """The shape of X [..., daxis, ..., dr-1], to which the vectors broadcast.
+    """The shape of X, to which the inputs named `vectors` must broadcast; None when X is unranked.
 
-    Raises SpecViolation when X is a scalar, `axis` does not fit, or a vector does not broadcast to X.
+    vectors   names of inputs 1, 2, ..., in order
+
+    Raises SpecViolation when X is a scalar, attribute `axis` is out of range, or a vector can never broadcast to X.
     """
     shape = op.tensor(0).shape
     if shape is None:
@@ -58,7 +63,7 @@ def _normalized(op: OpCall, *vectors: str) -> Shape | None:
 
 @contrib(default_rules, "LayerNormalization", "X:T Scale:V B?:V -> Y:V Mean?:* InvStdDev?:*", STASH, T=FLOATS, V=FLOATS)
 def layer_normalization_1(op: OpCall) -> Inferred:
-    """LayerNormalization of ai.onnx 17, which models of older opsets use too; Y has the type of Scale."""
+    """LayerNormalization of ai.onnx 17, which models of older opsets also use; Y has the element type of Scale."""
     shape = _normalized(op, "Scale", "B")
     statistics = _statistics(op, shape)
     return [shape, statistics, statistics]
@@ -67,7 +72,7 @@ def layer_normalization_1(op: OpCall) -> Inferred:
 @contrib(default_rules, "SimplifiedLayerNormalization", "X:T scale:V -> Y:V inv_std_var?:*", STASH, T=FLOATS, V=FLOATS)
 @contrib(rules, "SimplifiedLayerNormalization", "X:T scale:V -> Y:V inv_std_var?:*", STASH, T=FLOATS, V=FLOATS)
 def simplified_layer_normalization(op: OpCall) -> Inferred:
-    """RMS normalization: X [..., H], scale [H] -> shape of X, type of scale"""
+    """RMS normalization: X [..., H], scale [H] -> shape of X, element type of scale"""
     shape = _normalized(op, "scale")
     return [shape, _statistics(op, shape)]
 
@@ -80,11 +85,11 @@ def simplified_layer_normalization(op: OpCall) -> Inferred:
 def skip_layer_normalization(op: OpCall) -> Inferred:
     """Layer normalization of input + skip + bias.
 
-    input              [B, S, H], or [tokens, H]
-    skip               shape of input, [1, S, H] or [S, H]
-    gamma, beta, bias  [H]
-    output, sum        shape of input
-    mean, inv_std_var  [B, S, 1], or [tokens, 1]
+    input                        [B, S, H], or [tokens, H]
+    skip                         shape of input, [1, S, H] or [S, H]
+    gamma, beta, bias            [H]
+    output, input_skip_bias_sum  shape of input
+    mean, inv_std_var            [B, S, 1], or [tokens, 1]
     """
     return _skipped(op, ("gamma", "beta", "bias"))
 
@@ -113,9 +118,11 @@ def _skipped(op: OpCall, vectors: tuple[str, ...]) -> Inferred:
 
 
 def _with_skip(op: OpCall, shape: Shape, skip: Shape) -> Shape:
-    """`shape`, refined by skip, which has the same dims, or a first dim of 1, or lacks the first.
+    """`shape`, the shape of input, with the static dims of `skip` in place of symbolic ones.
 
-    Raises SpecViolation when they differ.
+    skip   [B, S, H], [1, S, H] or [S, H] for an input [B, S, H]; [tokens, H] for an input [tokens, H]
+
+    Raises SpecViolation when the ranks do not fit or two dims can never be equal.
     """
     require_rank(skip, tuple(sorted({2, len(shape)})), "skip")
     if len(skip) < len(shape):
@@ -142,7 +149,7 @@ NORMALIZED_GROUPS = "activation:int! channels_last:int epsilon:float groups:int!
 
 @contrib(rules, "GroupNorm", "X:T gamma:M beta:M -> Y:T", NORMALIZED_GROUPS, T=HALF_OR_SINGLE, M=HALF_OR_SINGLE)
 def group_norm(op: OpCall) -> Inferred:
-    """X [N, H, W, C], or [N, C, H, W] unless channels_last; gamma, beta [C], C a multiple of groups -> shape of X"""
+    """X [N, H, W, C], or [N, C, H, W] with channels_last = 0; gamma, beta [C], C a multiple of groups -> shape of X"""
     return [_grouped(op)]
 
 
@@ -151,7 +158,7 @@ def group_norm(op: OpCall) -> Inferred:
     T=HALF_OR_SINGLE, M=HALF_OR_SINGLE,
 )  # fmt: skip
 def skip_group_norm(op: OpCall) -> Inferred:
-    """GroupNorm of the sum X + skip + bias, and the sum.
+    """GroupNorm of X + skip + bias, and the sum itself.
 
     skip  shape of X, [N, 1, 1, C] or [N, C]
     bias  [C]
@@ -185,7 +192,7 @@ def _grouped(op: OpCall, bias: str = "") -> Shape | None:
 
 @contrib(rules, "GatedRMSNorm", "X:T scale:T gate:T -> Y:T", "activation:string epsilon:float", T=MODEL_FLOATS)
 def gated_rms_norm(op: OpCall) -> Inferred:
-    """X, gate [..., H * C], scale [C] -> shape of X"""
+    """X and gate [..., a multiple of C], scale [C] -> shape of X"""
     shape = same_shape(op, op.tensor(0).shape, op.tensor(2).shape)
     scale = require_rank(op.tensor(1).shape, 1, "scale")
     require_min_rank(shape, 1, "X")
@@ -201,7 +208,7 @@ def gated_rms_norm(op: OpCall) -> Inferred:
     T=MODEL_FLOATS, M=MODEL_FLOATS, unchecked_sizes=(0, 1)
 )  # fmt: skip
 def branchwise_rms_norm(op: OpCall) -> Inferred:
-    """X [..., C, H], or [..., C * H] with num_branches -> shape of X"""
+    """X [..., C, H], or [..., C * H] with num_branches = C -> shape of X"""
     return [op.tensor(0).shape]
 
 
@@ -211,7 +218,7 @@ EMBEDDED = (
 
 
 EMBEDDINGS: Final = {0: 2, 1: 4}
-"""Position of each input of ids -> position of its embedding."""
+"""Positions of inputs with ids, each with the position of the embedding table whose rows the ids index."""
 
 
 @contrib(
@@ -222,13 +229,14 @@ EMBEDDINGS: Final = {0: 2, 1: 4}
 def embed_layer_normalization(op: OpCall) -> Inferred:
     """The normalized sum of word, position and segment embeddings.
 
-    input_ids, segment_ids, mask, position_ids  [B, S]; position_ids [1, S] as well
-    the three embeddings                        [..., H]
-    gamma, beta                                 [H]
-    output, embedding_sum                       [B, S, H]
-    mask_index                                  [B]
+    input_ids, segment_ids, mask                          [B, S]
+    position_ids                                          [B, S], or [1, S]
+    word_embedding, position_embedding, segment_embedding [rows, H], each with its own number of rows
+    gamma, beta                                           [H]
+    output, embedding_sum                                 [B, S, H]
+    mask_index                                            [B]
 
-    Every id is the index of a row of its embedding, from 0 on.
+    Every id is the index of a row of its embedding, counted from 0.
     """
     _look_up(op, {**EMBEDDINGS, 8: 3})
     shape = _embedded(op, (2, 3, 4), (5, 6))
@@ -252,7 +260,10 @@ def quantized_embed_layer_normalization(op: OpCall) -> Inferred:
 
 
 def _look_up(op: OpCall, tables: Mapping[int, int]) -> None:
-    """Check the bounds of ids; `tables` maps the position of ids to that of their embedding."""
+    """Check that ids are in bounds.
+
+    tables   maps the position of an input with ids to the position of the embedding table whose rows the ids index
+    """
     for ids, position in tables.items():
         table = op.optional_tensor(position)
         if not op.has(ids) or table is None or not table.shape:

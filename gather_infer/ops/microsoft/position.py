@@ -1,6 +1,6 @@
 """Rules of com.microsoft for rotary embeddings, position biases and packing of sequences.
 
-Letters: B the batch, N the heads, S the length, E the head size.
+Letters: B is the batch size, N the number of heads, S the sequence length, E the head size.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TABLES = "input:T position_ids:int64 cos_cache:T sin_cache:T -> output:T"
 def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     """The result has the shape of input.
 
-    input                 [B, S, N*E], or [B, N, S, E]
-    position_ids          [B, S], or [1]: the first position; all positions are rows of the caches
-    cos_cache, sin_cache  [positions, E/2 or half of rotary_embedding_dim], positions >= S
+    input                 [B, S, N*E], or [B, N, S, E], for N heads of size E
+    position_ids          [B, S], or [1] with the first position only; every position is the index of a row of cos_cache
+    cos_cache, sin_cache  [P, E/2], or [P, rotary_embedding_dim/2]; P >= S unless is_packed_batching is set
     """
     x = _rotated(op)
     positions = op.tensor(1).shape
@@ -58,7 +58,7 @@ def rotary_embedding_microsoft(op: OpCall) -> Inferred:
     T=MODEL_FLOATS,
 )  # fmt: skip
 def multimodal_rotary_embedding(op: OpCall) -> Inferred:
-    """As RotaryEmbedding, with three positions per element: position_ids [3, B, S]"""
+    """As RotaryEmbedding, with three positions for each of the B*S elements: position_ids [3, B, S]"""
     x = _rotated(op)
     if len(op.attr("mrope_section")) != 3:
         raise SpecViolation(f"mrope_section must have 3 elements, has {len(op.attr('mrope_section'))}")
@@ -101,7 +101,7 @@ def _rotated(op: OpCall) -> Shape | None:
 
 
 def _address(op: OpCall, length: Dim) -> None:
-    """Check that every position and the `length - 1` after it have rows in cos_cache."""
+    """Check that cos_cache has a row for each position and for the `length - 1` positions after it."""
     cache = op.tensor(2)
     if cache.shape is not None:
         check_bounds(
@@ -115,7 +115,7 @@ def _address(op: OpCall, length: Dim) -> None:
     U=frozenset({DType.FLOAT32}), T=frozenset({DType.FLOAT16}),
 )  # fmt: skip
 def gemma_rotary_embedding(op: OpCall) -> Inferred:
-    """emb [B, S, E], q and q_rot [B, N, S, E], k and k_rot [B, Nk, S, E] -> shapes of q and k"""
+    """emb [B, S, E], q and q_rot [B, N, S, E], k and k_rot [B, Nk, S, E] -> shapes of q and of k"""
     emb = require_rank(op.tensor(0).shape, 3, "emb")
     found: list[Shape | None] = []
     for first, name in ((1, "q"), (3, "k")):
@@ -135,7 +135,7 @@ def gemma_rotary_embedding(op: OpCall) -> Inferred:
     "is_bidirectional:int max_distance:int!", T=HALF_OR_SINGLE,
 )  # fmt: skip
 def relative_position_bias(op: OpCall) -> Inferred:
-    """bias_table [buckets, N], two lengths -> [1, N, query_length, key_length]"""
+    """bias_table [buckets, N], scalars query_length and key_length -> [1, N, query_length, key_length]"""
     table = require_rank(op.tensor(0).shape, 2, "bias_table")
     heads: Dim = op.fresh("the shape of bias_table is not known") if table is None else table[1]
     q, k = (element_dim(op, known_value(op.tensor(i)), name) for i, name in ((1, "query_length"), (2, "key_length")))
@@ -172,7 +172,15 @@ def gated_relative_position_bias(op: OpCall) -> Inferred:
     T=HALF_OR_SINGLE,
 )  # fmt: skip
 def remove_padding(op: OpCall) -> Inferred:
-    """input [B, S, D], sequence_token_count [B] -> [tokens, D], [B, S], [B + 1], [1]"""
+    """Drop the padding of B sequences of length S.
+
+    input                 [B, S, D]
+    sequence_token_count  [B]
+    output                [tokens, D], tokens <= B*S
+    token_offset          [B, S]
+    cumulated_seq_len     [B + 1]
+    max_seq_len           [1]
+    """
     x = require_rank(op.tensor(0).shape, 3, "input")
     counts = require_rank(op.tensor(1).shape, 1, "sequence_token_count")
     b = agree(op, dim_at(x, 0), dim_at(counts, 0), "the batch of input and the length of sequence_token_count")
@@ -184,6 +192,6 @@ def remove_padding(op: OpCall) -> Inferred:
 
 @contrib(rules, "RestorePadding", "input:T token_offset:int32 -> output:T", T=HALF_OR_SINGLE)
 def restore_padding(op: OpCall) -> Inferred:
-    """input [tokens, D], token_offset [B, S] -> [B, S, D]"""
+    """input [tokens, D], token_offset [B, S] -> output [B, S, D]"""
     x, offsets = require_rank(op.tensor(0).shape, 2, "input"), require_rank(op.tensor(1).shape, 2, "token_offset")
     return [fill(op, (dim_at(offsets, 0), dim_at(offsets, 1), dim_at(x, 1)), "the shape of an input is not known")]

@@ -1,4 +1,4 @@
-"""Rules of quantized operators of com.microsoft, except products, convolutions and attention."""
+"""Rules of quantized operators of com.microsoft, except matrix products, convolutions and attention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ ORDERS = "order_X:int order_Y:int"
     rules, "QuantizeLinear", "x:T1 y_scale:T1 y_zero_point?:T2 -> y:T2", "axis:int", T1=HALF_OR_SINGLE, T2=INT4_TO_16
 )
 def quantize_linear_microsoft(op: OpCall) -> Inferred:
-    """x quantized to the type of y_zero_point, uint8 without one; per tensor, or per index of `axis`."""
+    """Shape of x, element type of y_zero_point; uint8 without y_zero_point.
+
+    y_scale  one element, or a vector with one element for each index of `axis`
+    """
     zero_point = op.optional_tensor(2)
     dtype = DType.UINT8 if zero_point is None else zero_point.dtype
     return [SymbolicTensor(dtype, _along_axis(op, "y_scale"))]
@@ -35,14 +38,16 @@ def quantize_linear_microsoft(op: OpCall) -> Inferred:
     T1=INT4_TO_16 | {DType.INT32}, T2=HALF_OR_SINGLE,
 )  # fmt: skip
 def dequantize_linear_microsoft(op: OpCall) -> Inferred:
-    """x dequantized to the type of x_scale."""
+    """Shape of x, element type of x_scale; x_scale has one element, or one for each index of `axis`."""
     return [_along_axis(op, "x_scale")]
 
 
 def _along_axis(op: OpCall, name: str) -> Shape | None:
-    """The shape of x, whose dim at `axis` is the length of the scale unless that has one element.
+    """The shape of x, after checking the scale: it has one element, or one for each index of attribute `axis`.
 
-    Raises SpecViolation when the scale has rank 2 or more, or another length.
+    name   name of the scale for messages
+
+    Returns None when x is unranked. Raises SpecViolation when the scale has rank 2 or more or a wrong length.
     """
     x, scale = op.tensor(0).shape, op.tensor(1).shape
     if scale is not None and len(scale) > 1:
@@ -71,7 +76,7 @@ ONE = "X:T X_scale:float32 X_zero_point?:T Y_scale:float32 Y_zero_point?:T -> Y:
 @contrib(rules, "QLinearAdd", TWO, T=INT8_TYPES)
 @contrib(rules, "QLinearMul", TWO, T=INT8_TYPES)
 def qlinear_binary(op: OpCall) -> Inferred:
-    """A and B, broadcast"""
+    """The shape to which A and B broadcast."""
     return [broadcast(op, op.tensor(0).shape, op.tensor(3).shape)]
 
 
@@ -87,7 +92,7 @@ def qlinear_unary(op: OpCall) -> Inferred:
     "axis:int opset:int!", T=INT8_TYPES,
 )  # fmt: skip
 def qlinear_softmax(op: OpCall) -> Inferred:
-    """Softmax of ai.onnx as of version `opset`."""
+    """As Softmax of ai.onnx: the result has the shape of X. Attribute `opset` selects the version of Softmax."""
     shape = op.tensor(0).shape
     if shape is not None:
         normalize_axis(op.attr("axis", -1), len(shape))
@@ -100,13 +105,16 @@ def qlinear_softmax(op: OpCall) -> Inferred:
     "z_zero_point:T -> Z:T", T=INT8_TYPES,
 )  # fmt: skip
 def qlinear_where(op: OpCall) -> Inferred:
-    """condition, X and Y, broadcast"""
+    """The shape to which condition, X and Y broadcast."""
     return [broadcast(op, op.tensor(0).shape, op.tensor(1).shape, op.tensor(4).shape)]
 
 
 @contrib(rules, "QLinearConcat", "Y_scale:float32 Y_zero_point:T8 inputs*:* -> Y:T8", "axis:int!", T8=INT8_TYPES)
 def qlinear_concat(op: OpCall) -> Inferred:
-    """Concat along `axis` of the first of each three inputs; the other two are its scale and zero point."""
+    """Concat along `axis` of the tensors in `inputs`, each followed there by its scale and its zero point.
+
+    Raises SpecViolation when the number of `inputs` is 0 or not a multiple of 3.
+    """
     given = op.inputs[2:]
     if not given or len(given) % 3:
         raise SpecViolation(
@@ -122,13 +130,13 @@ def qlinear_concat(op: OpCall) -> Inferred:
     "axes:ints! keepdims:int!", T=INT8_TYPES,
 )  # fmt: skip
 def qlinear_reduce_mean(op: OpCall) -> Inferred:
-    """ReduceMean of ai.onnx 13"""
+    """As ReduceMean of ai.onnx 13, on quantized data."""
     return [_reduced(op)]
 
 
 @contrib(rules, "ReduceSumInteger", "data:T1 -> reduced:*", "axes:ints! keepdims:int!", T1=INT8_TYPES)
 def reduce_sum_integer(op: OpCall) -> Inferred:
-    """ReduceSum of ai.onnx 11, in int32 for int8 and uint32 for uint8"""
+    """As ReduceSum of ai.onnx 11; int8 data give int32, uint8 data give uint32."""
     wide = {DType.INT8: DType.INT32, DType.UINT8: DType.UINT32, None: None}
     return [SymbolicTensor(wide[op.tensor(0).dtype], _reduced(op))]
 
@@ -152,7 +160,10 @@ def _reduced(op: OpCall) -> Shape | None:
     "input_forget:int", T=frozenset({DType.FLOAT32}), T2=INT8_TYPES, addresses={4: 0}, unchecked_sizes=range(8, 12)
 )  # fmt: skip
 def dynamic_quantize_lstm(op: OpCall) -> Inferred:
-    """LSTM of ai.onnx with quantized and transposed weights: W [D, I, 4*H], R [D, H, 4*H]."""
+    """As LSTM of ai.onnx, with quantized and transposed weights.
+
+    D directions, input size I, hidden size H: W [D, I, 4*H], R [D, H, 4*H].
+    """
     turned: list[SymbolicTensor] = []
     for index, name in ((1, "W"), (2, "R")):
         weights = op.tensor(index)
@@ -168,7 +179,10 @@ BLOCK_FLOAT = "block_dim:int bfp_type:int!"
 
 @contrib(rules, "QuantizeBFP", "x:T1 -> y:uint8 shape:int64 strides:int64", BLOCK_FLOAT, T1=MODEL_FLOATS)
 def quantize_bfp(op: OpCall) -> Inferred:
-    """Bytes of a block floating point format, and the shape and strides of x."""
+    """x in a block floating point format: y [bytes], shape [rank of x] and strides [rank of x].
+
+    The number of bytes is unknown.
+    """
     rank = op.tensor(0).rank
     vector = None if rank is None else (rank,)
     return [(op.fresh("the size of the packed format depends on the device"),), vector, vector]
@@ -176,7 +190,10 @@ def quantize_bfp(op: OpCall) -> Inferred:
 
 @contrib(rules, "DequantizeBFP", "x:uint8 shape:int64 strides:int64 -> y:*", BLOCK_FLOAT + " dtype:int")
 def dequantize_bfp(op: OpCall) -> Inferred:
-    """A tensor of shape `shape` and element type `dtype`, a number of TensorProto.DataType."""
+    """A tensor whose dims are the elements of input `shape`.
+
+    Attribute `dtype` is the TensorProto.DataType number of its element type, float32 by default.
+    """
     number = op.attr("dtype", DType.FLOAT32)
     if number not in DType.__members__.values():
         raise SpecViolation(f"dtype = {number} is no element type", "GI211")
@@ -197,7 +214,7 @@ def dequantize_bfp(op: OpCall) -> Inferred:
     ORDERS + " axis:int epsilon:float", F=HALF_OR_SINGLE,
 )  # fmt: skip
 def ordered(op: OpCall) -> Inferred:
-    """The result has the shape of the input; the memory order of elements does not affect it."""
+    """The result has the shape of the first input; the `order` attributes are memory layouts and do not affect it."""
     return [op.tensor(0).shape]
 
 
@@ -206,7 +223,7 @@ def ordered(op: OpCall) -> Inferred:
     "order_input:int! order_output:int! to:int!",
 )  # fmt: skip
 def dequantize_with_order(op: OpCall) -> Inferred:
-    """The result has the shape of the input and element type `to`, a number of TensorProto.DataType."""
+    """Shape of the input; attribute `to` is the TensorProto.DataType number of the element type, float32 or float16."""
     number = op.attr("to")
     if number not in (DType.FLOAT32, DType.FLOAT16):
         raise SpecViolation(f"to = {number} is not {DType.FLOAT32:d} (float32) or {DType.FLOAT16:d} (float16)", "GI211")
@@ -219,5 +236,5 @@ def dequantize_with_order(op: OpCall) -> Inferred:
     "order_A:int! order_B:int! order_Y:int!",
 )  # fmt: skip
 def qordered_matmul(op: OpCall) -> Inferred:
-    """A @ B; the orders are memory layouts and do not affect the shapes."""
+    """The shape of A @ B; the `order` attributes are memory layouts and do not affect it."""
     return [matmul_shape(op, op.tensor(0).shape, op.tensor(2).shape)]

@@ -2,11 +2,11 @@
 
     A:T B:T scale:float32 bias?:T rest*:V -> Y:T mask?:bool
 
-`?` marks an optional parameter, `*` a variadic one. A type is an element type, `*` for any type, or a type variable: it
-denotes one element type throughout a node, among choices passed with the signature.
+`?` marks an optional parameter, `*` a variadic one. A type is an element type, `*` for any type, or a type variable. A
+type variable is one element type throughout a node, from the choices passed with the signature.
 
-These operators stay at version 1 while releases append inputs, outputs and attributes. An unknown one is therefore a
-warning, and the rest of the node is inferred.
+Operators of com.microsoft stay at version 1 while releases append inputs, outputs and attributes. An input, output or
+attribute that the signature lacks is therefore a warning, and the rest of the node is inferred.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 Inferred: TypeAlias = "Sequence[Shape | SymbolicTensor | None]"
-"""Result of a rule with a signature: for each output its shape, or a complete type."""
+"""Result of a rule with a signature: for each output its shape (None for an unknown rank), or its SymbolicTensor."""
 
 PAGE = "https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md"
 
@@ -43,7 +43,11 @@ ALL_TYPES = INTEGERS | IEEE_FLOATS | {DType.BOOL, DType.STRING, DType.COMPLEX64,
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """One input or output of a signature."""
+    """One input or output of a signature.
+
+    type         an element type, as `float32`; `*` for any type; or the name of a type variable
+    is_repeated  the parameter is variadic
+    """
 
     name: str
     type: str
@@ -75,10 +79,11 @@ _PHRASES = {
 
 
 class Signature:
-    """A parsed signature.
+    """The parsed signature of an operator.
 
-    attributes   words `name:kind`, with a trailing `!` for required ones
-    choices      element types allowed for each type variable
+    text         the inputs and outputs, in the syntax of the module docstring
+    attributes   words `name:kind`; a trailing `!` marks a required attribute
+    choices      the element types allowed for each type variable
     """
 
     def __init__(self, text: str, attributes: str, choices: Mapping[str, frozenset[DType]]) -> None:
@@ -94,9 +99,10 @@ class Signature:
                 self.choices[kind] = frozenset({DType[kind.upper()]})
 
     def check(self, op: OpCall) -> dict[str, DType]:
-        """Check a node and return the element types bound to type variables, as far as they are known.
+        """Check a node; return the known element types by their names in the signature, as `T` or `int64`.
 
-        Raises SpecViolation for an input or attribute that is missing or has a wrong type.
+        Raises SpecViolation when an input or attribute is missing or has a wrong type, or when two inputs with the same
+        type variable differ in element type.
         """
         self._check_attributes(op)
         self._check_counts(op)
@@ -169,8 +175,12 @@ def contrib(
     unchecked_sizes: Iterable[int] = (),
     **choices: frozenset[DType],
 ) -> Callable[[Callable[[OpCall], Inferred]], Callable[[OpCall], Inferred]]:
-    """Decorator: register a function that infers the output shapes of `op_type`, after a check of the signature `text`.
+    """Decorator: register a rule for `op_type` that checks a node against its signature, then calls the function.
 
+    The function returns the output shapes; the signature supplies the element types.
+
+    text, attributes, choices   see `Signature`
+    since                       first version of the operator that the rule covers
     addresses, moves, permutes, gathers, deterministic, operands, dims, unchecked_sizes   see `Traits`
     """
     signature = Signature(text, attributes, choices)
@@ -196,12 +206,12 @@ def contrib(
 
 
 def signature_text(text: str) -> str:
-    """The signature on one line."""
+    """The signature `text` on one line."""
     return " ".join(text.split())
 
 
 def _facts(op: OpCall, signature: Signature, types: Mapping[str, DType], inferred: Inferred) -> list[SymbolicTensor]:
-    """One type per output of the node; outputs beyond the signature are unknown."""
+    """The type of each output of the node; unknown for outputs that the signature lacks."""
     facts = [
         SymbolicTensor(types.get(formal.type), shape) if shape is None or isinstance(shape, tuple) else shape
         for formal, shape in zip(signature.outputs, inferred, strict=True)

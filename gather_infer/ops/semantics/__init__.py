@@ -1,1 +1,1 @@
-"""Semantics shared by rules: broadcasting, element arithmetic, indexing, windows, preconditions on inputs."""
+"""Semantics shared by rules: broadcasting, element arithmetic, indexing, sliding windows, preconditions on inputs."""

@@ -17,7 +17,7 @@ def width_of(dtype: DType) -> int:
 
 
 def shift_left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
-    """x << by, which is x * 2**by; unbounded when the shift may reach the width."""
+    """Value range of x << by, which is x * 2**by; unbounded unless `by` is known to be in [0, width - 1]."""
     amount = _shift_amounts(by, width)
     return (
         value_ranges.ANY if amount is None else value_ranges.mul(x, ValueRange(1 << amount[0], 1 << amount[1]), scope)
@@ -25,7 +25,11 @@ def shift_left(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> Value
 
 
 def shift_right(x: ValueRange, by: ValueRange, width: int, scope: Scope) -> ValueRange:
-    """x >> by, rounded down; when the shift may reach the width, an x >= 0 still bounds the result."""
+    """Value range of x >> by, which is x // 2**by.
+
+    Unbounded when x may be negative and `by` is not one number in [0, width - 1]. For x >= 0 and a `by` that may be
+    outside [0, width - 1], the range is [0, x.hi].
+    """
     amount = _shift_amounts(by, width)
     if amount is None:
         return ValueRange(0, x.hi) if value_ranges.is_non_negative(x, scope) else value_ranges.ANY
@@ -48,7 +52,7 @@ def _floor(end: Dim | None, by: int, scope: Scope) -> Dim | None:
 
 
 def bitwise_and(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
-    """x & y: at most each operand that is >= 0"""
+    """Value range of x & y: if an operand is >= 0, from 0 to the upper bound of that operand."""
     masks = [ValueRange(0, s.hi) for s in (x, y) if value_ranges.is_non_negative(s, scope)]
     if masks:
         return value_ranges.min_of(masks[0], masks[-1], scope)
@@ -57,7 +61,7 @@ def bitwise_and(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
 
 
 def bitwise_or(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
-    """x | y: for operands >= 0 at least the larger one, at most their sum"""
+    """Value range of x | y: for operands >= 0, from the larger one to their sum."""
     ends = _known_bounds(x, y)
     if value_ranges.is_non_negative(x, scope) and value_ranges.is_non_negative(y, scope):
         found = ValueRange(value_ranges.max_of(x, y, scope).lo, value_ranges.add(x, y, scope).hi)
@@ -66,7 +70,7 @@ def bitwise_or(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
 
 
 def bitwise_xor(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
-    """x ^ y: for operands >= 0 at most x | y"""
+    """Value range of x ^ y: for operands >= 0, from 0 to the upper bound of x | y."""
     if value_ranges.is_non_negative(x, scope) and value_ranges.is_non_negative(y, scope):
         return ValueRange(0, bitwise_or(x, y, scope).hi)
     ends = _known_bounds(x, y)
@@ -74,7 +78,7 @@ def bitwise_xor(x: ValueRange, y: ValueRange, scope: Scope) -> ValueRange:
 
 
 def bitwise_not(x: ValueRange, dtype: DType, scope: Scope) -> ValueRange:
-    """~x, which is -1 - x; for an unsigned type its largest number minus x"""
+    """Value range of ~x, which is -1 - x; for an unsigned `dtype`, its largest number minus x."""
     least, most = INTEGER_RANGE[dtype]
     last = -1 if least < 0 else most
     return value_ranges.sub(ValueRange(last, last), x, scope)
@@ -87,5 +91,5 @@ def _known_bounds(x: ValueRange, y: ValueRange) -> tuple[int, ...] | None:
 
 
 def _bits(*ends: int) -> int:
-    """Bits, without the sign, that numbers within these bounds need."""
+    """Number of bits, without the sign bit, of the widest of `ends`: enough for every number between them."""
     return max((end if end >= 0 else ~end).bit_length() for end in ends)

@@ -2,7 +2,7 @@
 
 Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
 
-A run is legal only if the two dims of an axis are equal or one of them is 1. All results hold in every legal run.
+In a legal run, the two dims at an axis are equal or one of them is 1. All results hold in every legal run.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _ANY = symbol("any size >= 0")
 """Represents an arbitrary number >= 0 in substitutions; no scope has facts about it."""
 
 MAX_PARTS: Final = 32
-"""Limit of dims in one broadcast symbol; such symbols are equal whatever the order of broadcasting."""
+"""Maximum number of dims that one broadcast symbol represents; the order of broadcasting does not affect the symbol."""
 
 MAX_WRITTEN_PARTS: Final = 8
-"""Limit of dims for which a broadcast symbol also gets a closed expression; longer ones are unreadable."""
+"""Maximum number of dims for which a broadcast symbol also gets a closed expression; longer ones are unreadable."""
 
 
 def broadcast(op: OpCall, *shapes: Shape | None) -> Shape | None:
-    """The shape that `shapes` broadcast to, None when one of them is unranked.
+    """The shape to which `shapes` broadcast; None when one of them is unranked.
 
     Raises SpecViolation (GI212) when two dims of an axis can never be equal and neither can be 1.
     """
@@ -72,20 +72,22 @@ def _clash(shapes: list[Shape], axis: int, a: Dim, b: Dim) -> str:
 
 
 def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> Dim:
-    """The dim that `a` and `b` broadcast to, with the constraint that a legal run implies.
+    """The dim to which `a` and `b` broadcast; records the constraint that every legal run satisfies.
 
-    a, a                           a
-    a, 1                           a
-    a, b    a is not 1             a, since b is 1 or a
-    a, b    a = 1 implies b = 1    a, since b is 1 or a; as for `a, min(a, c)` with c >= 1, and `a, min(1, c)` with
-                                   a <= 2*c
-    a, b    a is b broadcast with other dims: a
-    a, b    both >= 1              max(a, b)
-    a, b    otherwise              a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
+    dims    condition               result
+    a, a                            a
+    a, 1                            a
+    a, b    a is not 1              a, since b is 1 or a
+    a, b    a = 1 implies b = 1     a, since b is 1 or a; as for b = min(a, c) with c >= 1, and for b = min(1, c) with
+                                    a <= 2*c
+    a, b    a is a broadcast of b   a
+            and other dims
+    a, b    both >= 1               max(a, b)
+    a, b    otherwise               a symbol, the same for every broadcast of these dims; it equals min(max(a, b), a*b)
 
-    Constraints: `b == a`, or `b <= a`, or `a <= c` for `a, min(a, c)`.
+    The constraint is `b == a`, `b <= a`, `a <= c` for b = min(a, c), or a disjunction such as `b == 1 or b == a`.
 
-    Raises SpecViolation (GI212) with the message `otherwise` when they differ and neither is 1, in every run.
+    Raises SpecViolation (GI212) with the message `otherwise` when, in every run, the dims differ and neither is 1.
     """
     scope = op.scope
     if all(known_eq(x, y, scope) is False for x, y in ((a, b), (a, 1), (b, 1))):
@@ -119,12 +121,15 @@ def broadcast_dim(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], s
 
 
 def require_broadcast(op: OpCall, a: Dim, b: Dim, *, otherwise: str | Callable[[], str]) -> None:
-    """Require that two dims broadcast. Raises SpecViolation (GI212) when they never do."""
+    """Require that `a` and `b` are equal or one of them is 1.
+
+    Raises SpecViolation (GI212) with the message `otherwise` when this never holds.
+    """
     op.require((a, "==", b), (a, "==", 1), (b, "==", 1), otherwise=otherwise, code="GI212")
 
 
 def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
-    """The symbol for the broadcast of `dims` in any order: broadcasting is associative and commutative."""
+    """The symbol for the broadcast of `dims`, the same for every order of `dims`."""
     parts = sorted(dict.fromkeys(dims), key=str)
     equals: Dim | None = None
     if len(parts) <= MAX_WRITTEN_PARTS:
@@ -136,7 +141,7 @@ def _symbol(op: OpCall, dims: Iterable[Dim]) -> Expr:
 
 
 def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
-    """The dims whose broadcast `dim` represents; `dim` itself if it is no broadcast symbol."""
+    """The dims whose broadcast the symbol `dim` represents; `dim` alone when it is not a broadcast symbol."""
     if isinstance(dim, Expr) and dim.is_symbol:
         operation, *dims = op.derivation(dim.name) or (None,)
         if operation == "broadcast":
@@ -145,7 +150,7 @@ def _parts(op: OpCall, dim: Dim) -> tuple[Dim, ...]:
 
 
 def _constrain(op: OpCall, a: Dim, b: Dim) -> None:
-    """Add the constraint `b is 1 or a`, simplified, for an `a` that is not 1."""
+    """Add the constraint `b == 1 or b == a`, simplified, for an `a` that is known not to be 1."""
     if known_eq(b, 1, op.scope) is False:
         op.add_constraint(b, "==", a)
     elif a == 0:
@@ -168,11 +173,11 @@ def _constrain_equal(op: OpCall, a: Dim, b: Dim) -> None:
     op.add_constraint(a, "==", b)
 
 
-# Implications from `a = n` are decided by solving it for one symbol of a and substituting the solution in b.
+# Implications of `a = n` are decided by solving this equation for a symbol of `a` and substituting the solution in `b`.
 
 
 def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
-    """Whether a = 1 implies b = 1, also by facts about a, as for `n, min(1, c)` with n <= 2*c."""
+    """Whether a = 1 is known to imply b = 1, by substitution or by facts: n <= 2*c and n = 1 imply min(1, c) = 1."""
     at_one = _at_value(a, 1, b)
     if at_one is not None and known_eq(at_one, 1, op.scope) is True:
         return True
@@ -187,7 +192,7 @@ def _implies_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 
 def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
-    """Whether a != 1 implies b != 1."""
+    """Whether a != 1 is known to imply b != 1."""
     none, many = _at_value(a, 0, b), _at_value(a, _ANY + 2, b)
     if none is None or many is None:
         return False
@@ -195,7 +200,10 @@ def _implies_not_one(op: OpCall, a: Dim, b: Dim) -> bool:
 
 
 def _at_value(a: Dim, value: Dim, b: Dim) -> Dim | None:
-    """`b` under a = value; None when it is undefined there or `a` has no symbol with coefficient 1 to solve for."""
+    """`b` after the equation `a = value` is solved for a symbol and the solution is substituted.
+
+    None when `b` is undefined there, too large, or shares with `a` no symbol for which the equation can be solved.
+    """
     for name in sorted(free_symbols(a) & free_symbols(b)):
         solution = symbol(name) - a + value  # a == name + rest  =>  name == value - rest
         if name in free_symbols(solution):

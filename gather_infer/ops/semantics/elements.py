@@ -14,9 +14,9 @@ Quotients  floor(fl(a/b)) == floor(a/b), and the same for ceil, for integers |a|
            a/b = n - r/b, 2^e = n, half the spacing below is 2^(e-p-1): needs r*2^(p+1) <= b*n = a + r <= 2^p + r.
            All three contradict |a| <= 2^p.
 Products   floor(fl(n*c)) == floor(n*s/t), and the same for ceil, for a constant c = s/t*(1 + e) with |e| < 2^-(p+1) and
-           integers |n|*s + t <= 2^(p-1): c is what the type makes of 0.7 or 1.7. Let n > 0, m = floor(n*s/t). If m is
+           integers |n|*s + t <= 2^(p-1): c is 0.7 or 1.7 rounded to the type. Let n > 0, m = floor(n*s/t). If m is
            n*s/t, it is the nearest number to n*c: they are m*|e| < m*2^-(p+1) apart, and half the spacing on either
-           side of m is no less. If not, n*s/t is at least 1/t away from m and m + 1, and fl(n*c) less than
+           side of m is at least as much. If not, n*s/t is at least 1/t from m and m + 1, and fl(n*c) less than
            (m + 1)*2^-(p+1) + (m + 1)*2^-p from n*s/t, which is at most 1/t because (m + 1)*t <= n*s + t.
 """
 
@@ -50,7 +50,10 @@ def wrap(value: int, dtype: DType) -> int:
 
 
 def round_float(value: float, dtype: DType) -> float | None:
-    """`value`, an int or a float, rounded to the float type `dtype`; None for types below 16 bits."""
+    """`value`, an int or a float, rounded to the float type `dtype`.
+
+    None for types below 16 bits, and for BFLOAT16 when `value` is not a float32 number: rounding twice might be wrong.
+    """
     with np.errstate(all="ignore"):
         if dtype is DType.FLOAT32:
             if isinstance(value, int) and -(2**63) <= value < 2**64:
@@ -79,7 +82,10 @@ def _round_bfloat16(value: float) -> float | None:
 
 
 def to_element(op: OpCall, value: Dim, dtype: DType) -> Element:
-    """An exact integer result as an element of `dtype`; None when a symbolic one may wrap or round."""
+    """An exact integer result `value` as an element of `dtype`.
+
+    A number is wrapped or rounded to the type. A symbolic value is kept; the result is None when it may wrap or round.
+    """
     if isinstance(value, int):
         return wrap(value, dtype) if dtype in INTEGER_RANGE else round_float(value, dtype)
     return value if is_representable(op, value, dtype) else None
@@ -101,7 +107,7 @@ def is_representable(op: OpCall, value: Expr, dtype: DType) -> bool:
 
 
 def is_number(element: object) -> TypeGuard[int | float]:
-    """Whether an element is a constant."""
+    """Whether an element is a known number."""
     return isinstance(element, (int, float))
 
 
@@ -112,7 +118,10 @@ MAX_TERM = 1000
 
 
 def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
-    """A Ratio with the floor and ceiling of n*c, where c is a rounded simple fraction; see Products above."""
+    """A Ratio with the floor and the ceiling of n*c, where c is a simple fraction rounded to `dtype`; else None.
+
+    Proof: Products in the docstring of the module.
+    """
     if dtype not in (DType.FLOAT32, DType.FLOAT64) or not 0 < c <= MAX_TERM:
         return None
     near = fractions.Fraction(c).limit_denominator(MAX_TERM)
@@ -130,7 +139,7 @@ def scaled(op: OpCall, n: Expr, c: float, dtype: DType) -> Element:
 
 
 def _exact(element: Element) -> Fraction | None:
-    """The exact value as (num, den), den a power of two; None for an unknown, infinite or rounded element."""
+    """The exact value of an element as (num, den), den a power of two; None when it is unknown, infinite or rounded."""
     if isinstance(element, (int, Expr)):
         return element, 1
     if isinstance(element, float):
@@ -146,7 +155,10 @@ def _is_simple(fraction: Fraction) -> bool:
 
 
 def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
-    """num / den as a float element; its value is rounded when den is no power of two."""
+    """num / den as an element of the float type `dtype`; rounded when den is not a power of two.
+
+    None when the quotient cannot be represented, for example where `num` may be too large.
+    """
     if isinstance(num, int):
         return None if den == 0 else round_float(num / den, dtype) if abs(num) <= 2**53 else None
     whole = floordiv(num, den)
@@ -158,12 +170,12 @@ def _ratio(op: OpCall, num: Dim, den: int, dtype: DType) -> Element:
 
 
 def _is_huge(x: Element) -> bool:
-    """Whether an element is a constant so large, used as "no limit", that arithmetic with sizes may wrap."""
+    """Whether an element is a constant so large (as for "no limit") that arithmetic with sizes may wrap."""
     return isinstance(x, int) and not cannot_wrap(x)
 
 
 def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x + y"""
+    """x + y; None when the result is unknown or may be inexact."""
     if x is None or y is None:
         return None
     if is_number(x) and is_number(y):
@@ -179,16 +191,16 @@ def add(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def sub(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x - y"""
+    """x - y; None when the result is unknown or may be inexact."""
     if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
         return wrap(x - y, dtype)
     return add(op, dtype, x, _negative(y))
 
 
 def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x * y"""
+    """x * y; None when the result is unknown or may be inexact."""
     if x is None or y is None:
-        return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is no 0
+        return 0 if dtype in INTEGER_RANGE and (_is_zero(x) or _is_zero(y)) else None  # 0.0 * inf is not 0
     if is_number(x) and is_number(y):
         if isinstance(x, int) and isinstance(y, int) and dtype in INTEGER_RANGE:
             return wrap(x * y, dtype)
@@ -204,13 +216,13 @@ def mul(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
         n, c = (x, y) if isinstance(x, Expr) else (y, x)
         return scaled(op, n, c, dtype) if isinstance(n, Expr) and isinstance(c, float) else None
     for zero, other in ((x, b[0]), (y, a[0])):
-        if isinstance(zero, (int, float)) and zero == 0:  # the sign of the zero is that of the other factor
+        if isinstance(zero, (int, float)) and zero == 0:  # a negative factor would turn 0.0 into -0.0
             return zero if known_le(0, other, op.scope) is True else None
     return _ratio(op, a[0] * b[0], a[1] * b[1], dtype)
 
 
 def div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x / y; integers round toward zero, and division by 0 has no result"""
+    """x / y; integers round toward zero. None when the result is unknown or inexact, or an integer is divided by 0."""
     if x is None or y is None:
         return None
     if dtype in INTEGER_RANGE:
@@ -239,7 +251,10 @@ def _integer_div(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def _is_divisor(op: OpCall, y: Dim) -> bool:
-    """Whether division by the integer y is defined; adds the fact that a divisor that is a size is not 0."""
+    """Whether division by the integer `y` is possible; False when `y` is known to be 0.
+
+    Adds the fact y >= 1 for a `y` that is known to be >= 0.
+    """
     if isinstance(y, int):
         return y != 0
     if known_le(0, y, op.scope) is True:
@@ -248,7 +263,7 @@ def _is_divisor(op: OpCall, y: Dim) -> bool:
 
 
 def mod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x mod y with the sign of y; integers only"""
+    """x mod y with the sign of y, for integer types; None when unknown."""
     if not isinstance(x, (int, Expr)) or not isinstance(y, (int, Expr)) or not _is_divisor(op, y):
         return None
     if dtype not in INTEGER_RANGE:
@@ -259,7 +274,7 @@ def mod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x mod y with the sign of x, as in C"""
+    """x mod y with the sign of x, as in C; None when unknown."""
     if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) and dtype in INTEGER_RANGE:
         if not _is_divisor(op, y):
             return None
@@ -277,7 +292,10 @@ def fmod(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """x to the power y, a small integer >= 0 or 1/2, if the result is an integer that runtimes compute exactly"""
+    """x to the power y, for y = 1/2 or an integer y in [0, 64].
+
+    None unless the result is known to be an integer that runtimes compute exactly.
+    """
     if not is_number(y) or x is None or isinstance(x, Ratio):
         return None
     if y == 0.5 and isinstance(x, float) and 0 < x < 1 << 24 and x == math.isqrt(int(x)) ** 2 and dtype in EXACT_BITS:
@@ -304,7 +322,7 @@ def power(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def _negative(x: Element) -> Element:
-    """-x without regard to the element type"""
+    """-x, not wrapped or rounded to an element type; None when unknown."""
     if isinstance(x, Ratio):
         num = -x.num
         return Ratio(num, x.den) if isinstance(num, Expr) else None
@@ -312,14 +330,14 @@ def _negative(x: Element) -> Element:
 
 
 def neg(op: OpCall, dtype: DType, x: Element) -> Element:
-    """-x"""
+    """-x; None when unknown."""
     if isinstance(x, int) and dtype not in INTEGER_RANGE:
         return -float(x)
     return to_element(op, -x, dtype) if isinstance(x, (int, Expr)) else _negative(x)
 
 
 def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
-    """|x|"""
+    """The absolute value of x; None when unknown."""
     if x is None:
         return None
     if isinstance(x, (int, float)):
@@ -333,7 +351,7 @@ def absolute(op: OpCall, dtype: DType, x: Element) -> Element:
 
 
 def sign(op: OpCall, dtype: DType, x: Element) -> Element:
-    """-1, 0 or 1; unknown for NaN and -0.0, where runtimes differ"""
+    """-1, 0 or 1, the sign of x; None when unknown, and for NaN and -0.0, where runtimes differ."""
     if isinstance(x, float):
         return None if is_nan(x) or is_negative_zero(x) else math.copysign(1.0, x) if x else x
     if isinstance(x, Ratio):
@@ -344,42 +362,42 @@ def sign(op: OpCall, dtype: DType, x: Element) -> Element:
 
 
 def floor(op: OpCall, dtype: DType, x: Element) -> Element:
-    """x rounded down; floats only"""
+    """x, of a float type, rounded down; None when unknown."""
     if isinstance(x, float):
         return float(np.floor(x))
     return floordiv(x.num, x.den, op.scope) if isinstance(x, Ratio) else x
 
 
 def ceil(op: OpCall, dtype: DType, x: Element) -> Element:
-    """x rounded up; floats only"""
+    """x, of a float type, rounded up; None when unknown."""
     if isinstance(x, float):
         return float(np.ceil(x))
     return ceildiv(x.num, x.den, op.scope) if isinstance(x, Ratio) else x
 
 
 def round_half_even(op: OpCall, dtype: DType, x: Element) -> Element:
-    """x rounded to the nearest integer, halves to the even one; floats only"""
+    """x, of a float type, rounded to the nearest integer, halves to the even one; None when unknown."""
     if isinstance(x, float):
         return float(np.rint(x))
     return x if isinstance(x, (int, Expr)) else None
 
 
 def truncate(op: OpCall, x: Element) -> Dim | None:
-    """A float rounded toward zero; None when it is not finite."""
+    """x, of a float type, rounded toward zero to an integer; None when x is unknown or not finite."""
     if isinstance(x, float):
         return int(x) if math.isfinite(x) else None
     return truncdiv(x.num, x.den, op.scope) if isinstance(x, Ratio) else x
 
 
 def sqrt(op: OpCall, dtype: DType, x: Element) -> Element:
-    """The square root of a constant, correctly rounded by IEEE 754"""
+    """The square root of a known number >= 0, correctly rounded by IEEE 754; else None."""
     if not isinstance(x, (int, float)) or not x >= 0:
         return None
     return round_float(math.sqrt(x), dtype)
 
 
 def min_of(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """min(x, y); NaN if either is NaN"""
+    """min(x, y), NaN if either is NaN; None when unknown."""
     order = _is_first_less(op, x, y)
     if order is None:
         return minimum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
@@ -387,7 +405,7 @@ def min_of(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
 
 
 def max_of(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
-    """max(x, y); NaN if either is NaN"""
+    """max(x, y), NaN if either is NaN; None when unknown."""
     order = _is_first_less(op, x, y)
     if order is None:
         return maximum(x, y, scope=op.scope) if isinstance(x, (int, Expr)) and isinstance(y, (int, Expr)) else None
@@ -407,17 +425,17 @@ def _nan_or_zero(x: Element, y: Element, chosen: Element) -> Element:
 
 
 def is_nan(x: Element) -> bool:
-    """Whether an element is NaN"""
+    """Whether an element is known to be NaN."""
     return isinstance(x, float) and x != x
 
 
 def is_negative_zero(x: Element) -> bool:
-    """Whether an element is -0.0"""
+    """Whether an element is known to be -0.0."""
     return isinstance(x, float) and x == 0.0 and math.copysign(1.0, x) < 0
 
 
 def less(op: OpCall, x: Element, y: Element) -> bool | None:
-    """x < y; None when it is unknown or depends on the run"""
+    """x < y; None when it is unknown or depends on the run."""
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         return x < y
     if x is None or y is None:
@@ -432,7 +450,7 @@ def less(op: OpCall, x: Element, y: Element) -> bool | None:
 
 
 def equal(op: OpCall, x: Element, y: Element) -> bool | None:
-    """x == y; None when it is unknown or depends on the run"""
+    """x == y; None when it is unknown or depends on the run."""
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
         return x == y
     if x is None or y is None:
@@ -446,7 +464,7 @@ def equal(op: OpCall, x: Element, y: Element) -> bool | None:
 
 
 def is_same(x: Element, y: Element) -> bool:
-    """Whether two elements are bit-identical in every run"""
+    """Whether two elements are known to be bit-identical in every run; False for an unknown element."""
     if x is None or y is None or type(x) is not type(y) or (isinstance(x, Ratio) and not x.is_exact):
         return False
     if isinstance(x, float) and isinstance(y, float):

@@ -25,7 +25,11 @@ BinaryRange: TypeAlias = Callable[[ValueRange, ValueRange, Scope], ValueRange]
 
 
 def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
-    """Map `function` over broadcast arrays; None when the result is too large or has no known element."""
+    """The results of `function` on the broadcast elements of `arrays`, as an object array.
+
+    None when the array is too large to track or no result is known. A call that raises DimTooLarge gives an unknown
+    result.
+    """
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     if not holds_values(shape):
         return None
@@ -45,16 +49,21 @@ def apply(function: Callable[..., Any], *arrays: Values) -> Values | None:
 def tensor_of(
     dtype: DType | None, shape: Shape | None, values: Values | None, value_range: ValueRange | None
 ) -> SymbolicTensor:
-    """A result tensor; drops the value range when all elements are known."""
+    """A result tensor of the given facts.
+
+    Known elements, `values`, determine its shape. If no element is unknown, the value range is dropped.
+    """
     if values is None:
         return SymbolicTensor(dtype, shape, None, value_range)
     return SymbolicTensor(dtype, values.shape, values, value_range if None in values.reshape(-1).tolist() else None)
 
 
 def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("A", "B")) -> DType | None:
-    """The common element type of two operands.
+    """The element type that `a` and `b` must share; None when both element types are unknown.
 
-    Raises SpecViolation (GI211) when they differ.
+    names   the names of both operands for the message
+
+    Raises SpecViolation (GI211) when the element types differ.
     """
     if a.dtype is b.dtype or b.dtype is None:
         return a.dtype
@@ -67,16 +76,21 @@ def same_dtype(a: SymbolicTensor, b: SymbolicTensor, names: tuple[str, str] = ("
 
 
 def require_dtype(tensor: SymbolicTensor, name: str, allowed: Sequence[DType] | frozenset[DType], what: str) -> None:
-    """Raise SpecViolation (GI211) when the element type of `tensor` is known and not allowed."""
+    """Raise SpecViolation (GI211) when the element type of `tensor` is known and not in `allowed`.
+
+    name, what   describe the tensor and the allowed types in the message
+    """
     if tensor.dtype is not None and tensor.dtype not in allowed:
         raise SpecViolation(f"{name} must be {what}, is {tensor.dtype}", "GI211")
 
 
 def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[SymbolicTensor, Shape | None]:
-    """B and the shape of the result, by the broadcasting rules of the operator's version.
+    """Operand `b`, possibly reshaped, and the shape of the result by the broadcasting rules of the operator's version.
 
     from version 7    multidirectional: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
-    versions 1 and 6  attributes `broadcast` and `axis`; returns B with the dims that align it with A
+    versions 1 and 6  attributes `broadcast` and `axis`; `b` gets the trailing dims of 1 that align it with `a`
+
+    The shape is None when it is unknown.
     """
     if op.version >= 7:
         return b, _broadcast(op, a.shape, b.shape)
@@ -87,7 +101,7 @@ def operands(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> tuple[Symbolic
 
 
 def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
-    """As `broadcast`, with a fast path for the common cases: equal shapes, suffixes, all ones."""
+    """As `broadcast`, with a fast path where the shapes are equal, one is a suffix of the other, or one is all ones."""
     if a is None or b is None:
         return None
     if a == b:
@@ -99,8 +113,9 @@ def _broadcast(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def _aligned(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor:
-    """B with trailing dims of 1, so that its dims start at `axis` of A; unchanged without `axis`.
+    """`b` with trailing dims of 1, so that its first dim is at axis `axis` of `a`; unchanged without attribute `axis`.
 
+    Raises SpecViolation when `axis` is out of range (GI304) or `b` has too many dims from there on (GI212).
     Spec: https://onnx.ai/onnx/operators/onnx__Add.html (1 and 6)
     """
     axis = op.attr("axis")
@@ -122,7 +137,10 @@ def _aligned(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor
 
 
 def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
-    """The shape of two operands whose dims must all be equal. Raises SpecViolation (GI212)."""
+    """The shape of two operands whose dims must all be equal; None when both shapes are unknown.
+
+    Raises SpecViolation (GI212) when the ranks differ or two dims can never be equal.
+    """
     if a is None or b is None:
         return b if a is None else a
     if a == b:
@@ -133,7 +151,12 @@ def same_shape(op: OpCall, a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_name: str, name: str) -> Shape | None:
-    """Return `shape` after requiring that `other` broadcasts to it in one direction. Raises SpecViolation (GI212)."""
+    """Return `shape` after requiring that `other` broadcasts to `shape` without extending it.
+
+    name, other_name   the names of both operands for the message
+
+    Raises SpecViolation (GI212) when `other` can never broadcast to `shape`.
+    """
     if shape is None or other is None:
         return shape
     if len(other) > len(shape):
@@ -152,7 +175,11 @@ def unidirectional(op: OpCall, shape: Shape | None, other: Shape | None, other_n
 
 
 def unary(op: OpCall, element: UnaryElement | None, value_range: UnaryRange | None = None) -> list[SymbolicTensor]:
-    """The result of a unary operator that keeps shape and element type."""
+    """The output, in a list, of a unary operator that keeps shape and element type.
+
+    element      computes an element of the output from an element of X; None leaves elements unknown
+    value_range  computes the value range of an integer output from the one of X; None leaves it unknown
+    """
     x = op.tensor(0)
     dtype = x.dtype
     if dtype is None or (x.values is None and dtype not in INTEGER_RANGE):
@@ -174,7 +201,12 @@ def binary(
     *,
     names: tuple[str, str] = ("A", "B"),
 ) -> list[SymbolicTensor]:
-    """The result of a binary operator on A and B of one element type."""
+    """The output, in a list, of a binary operator on two operands of one element type.
+
+    element      computes an element of the output from an element of each operand; None leaves elements unknown
+    value_range  computes the value range of an integer output from those of the operands; None leaves it unknown
+    names        the names of the operands for messages
+    """
     a, b = op.tensor(0), op.tensor(1)
     dtype = same_dtype(a, b, names)
     b, shape = operands(op, a, b)

@@ -39,11 +39,11 @@ TABLE_LIMIT = 65536
 
 
 def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: tuple[str, ...] = ()) -> None:
-    """Check arity and attribute names of an operator without a schema.
+    """Check the number of inputs and the attribute names of an operator without a schema.
 
     noted   attributes that are not part of the operator but added by the file reader
 
-    Raises SpecViolation when there are more than `inputs` inputs, or an attribute that is not in `attributes`.
+    Raises SpecViolation when there are more than `inputs` inputs, or an attribute in neither `attributes` nor `noted`.
     """
     if len(op.inputs) > inputs:
         raise SpecViolation(f"{op.op_type} takes {inputs} input{'s' * (inputs != 1)}, has {len(op.inputs)}", "GI107")
@@ -56,9 +56,9 @@ def check_call(op: OpCall, *, inputs: int, attributes: tuple[str, ...], noted: t
 
 
 def integer(op: OpCall, name: str, default: int) -> int:
-    """The value of an integer attribute of an operator without a schema.
+    """The value of integer attribute `name` of an operator without a schema; `default` when it is absent.
 
-    Raises SpecViolation when it is no integer.
+    Raises SpecViolation when the value is not an integer.
     """
     value = op.attr(name, default)
     if not isinstance(value, int):
@@ -69,7 +69,10 @@ def integer(op: OpCall, name: str, default: int) -> int:
 def require_type(
     tensor: SymbolicTensor, allowed: Iterable[DType], name: str, *, code: str = "GI211", detail: tuple[str, ...] = ()
 ) -> None:
-    """Raise SpecViolation when the element type of input `name` is known and not allowed."""
+    """Raise SpecViolation when the element type of `tensor`, input `name`, is known and not in `allowed`.
+
+    code, detail   the code of the diagnostic, and lines added to it
+    """
     if tensor.dtype is None or tensor.dtype in allowed:
         return
     choice = alternatives(sorted(map(str, allowed)))
@@ -77,18 +80,25 @@ def require_type(
 
 
 def is_nonempty(op: OpCall, shape: Shape | None) -> bool:
-    """Whether a tensor of this shape has elements in every run."""
+    """Whether a tensor of shape `shape` is known to have elements in every run; False for an unknown rank."""
     return shape is not None and all(d >= 1 if isinstance(d, int) else known_le(1, d, op.scope) is True for d in shape)
 
 
 def known_numbers(op: OpCall, position: int) -> Array | None:
-    """The elements of input `position`: its partly known elements, or the payload of a large constant."""
+    """The elements of input `position`; None when they are unknown.
+
+    An object array with None for unknown elements, or, for a constant that is too large to track, its integer payload.
+    """
     tensor = op.tensor(position)
     return tensor.values if tensor.values is not None else op.constant(position)
 
 
 def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Array | None:
-    """The elements of the data, input 0; reads a larger integer constant only when indices are known."""
+    """The elements of `data`, which is input 0; None when they are unknown.
+
+    numbers   the elements of the indices; unless they are None, an untracked integer constant of at most TABLE_LIMIT
+              elements is read from the file
+    """
     if data.values is not None or numbers is None or data.shape is None or data.dtype not in INTEGER_RANGE:
         return data.values
     sizes = [d for d in data.shape if isinstance(d, int)]
@@ -115,15 +125,17 @@ def check_bounds(
 ) -> None:
     """Record which axis the indices address, report indices out of bounds, and add facts that legal runs satisfy.
 
-    An index i >= 0 implies size > i.
+    One such fact: an index i >= 0 implies size > i.
 
-    axis      the addressed axis of the data, non-negative; `size` is its length. None when no axis of the data is
+    numbers   the elements of `indices`, from `known_numbers`
+    size      length of the addressed axis
+    axis      position of the addressed axis in the data, non-negative; None when the indices address no data axis
     data      description of the data for messages, as "data float32[50257, 768]"
-    column    the component of an index tuple that addresses this axis, one of `columns`
+    column    the component of an index tuple that addresses this axis, one of `columns`; None when indices are numbers
     position  position of the index input
-    may_skip  the operator may ignore some indices, so a bad one is not reported
-    rows      dims of the slice that one index selects. When it may be empty no facts are added: a runtime may then
-              skip the index
+    may_skip  the operator may ignore some indices, so an index out of bounds is not reported
+    rows      dims of the slice that one index selects. When the slice may be empty, no facts are added: a runtime may
+              then skip the index
     """
     location = data if axis is None else f"{data}, axis {axis}"
     if numbers is not None and column is not None:
@@ -158,22 +170,22 @@ def check_bounds(
 
 
 COUNT = Indexing(from_end=False, inserts=True)
-"""Semantics of an operand that is a number of elements, from 0 to all of them, instead of an index."""
+"""Indexing of an operand that is a number of elements, from 0 to all of them, in place of an index."""
 
 
 def check_lengths(op: OpCall, position: int, size: Dim, *, axis: int, data: str) -> None:
-    """As `check_bounds`, for sequence lengths along an axis of `size` elements: from 0 to `size`."""
+    """As `check_bounds`, for input `position` that holds sequence lengths along `axis`, each in [0, size]."""
     lengths, numbers = op.tensor(position), known_numbers(op, position)
     check_bounds(op, lengths, numbers, size + 1, COUNT, axis=axis, data=data, position=position)
 
 
 def address_no_axis(op: OpCall, position: int) -> None:
-    """Record that an index input addresses no axis: its elements are not read, or may be any."""
+    """Record that the index input `position` addresses no axis: its elements are not read, or may be any number."""
     op.address(Addressing(position, None, 0, Indexing(), None, 1, (), is_complete=True))
 
 
 def _distinct(numbers: Array | None) -> list[Dim]:
-    """The elements that decide a bounds check: smallest and largest integer, and every symbolic element."""
+    """The elements that decide a bounds check: the smallest and the largest integer, and every symbolic element."""
     if numbers is None or numbers.size == 0:
         return []
     if numbers.dtype != object:
@@ -225,11 +237,11 @@ def _element(position: tuple[int, ...], column: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Positions that the elements of an index address, one per element.
+    """Positions on an axis that the elements of an index tensor address; each array has the shape of the index tensor.
 
-    positions  non-negative; 0 where unknown
+    positions  non-negative positions; 0 where `known` is False
     known      the position is known and in bounds
-    outside    the position is known to be out of bounds
+    outside    the index is known to be out of bounds
     """
 
     positions: npt.NDArray[np.intp]
@@ -238,7 +250,7 @@ class Picked:
 
 
 def pick(numbers: Array, size: int, indexing: Indexing) -> Picked:
-    """The positions that `numbers` address on an axis of length `size`."""
+    """The positions that the indices `numbers` address on an axis of length `size`."""
     least = indexing.lower_bound(size)
     assert isinstance(least, int), "the lowest index on an axis of static length is a number"
     first = -size if indexing.from_end else 0
@@ -261,7 +273,10 @@ def look_up(
     outside: npt.NDArray[np.bool_],
     fill: object,
 ) -> npt.NDArray[np.object_]:
-    """`values[at]` with None at unknown positions and `fill` at those out of bounds."""
+    """`values[at]` as an array of `shape`, with None where `known` is False and `fill` where `outside` is True.
+
+    at   an array of positions for each axis of `values`
+    """
     out = np.empty(shape, dtype=object)
     if values.size:  # an empty axis has nothing to read: every position is outside or unknown
         out[...] = values[tuple(at)]
@@ -273,7 +288,10 @@ def look_up(
 def reachable_positions(
     op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: int, indexing: Indexing
 ) -> list[int]:
-    """All positions of an axis of length `size` that a legal run may read."""
+    """All positions, in ascending order, of an axis of length `size` that a legal run may read.
+
+    numbers   the elements of `indices`, from `known_numbers`
+    """
     found: set[int] = set()
     elements: Iterable[object] = ()
     if numbers is not None:
@@ -296,7 +314,12 @@ def reachable_positions(
 
 
 def may_be_outside(op: OpCall, indices: SymbolicTensor, numbers: Array | None, size: Dim, indexing: Indexing) -> bool:
-    """Whether an index may be out of bounds in a legal run, so that the operator fills in a value."""
+    """Whether, in a legal run, an index may be out of bounds, so that the operator fills in a value.
+
+    False for strict indexing, under which no legal run has such an index.
+
+    numbers   the elements of `indices`, from `known_numbers`
+    """
     if indexing.strict:
         return False
     least = -size if indexing.from_end else 0
@@ -316,10 +339,10 @@ def may_be_outside(op: OpCall, indices: SymbolicTensor, numbers: Array | None, s
 def picked_range(
     op: OpCall, data: SymbolicTensor, reach: Sequence[tuple[int, list[int]]], *, filled: bool = False
 ) -> ValueRange | None:
-    """Value range of elements selected from `data`.
+    """Value range of elements selected from `data`; None when it is unknown.
 
     reach   pairs of an axis and the positions read on it; other axes are read completely
-    filled  some elements may be 0 instead
+    filled  some elements of the result may be 0, the fill value for an index out of bounds
     """
     if data.dtype not in INTEGER_RANGE and data.dtype is not DType.BOOL:
         return None
@@ -346,7 +369,11 @@ def gather_result(
     values: npt.NDArray[np.object_] | None,
     value_range: Callable[[], ValueRange | None],
 ) -> SymbolicTensor:
-    """The type of a gathered tensor; computes the value range only when some elements are unknown."""
+    """A gathered tensor with the element type of `data`.
+
+    values       the elements of the result, with None for unknown ones; None when no element is known
+    value_range  computes the value range; called only when some elements are unknown
+    """
     if values is None or data.dtype is None:
         return SymbolicTensor(data.dtype, shape, None, value_range())
     out = from_values(data.dtype, values)
@@ -356,7 +383,10 @@ def gather_result(
 
 
 def value_shape(shape: Shape | None, numbers: Array | None) -> tuple[int, ...] | None:
-    """The static shape when the index is known and the result is small enough to track its elements; else None."""
+    """`shape`, the shape of a result, when its elements can be tracked; else None.
+
+    This requires a static shape and known indices, `numbers`, both small enough to track.
+    """
     if shape is None or numbers is None or not holds_values(numbers.shape):
         return None
     sizes = tuple(d for d in shape if isinstance(d, int))

@@ -1,4 +1,4 @@
-"""Operands: reading integer inputs as dims and axes, and the facts that data movement preserves."""
+"""Operands: integer inputs read as dims and axes, and the facts that data movement preserves."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ Values = npt.NDArray[np.object_]
 
 
 def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
-    """The elements of a 1-D integer tensor, None for an unknown one; None when their number is unknown.
+    """The elements of a 1-D integer tensor, with None for each unknown element.
 
-    A scalar counts as one element, as in runtimes.
-
-    Raises SpecViolation (GI305) when `tensor` has rank 2 or more.
+    None in place of the list when the length is unknown or above MAX_VALUES. A scalar counts as one element, as in
+    runtimes. Raises SpecViolation (GI305) when `tensor` has rank 2 or more.
     """
     if tensor.shape is None:
         return None
@@ -39,7 +38,7 @@ def _is_dim(element: object) -> bool:
 
 
 def all_ints(elements: Sequence[Dim | None] | None) -> list[int] | None:
-    """The elements if all are known numbers, else None."""
+    """`elements` when all of them are numbers, else None."""
     if elements is None or not all(isinstance(element, int) for element in elements):
         return None
     return [element for element in elements if isinstance(element, int)]
@@ -51,9 +50,9 @@ def static_shape(shape: Shape | None) -> tuple[int, ...] | None:
 
 
 def unique_axes(axes: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-    """The non-negative form of `axes`.
+    """`axes` in the same order, each counted from the front.
 
-    Raises SpecViolation when one is outside [-rank, rank - 1] or two are the same axis.
+    Raises SpecViolation when an axis is outside [-rank, rank - 1] or two are the same axis.
     """
     result = [normalize_axis(axis, rank, name) for axis in axes]
     if len(set(result)) < len(result):
@@ -69,21 +68,24 @@ def replaced(shape: Shape, axis: int, *dims: Dim) -> Shape:
 def moved(op: OpCall, data: SymbolicTensor, shape: Shape | None, values: Values | None = None) -> SymbolicTensor:
     """The result of data movement: a tensor of `shape` whose elements are elements of `data`.
 
-    values   the elements, when it is known which they are
+    values   the elements of the result, None for each unknown element; None in place of the array when all are unknown
     """
     values = tracked_values(values, shape)
     return SymbolicTensor(data.dtype, shape, values, explicit_range(data, op.scope) if needs_range(values) else None)
 
 
 def tracked_values(values: Values | None, shape: Shape | None) -> Values | None:
-    """`values` if they have shape `shape`, are few enough to track, and not all unknown; else None."""
+    """`values` if they have the static shape `shape`, are few enough to track, and are not all unknown; else None."""
     if values is None or values.shape != static_shape(shape) or not holds_values(values.shape):
         return None
     return None if values.size and all(element is None for element in values.flat) else values
 
 
 def joint_range(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | None:
-    """The value range of a tensor whose elements come from any of `inputs`; None when it is unbounded."""
+    """The value range of a tensor whose elements come from any of `inputs`.
+
+    None when the range has no bound, an input is not known to be an integer tensor, or all inputs are empty.
+    """
     if not all(tensor.dtype is not None and tensor.dtype.is_integer for tensor in inputs):
         return None
     inhabited = [t for t in inputs if t.shape is None or not any(isinstance(d, int) and d == 0 for d in t.shape)]
@@ -96,7 +98,10 @@ def joint_range(op: OpCall, inputs: Sequence[SymbolicTensor]) -> ValueRange | No
 
 
 def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
-    """The tracked elements of a tensor, or an array of unknown ones; None when it is too large or not static."""
+    """The tracked elements of a tensor, or an array of its shape that is all None.
+
+    None in place of an array when the shape is not static or too large to track.
+    """
     if tensor.values is not None:
         return tensor.values
     shape = static_shape(tensor.shape)
@@ -106,12 +111,14 @@ def values_or_unknown(tensor: SymbolicTensor) -> Values | None:
 
 
 def vector(elements: Sequence[Dim]) -> Values:
-    """A 1-D array of dims."""
+    """`elements` as a 1-D object array."""
     return make_values(list(elements))
 
 
 def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
-    """An element of a tensor as a size, with the requirement that it is >= 0; a new symbol when it is unknown.
+    """`element` as a size, after requiring that it is >= 0; a new symbol when `element` is None.
+
+    name   describes the element in messages
 
     Raises SpecViolation when the element is negative in every run.
     """
@@ -122,9 +129,11 @@ def element_dim(op: OpCall, element: Dim | None, name: str) -> Dim:
 
 
 def element_type(number: int, name: str = "dtype") -> DType:
-    """The DType for a number of TensorProto.DataType.
+    """The DType whose number in TensorProto.DataType is `number`.
 
-    Raises SpecViolation when there is none.
+    name   describes the number in the message
+
+    Raises SpecViolation (GI211) when no DType has this number.
     """
     if number not in DType.__members__.values():
         raise SpecViolation(f"{name} = {number} is no element type", "GI211")
@@ -132,7 +141,7 @@ def element_type(number: int, name: str = "dtype") -> DType:
 
 
 def zero_of(dtype: DType | None) -> int | float | bool | None:
-    """The default fill value of a type; None for unknown, string and complex types."""
+    """The zero of an element type, which is its default fill value; None for unknown, string and complex types."""
     if dtype is None or dtype in (DType.STRING, DType.COMPLEX64, DType.COMPLEX128):
         return None
     if dtype is DType.BOOL:

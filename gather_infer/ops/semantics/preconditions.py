@@ -14,9 +14,11 @@ PartialShape: TypeAlias = "tuple[Dim | None, ...]"
 
 
 def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) -> Shape | None:
-    """Return `shape` after checking its rank.
+    """Return `shape` after checking its rank; an unknown rank (None) is accepted.
 
-    Raises SpecViolation (GI305) when the rank is known and is not `rank`, or not one of several.
+    rank   the required rank, or a tuple of allowed ranks
+
+    Raises SpecViolation (GI305) when the rank is known and not allowed.
     """
     ranks = (rank,) if isinstance(rank, int) else rank
     if shape is not None and len(shape) not in ranks:
@@ -26,7 +28,7 @@ def require_rank(shape: Shape | None, rank: int | tuple[int, ...], name: str) ->
 
 
 def alternatives(allowed: Iterable[object]) -> str:
-    """The alternatives as text: `a, b or c`."""
+    """The items of `allowed`, at least one, as text: `a, b or c`."""
     *others, last = map(str, allowed)
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -43,9 +45,10 @@ def require_min_rank(shape: Shape | None, rank: int, name: str) -> Shape | None:
 
 
 def require_shape(op: OpCall, shape: Shape | None, expected: Shape, name: str) -> Shape:
-    """`expected`, refined by the static dims of `shape`; the two must be equal, dim for dim.
+    """`expected`, with the static dims of `shape` in place of symbolic ones; `expected` itself when `shape` is None.
 
-    Raises SpecViolation when the ranks differ (GI305) or two dims can never be equal (GI212).
+    The two shapes must be equal, dim for dim. Raises SpecViolation when the ranks differ (GI305) or two dims can never
+    be equal (GI212).
     """
     if shape is None or shape is expected:
         return expected
@@ -59,7 +62,7 @@ def require_shape(op: OpCall, shape: Shape | None, expected: Shape, name: str) -
 
 
 def merge_shape(op: OpCall, shape: PartialShape | None, expected: PartialShape, name: str) -> PartialShape:
-    """As `require_shape`, where both shapes may have unknown dims (None), which are taken from the other shape."""
+    """As `require_shape`, but a dim of either shape may be None, an unknown dim; the other shape's dim replaces it."""
     if shape is None:
         return expected
     if len(shape) != len(expected):
@@ -71,17 +74,17 @@ def merge_shape(op: OpCall, shape: PartialShape | None, expected: PartialShape, 
 
 
 def fill(op: OpCall, dims: PartialShape, reason: str) -> Shape:
-    """`dims` with a new symbol for each unknown dim (None)."""
+    """`dims` with a new symbol in place of each unknown dim (None); `reason` explains why a dim is unknown."""
     return tuple(op.fresh(reason) if dim is None else dim for dim in dims)
 
 
 def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: str) -> Shape:
-    """`target`, refined by the static dims of `shape`, which must broadcast to `target` in one direction.
+    """`target`, with the static dims of `shape` in place of symbolic ones; `shape` must broadcast to `target`.
 
-    shape   [s0, ..., sm-1], m <= n, aligned to the right; each si is 1 or the dim of target
+    shape   [s0, ..., sm-1], m <= n, aligned to the right; each si is 1 or equals the dim of target at the same axis
     target  [t0, ..., tn-1], never extended
 
-    Raises SpecViolation (GI212) when it can never broadcast.
+    Raises SpecViolation (GI212) when `shape` can never broadcast to `target`.
     Spec: https://github.com/onnx/onnx/blob/main/docs/Broadcasting.md
     """
     if shape is None:
@@ -110,16 +113,21 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
 
 
 def require_divisible(op: OpCall, dim: Dim, divisor: int, what: str) -> None:
-    """Require that `divisor` divides `dim`. Raises SpecViolation (GI212) when it never does."""
+    """Require that `divisor` divides `dim`. Raises SpecViolation (GI212) when it never does.
+
+    what   describes `dim` in the message
+    """
     if divisor != 1:
         message = f"{what} must be a multiple of {divisor}, is {dim}"
         op.require((dim % divisor, "==", 0), otherwise=message, code="GI212")
 
 
 def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | None:
-    """The element type shared by `tensors`; None when none of theirs is known.
+    """The element type shared by `tensors`; None when no element type is known. An absent tensor (None) is skipped.
 
-    Raises SpecViolation (GI211) when two of them differ.
+    names   the names of the tensors for the message
+
+    Raises SpecViolation (GI211) when two known element types differ.
     """
     found: DType | None = None
     for tensor in tensors:
@@ -132,20 +140,30 @@ def require_same_dtype(names: str, *tensors: SymbolicTensor | None) -> DType | N
 
 
 def require_one_element(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
-    """Require that a tensor of any rank has one element. Raises SpecViolation (GI305)."""
+    """Require that a tensor of any rank has one element; an absent tensor (None) or an unknown rank is accepted.
+
+    Raises SpecViolation (GI305) when the tensor can never have one element.
+    """
     for dim in () if tensor is None or tensor.shape is None else tensor.shape:
         op.require((dim, "==", 1), otherwise=lambda: f"{name} must have one element, is {tensor}", code="GI305")
 
 
 def require_scalar(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None:
-    """Require that a tensor has rank 0 or 1 and one element. Raises SpecViolation (GI305)."""
+    """Require that a tensor has rank 0 or 1 and one element; an absent tensor (None) or an unknown rank is accepted.
+
+    Raises SpecViolation (GI305) when the rank is higher or the tensor can never have one element.
+    """
     if tensor is not None and tensor.shape is not None and len(tensor.shape) > 1:
         raise SpecViolation(f"{name} must be a scalar, has rank {len(tensor.shape)}", "GI305")
     require_one_element(op, tensor, name)
 
 
 def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, name: str) -> None:
-    """Require that a tensor has one element, or is a vector of `dim` elements when `dim` is known."""
+    """Require that a tensor has one element, or is a vector of `dim` elements; `dim` None means an unknown number.
+
+    Raises SpecViolation (GI212) when a vector can have neither length. For other ranks, or an unknown `dim`, only a
+    runtime constraint is recorded. An absent tensor (None) is accepted.
+    """
     if tensor is None or tensor.shape is None:
         return
     if len(tensor.shape) != 1 or dim is None:
@@ -157,15 +175,16 @@ def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, n
 
 
 def refuse_empty(op: OpCall, *dims: Dim) -> None:
-    """Record that onnxruntime rejects an empty axis, which the specification does not mention."""
+    """Record that onnxruntime fails where one of `dims` is 0, which the specification does not mention."""
     for dim in dims:
         op.add_runtime_constraint((1, "<=", dim))
 
 
 def refuse_other_ranks(op: OpCall, shape: Shape | None, ranks: Collection[int], name: str, what: str = "") -> None:
-    """Record as unchecked that onnxruntime supports only `ranks`, where the specification allows others.
+    """Record that onnxruntime may fail when `shape` has a rank outside `ranks`, which the specification allows.
 
-    what   qualifies the operator in the message, as ` with cubic interpolation`
+    name  the name of the tensor for the message
+    what  qualifies the operator in the message, as ` with cubic interpolation`
     """
     if shape is not None and len(shape) not in ranks:
         taken = alternatives(ranks)
@@ -180,15 +199,20 @@ def unknown_dims(op: OpCall, count: int, reason: str) -> Shape:
 
 
 def known_value(tensor: SymbolicTensor | None) -> Dim | None:
-    """The only element of an integer tensor with one element; None when it is unknown."""
+    """The only element of an integer tensor.
+
+    None when `tensor` is None, does not have exactly one element, or the element is unknown.
+    """
     element = None if tensor is None else tensor.only_element
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis", *, of: str = "data") -> int:
-    """The non-negative form of `axis`.
+    """`axis` counted from the front; a negative axis counts from the end of the `rank` axes.
 
-    Raises SpecViolation (GI304) outside [-rank, rank - 1].
+    name, of   describe the axis and the tensor in the message
+
+    Raises SpecViolation (GI304) when `axis` is outside [-rank, rank - 1].
     """
     if not -rank <= axis < rank:
         raise SpecViolation(f"{name} = {axis} is outside [{-rank}, {rank - 1}], {of} has rank {rank}", "GI304")

@@ -1,7 +1,7 @@
 """Sliding windows: the output sizes of convolutions and poolings.
 
-Letters of this module: N the length of a spatial axis, k the kernel on it, s the stride, d the dilation,
-e = d*(k - 1) + 1 the extent of the dilated kernel, p the two pads together.
+Letters of this module, for one spatial axis: N is its length, k the kernel size, s the stride, d the dilation,
+e = d*(k - 1) + 1 the extent of the dilated kernel, p the sum of the pads at both ends.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window along one spatial axis; `begin` and `end` are its pads, 0 unless `auto_pad` is NOTSET."""
+    """A window along one spatial axis; `begin` and `end` are the pads, 0 unless `auto_pad` is NOTSET."""
 
     extent: Dim  # e = d*(k - 1) + 1
     stride: int
     begin: int
     end: int
-    axis: int  # among the spatial axes
+    axis: int  # position among the spatial axes
 
 
 def auto_pad(op: OpCall) -> str:
-    """The attribute `auto_pad`; SAME for SAME_UPPER and SAME_LOWER, which differ only in values.
+    """Attribute `auto_pad`: NOTSET, VALID, or SAME for both SAME_UPPER and SAME_LOWER, which give equal shapes.
 
     Raises SpecViolation for an unknown mode.
     """
@@ -38,9 +38,11 @@ def auto_pad(op: OpCall) -> str:
 
 
 def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
-    """The window along each spatial axis, from `kernel` and the attributes strides, dilations and pads.
+    """The window along each spatial axis, from the kernel sizes and attributes strides, dilations and pads.
 
-    Raises SpecViolation for an attribute of the wrong length, and for values below 1 (pads: below 0).
+    mode   the result of `auto_pad`; the pads are 0 unless it is NOTSET
+
+    Raises SpecViolation for an attribute of the wrong length, a stride or dilation below 1, or a pad below 0.
     """
     n = len(kernel)
     strides = spatial_attribute(op, "strides", n, 1, lower=1)
@@ -50,9 +52,9 @@ def windows(op: OpCall, kernel: tuple[Dim, ...], mode: str) -> list[Window]:
 
 
 def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, lower: int) -> tuple[int, ...]:
-    """The integers of attribute `name`, one per axis; `default` for each when it is absent.
+    """The `length` integers of attribute `name`; `length` times `default` when the attribute is absent or empty.
 
-    Raises SpecViolation when their number is not `length` or one is below `lower`.
+    Raises SpecViolation when the attribute has another length, or an integer below `lower`.
     """
     found = op.attributes.get(name)
     if found is None or found == ():
@@ -66,9 +68,11 @@ def spatial_attribute(op: OpCall, name: str, length: int, default: int, *, lower
 
 
 def kernel_shape(op: OpCall, weights: tuple[Dim, ...] | None) -> tuple[Dim, ...] | None:
-    """The kernel: the spatial dims of the weights, which attribute `kernel_shape` must equal when it is present.
+    """The kernel size on each spatial axis; None when `weights` is None and attribute `kernel_shape` is absent.
 
-    Raises SpecViolation when the two differ or an element is below 1.
+    weights   the spatial dims of the weights, which the attribute must equal when it is present
+
+    Raises SpecViolation when `weights` and the attribute differ, or an element of the attribute is below 1.
     """
     found = op.attributes.get("kernel_shape")
     if found is None or found == ():
@@ -85,15 +89,15 @@ def kernel_shape(op: OpCall, weights: tuple[Dim, ...] | None) -> tuple[Dim, ...]
 
 
 def count_same(op: OpCall, size: Dim, window: Window) -> Dim:
-    """ceil(N / s): the number of windows with SAME padding."""
+    """ceil(N / s), for an axis of length N = `size` and stride s: the number of windows with SAME padding."""
     return _divide_up(op, size, window.stride)
 
 
 def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
-    """(N + p - e)//s + 1: the number of windows that fit.
+    """(N + p - e)//s + 1: the number of windows that fit. N = `size`; the docstring of the module lists the letters.
 
-    Raises SpecViolation when the window is longer than the padded axis. Runtimes reject that at any stride, so
-    0 <= N + p - e is an implied fact.
+    Raises SpecViolation when the window is longer than the padded axis in every run. Runtimes reject such a window at
+    any stride, so 0 <= N + p - e is an implied fact.
     """
     room = _slack(size, window)
     op.require((0, "<=", room), otherwise=lambda: _too_long(size, window))
@@ -101,11 +105,13 @@ def count_floor(op: OpCall, size: Dim, window: Window) -> Dim:
 
 
 def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
-    """As `count_floor`, but a window that is longer than the padded axis is not always an error.
+    """As `count_floor`, for poolings, where a window longer than the padded axis is not always an error.
 
-    Stride 1: N + p - e + 1 windows, which is 0 when exactly one element is missing; fewer is an error.
-    Stride s > 1: the formula floors, runtimes truncate (k = 2, s = 2 pools N = 1 to 1, not to 0; down to -1 they give
-    0). The two agree from N + p = e on. That is a listed assumption; where it cannot be made, the result is a symbol.
+    Stride 1: N + p - e + 1 windows; a negative number is an error, 0 is not.
+    Stride s > 1: the specification rounds (N + p - e)/s down, runtimes truncate it toward zero and fail for a negative
+    number of windows. With k = 2, s = 2, p = 0, N = 1 gives 1 window in runtimes, 0 by the specification.
+
+    The two agree where N + p >= e. That is a listed assumption; where it is not allowed, the result is a symbol.
     """
     room = _slack(size, window)
     stride = window.stride
@@ -129,11 +135,11 @@ def count_pool_floor(op: OpCall, size: Dim, window: Window) -> Dim:
 def count_pool_ceil(op: OpCall, size: Dim, window: Window) -> Dim:
     """The number of windows in ceil_mode: a last, partial window counts if it starts before the end padding.
 
-    ceil((N + p - e)/s) + 1, at most ceil((N + begin)/s):
+    ceil((N + p - e)/s) + 1, but at most ceil((N + begin)/s):
 
     # min(ceil((a + b)/s) + 1, ceil(a/s)) == ceil((a + min(0, b + s))/s)      s > 0, a = N + begin, b = end - e
 
-    The specification has the second bound since 22; ONNX Runtime applies it at every version.
+    The specification has the upper limit since version 22; ONNX Runtime applies it at every version.
     """
     missing = minimum(0, window.end + window.stride - window.extent, scope=op.scope)
     start = size + window.begin + missing
