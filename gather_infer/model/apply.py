@@ -190,7 +190,7 @@ def _outputs(body: GraphOrFunction) -> list[str]:
 
 
 def _redirect(body: GraphOrFunction, replaced: Mapping[str, str]) -> None:
-    """Rename reads in `body` and its subgraphs by `replaced`; a name that a subgraph defines itself stays there."""
+    """Rename reads in `body` and its subgraphs by `replaced`, old -> new name; names that a subgraph defines stay."""
     pending: list[tuple[GraphOrFunction, Mapping[str, str]]] = [(body, replaced)]
     while pending:
         body, renames = pending.pop()

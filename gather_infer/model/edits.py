@@ -46,8 +46,8 @@ class ReplaceUses(_Edit):
 class AddInitializer(_Edit):
     """Add a constant under a new name, or the name of a value whose node or initializer the same journal removes.
 
-    The constant becomes an initializer, or a Constant node in two cases: in a function, which has no initializers, and before IR
-    version 4, where an initializer must also be an input of the model.
+    The constant becomes an initializer. It becomes a Constant node in a function, which has no initializers, and before
+    IR version 4, where an initializer must also be an input of the model.
     """
 
     tensor: TensorProto

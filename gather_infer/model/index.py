@@ -99,11 +99,11 @@ class GraphIndex:
         return self._names.fresh(base)
 
     def defining_scope(self, path: GraphPath, name: str) -> GraphScope | None:
-        """The innermost scope that defines `name`, among graph `path` and the graphs around it; None if there is none."""
+        """The innermost scope that defines `name`, among graph `path` and the graphs around it; None if none does."""
         return next((scope for scope in self._enclosing(path) if scope.defines(name)), None)
 
     def readers(self, path: GraphPath, name: str) -> Iterator[tuple[GraphPath, Use]]:
-        """Every node input that reads the value `name`, defined in graph `path`, with the path of the node's graph.
+        """Every node input that reads the value `name` defined in graph `path`, with the path of the node's graph.
 
         Reads in subgraphs of any depth are included.
         """

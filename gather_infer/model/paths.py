@@ -78,7 +78,7 @@ def subgraph_label(label: str, node: NodeProto, step: Step) -> str:
 
 
 def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto]]:
-    """The graphs in the attributes of `node`, each with the step that leads to it; `position` is that of the node."""
+    """The graphs in the attributes of `node`, each with its step; `position` is the position of `node`."""
     for at, attribute in enumerate(node.attribute):
         if attribute.HasField("g"):
             yield Step(position, at), attribute.g

@@ -143,7 +143,7 @@ class _LoopBuilder:
         return self.outer.context.constant(counts[0] if counts else 1)
 
     def trip_count(self, value: str) -> str:
-        """The trip count of the Loop node, from `value`, the trip count of the layer; "" if that is known to be negative.
+        """The trip count of the Loop node, from the trip count `value` of the layer; "" if it is known to be negative.
 
         A negative trip count of the layer means that only the condition ends the loop.
         """
