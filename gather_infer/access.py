@@ -12,7 +12,7 @@ class Indexing:
     """Semantics of an index i on an axis of length s.
 
     strict         an out-of-bounds index is an error; if False, the result element for that index is `fill`
-    from_end       -s <= i < 0 means s + i
+    from_end       an index -s <= i < 0 addresses element s + i
     negative_note  why a negative index deserves a warning; empty where the operator defines or forbids negative indices
     fill           result element for an out-of-bounds index when not strict; None when it is undefined
     ignored        index value that addresses no element and is never out of bounds; None if there is no such value

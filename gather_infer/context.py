@@ -234,7 +234,7 @@ class Context:
         A clause that the known facts do not decide is recorded as an implied constraint. A single inequality is also
         added to the scope as a fact.
 
-        otherwise   error message when every relation is known to be false
+        otherwise   error message, or a function that returns it, for when every relation is known to be false
 
         Raises SpecViolation when every relation is known to be false.
         """
@@ -306,7 +306,10 @@ class Context:
         return right if isinstance(right, int) else left
 
     def assume(self, dim: Dim, lower: int, reason: str) -> bool:
-        """Return True when `dim >= lower` is known, or after adding it to the assumptions that the user sees."""
+        """Whether results may rely on `dim >= lower`: it is known, or is now added to the assumptions, which users see.
+
+        reason   why the current node needs it, for users
+        """
         known = known_le(lower, dim, self.scope)
         if known is not None:
             return known

@@ -42,7 +42,7 @@ Raises LoweringRefused when there is no safe body, SpecViolation when the node b
 
 @dataclass(frozen=True, slots=True)
 class InputPrecondition:
-    """Precondition on the elements of an input: if they break it, the result is undefined and a runtime may not fail.
+    """Precondition on the elements of an input; if an element violates it, a runtime may return an undefined result.
 
     lower         smallest allowed element; None for no bound
     size          (input, axis): the largest allowed element is the dim of that input at that axis, less `margin`. The

@@ -198,7 +198,7 @@ class Traits:
     """Properties of an operator that hold for all inputs, in addition to its rule.
 
     addresses        index input -> the input whose axes its elements address: {1: 0} for Gather
-    checks_types     the rule checks element types itself, under its own codes; otherwise the schema does
+    checks_types     the rule checks element types, with its own codes; otherwise they are checked by the schema
     moves            position of the input whose unchanged elements make up output 0. Elements may be dropped or
                      repeated; other inputs and attributes only select and place them. None if there is no such input
     permutes         with `moves`: each element of the moved input is in output 0 exactly once

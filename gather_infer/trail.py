@@ -41,8 +41,8 @@ class ImpliedConstraint:
     fact.
 
     any_of        triples (left, relation, right), where relation is `==` or `<=`
-    runtime       name of the only runtime that fails if no alternative holds, although the specification allows the
-                  node; no fact is derived then. Empty for a requirement of the specification
+    runtime       name of a runtime that fails if no alternative holds, although the specification allows the node; no
+                  fact is derived from such a constraint. Empty for a requirement of the specification
     is_enforced   see Constraint
     """
 

@@ -87,7 +87,7 @@ def range_of(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange:
 
 
 def explicit_range(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange | None:
-    """The `value_range` for a copy of `tensor` without `values`; None if it is not of integers, or without bounds."""
+    """The `value_range` for a copy of `tensor` without `values`; None for other tensors, and if nothing bounds it."""
     if tensor.value_range is not None:
         return tensor.value_range
     if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
@@ -119,7 +119,8 @@ def type_range(dtype: DType | None) -> ValueRange:
 def range_of_elements(elements: Iterable[object], scope: Scope | None = None) -> ValueRange | None:
     """A range that holds all `elements`; None if an element is unknown or there are no elements.
 
-    It is the smallest range, but ANY for more than 8 different symbolic elements or for huge numbers next to them.
+    It is the smallest such range, except that it is ANY for more than 8 different symbolic elements, and for numbers
+    beyond HUGE with symbolic elements.
     """
     numbers: list[int] = []
     symbolic: dict[Expr, None] = {}
@@ -143,7 +144,7 @@ def range_of_elements(elements: Iterable[object], scope: Scope | None = None) ->
 
 
 def hull(*spans: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """The lattice join: a range for elements of which each is in one of `spans`."""
+    """The lattice join: a range that contains all of `spans`."""
     first = spans[0]
     if all(s == first for s in spans):
         return first
@@ -151,15 +152,15 @@ def hull(*spans: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 
 def meet(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """The lattice meet: a range for elements that are in both `a` and `b`."""
+    """The lattice meet: a range that contains every element that is in both `a` and `b`."""
     return ValueRange(_max_of_known([a.lo, b.lo], scope), _min_of_known([a.hi, b.hi], scope))
 
 
 def fit(op: OpCall, value_range: ValueRange, dtype: DType | None) -> ValueRange | None:
     """`value_range` as the range of a result of type `dtype`; None if an element may overflow the type and wrap.
 
-    None also if the range adds nothing to the type. Symbolic bounds are sizes, which do not reach 2^63. For types of at
-    most 32 bits, symbolic bounds have to fit: that is proved, or for 32 bits added as an assumption.
+    None also if the range is not narrower than that of the type. Symbolic bounds are sizes, which do not reach
+    2^63. That they fit in a type of at most 32 bits is proved, or, for 32 bits only, added as an assumption.
     """
     if dtype is None or (dtype not in INTEGER_RANGE and dtype is not DType.BOOL):
         return None
@@ -207,7 +208,7 @@ P = ParamSpec("P")
 
 
 def _any_if_too_large(function: Callable[P, ValueRange]) -> Callable[P, ValueRange]:
-    """Decorator that returns ANY if `function` raises DimTooLarge, that is, if a bound is too large an expression."""
+    """Decorator that returns ANY if `function` raises DimTooLarge because the expression of a bound is too large."""
 
     @wraps(function)
     def result(*args: P.args, **kwargs: P.kwargs) -> ValueRange:
@@ -450,7 +451,7 @@ def _readable(end: Dim | None) -> Dim | None:
 
 
 def _min_of_all(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The minimum of all bounds `ends`; None if a bound is None, or the minimum is too large an expression."""
+    """The minimum of all bounds `ends`; None if a bound is None, or the minimum is too large."""
     dims = list(dict.fromkeys(ends))
     known = [end for end in dims if end is not None]
     if len(known) < len(dims) or not known:
@@ -467,7 +468,7 @@ def _max_of_all(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
 
 
 def _min_of_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The minimum of the bounds in `ends` that are not None; None if all are, or it is too large an expression."""
+    """The minimum of the bounds in `ends` that are not None; None if all are None, or the minimum is too large."""
     known = [end for end in ends if end is not None]
     return _readable(_extreme(minimum, known, scope)) if known else None
 

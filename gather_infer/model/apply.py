@@ -54,7 +54,7 @@ class _Changes:
 
 
 def apply(journal: Journal, model: ModelProto) -> ModelProto:
-    """A copy of `model` with the edits of `journal` applied; messages that no edit refers to stay equal.
+    """A copy of `model` with the edits of `journal` applied; messages that no edit concerns are unchanged.
 
     Raises ModelStructureError when a subgraph that reads a replaced value defines another value with the new name.
     """
@@ -190,7 +190,10 @@ def _outputs(body: GraphOrFunction) -> list[str]:
 
 
 def _redirect(body: GraphOrFunction, replaced: Mapping[str, str]) -> None:
-    """Rename reads in `body` and its subgraphs by `replaced`, old -> new name; names that a subgraph defines stay."""
+    """Rename reads in `body` and its subgraphs by `replaced`, old name -> new name.
+
+    A subgraph that defines an old name itself keeps its reads of that name.
+    """
     pending: list[tuple[GraphOrFunction, Mapping[str, str]]] = [(body, replaced)]
     while pending:
         body, renames = pending.pop()
@@ -229,7 +232,10 @@ def _visible_below(graph: GraphOrFunction, renames: Mapping[str, str]) -> Mappin
 
 
 def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) -> dict[str, str]:
-    """Old name -> new name of the values removed or renamed in graph `path` or an outer graph, for inserted nodes."""
+    """Old name -> new name, for the inputs of nodes inserted into graph `path`.
+
+    Contains the values that `plan` removes or renames in that graph or a graph around it.
+    """
     renames: dict[str, str] = {}
     for outer, changes in plan.items():
         if outer.contains(path):

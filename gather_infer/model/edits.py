@@ -67,7 +67,7 @@ class InsertNodes(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveNode(_Edit):
-    """Remove the node at position `node`. The journal must replace or redefine its outputs that are still read."""
+    """Remove the node at position `node`. The journal must replace or redefine outputs that are still read."""
 
     node: int
 
@@ -86,7 +86,7 @@ class RemoveInitializer(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOpset(_Edit):
-    """Import `version` of `domain`, instead of any other version, in the model or in the function of `path`."""
+    """Import `version` of `domain`, replacing any other version, in the model or in the function of `path`."""
 
     domain: str
     version: int
@@ -113,7 +113,7 @@ class Journal:
         return sum(edit.cost for edit in self.edits)
 
     def describe(self, model: ModelProto) -> list[str]:
-        """Lines of text for `--dry-run`: one per edit; a removed node and its replacement share one."""
+        """Lines of text for `--dry-run`: one per edit, but one for a removed node together with its replacement."""
         lines: list[str] = []
         replacements = self._replacements(model)
         replacing = {id(node) for _, node in replacements.values()}

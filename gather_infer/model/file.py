@@ -49,9 +49,9 @@ _NATIVE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """A model, and where the bytes of its tensors are.
+    """A model, and where the bytes of its tensors are. The data of lazy tensors stays in the model's own file.
 
-    `proto`     valid ONNX, never to be modified: a lazy tensor is an external tensor whose location is the model's file
+    `proto`     valid ONNX, not to be modified; lazy tensors are external tensors whose location is the model's file
     `size`      bytes of the model's file, 0 for a model in memory
     `path`      the file, None for a model in memory or from standard input
     `base_dir`  directory that locations of external data are relative to; None if unknown, for a model in memory

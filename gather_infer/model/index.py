@@ -30,15 +30,15 @@ class Use:
 class GraphScope:
     """One graph or function body.
 
-    outer          the enclosing graph, whose values this graph can read; for a training graph, the main graph; None for
-                   the main graph and functions
-    label          of the graph in locations, "" for the main graph
-    labels         of the nodes in locations, by position of the node
+    outer          path of the enclosing graph, whose values this graph can read; for a training graph, MAIN; for the
+                   main graph and functions, None
+    label          label of the graph in diagnostics, "" for the main graph
+    labels         labels of the nodes in diagnostics, by position of the node
     inputs         names in order; an initializer of the same name is the default of an input
     outputs        names in order
     initializers   name -> position of the dense initializer
     sparse         name -> position of the sparse initializer
-    producers      name -> position of the node that writes it, the first one when there are several
+    producers      name -> position of the first node that writes it
     reads          names of the inputs of each node, by position of the node; without reads in its subgraphs
     node_subgraphs position of a node -> paths of the subgraphs in its attributes
     captures       names that the graph or its subgraphs read and an outer graph defines, in order of first use
@@ -64,7 +64,7 @@ class GraphScope:
     children: tuple[GraphPath, ...]
 
     def node(self, position: int) -> NodePath:
-        """The node at `position`."""
+        """The NodePath of the node at `position`."""
         return NodePath(self.path, position, self.labels[position])
 
     def defines(self, name: str) -> bool:
@@ -72,7 +72,7 @@ class GraphScope:
 
 
 class GraphIndex:
-    """All scopes of a model by path, and its structural errors as diagnostics (`findings`); raises nothing.
+    """The scopes of all graphs of a model by path, and its structural errors as diagnostics (`findings`).
 
     The index does not follow later edits of the model.
     """

@@ -52,7 +52,7 @@ class Payload:
     """A payload left in the model's file: bytes [offset, offset + nbytes).
 
     field              number of the TensorProto field that holds the payload
-    explicit_location  the tensor in the file sets `data_location: DEFAULT` explicitly
+    explicit_location  whether the tensor in the file sets `data_location: DEFAULT` explicitly
 
     """
 
@@ -102,7 +102,10 @@ def externalize_payloads(buffer: Buffer, location: str) -> tuple[bytes | None, P
 
 
 def reference(location: str, offset: int, nbytes: int) -> bytes:
-    """The wire bytes that make a serialised TensorProto, when appended to it, refer to external data."""
+    """Serialised fields; appended to a serialised TensorProto, they make it refer to external data.
+
+    The data are bytes [offset, offset + nbytes) of the file `location`.
+    """
     tensor = TensorProto(data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(nbytes))):
         tensor.external_data.add(key=key, value=value)

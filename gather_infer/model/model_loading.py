@@ -31,7 +31,7 @@ Readers and dialects are imported when a model needs them, because their package
 
 
 def to_model_file(model: object) -> ModelFile:
-    """The ModelFile for any model that the API accepts.
+    """The ModelFile for `model`, of any type that the API accepts.
 
     Raises ModelReadError when the model cannot be read, UsageError for an object that is not a model.
     """
@@ -61,7 +61,10 @@ def to_onnx_file(model: object) -> ModelFile:
 
 
 def with_constants(file: ModelFile) -> ModelFile:
-    """The model without the inputs that have an initializer, so that callers cannot override an initializer."""
+    """`file` without the graph inputs that have an initializer, so that callers cannot override an initializer.
+
+    Unchanged before IR version 4, where every initializer has to be an input.
+    """
     graph = file.proto.graph
     held = initializers_of(graph)
     if file.proto.ir_version < 4 or held.isdisjoint(value.name for value in graph.input):

@@ -107,8 +107,8 @@ def save(
     output is in the directory of the model, and are copied to the directory of the output otherwise. If `out_path` is
     a link, the file that it points to is written. `model` and `proto` are not modified.
 
-    Raises UsageError when the output would overwrite the input without `in_place`, or a data file in use,
-    ModelReadError when payloads cannot be read any more, ModelWriteError when the output cannot be written.
+    Raises UsageError when the output would overwrite a data file in use, or the input without `in_place`;
+    ModelReadError when payloads cannot be read any more; ModelWriteError when the output cannot be written.
     """
     if external_data is not None:
         _check_data_name(external_data)

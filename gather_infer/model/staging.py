@@ -20,7 +20,9 @@ from gather_infer.errors import ModelWriteError
 
 @dataclass(slots=True)
 class Staging:
-    """Temporary files that `commit` renames to their targets; the end of the `with` block removes the others.
+    """Temporary files that `commit` renames to their targets.
+
+    The end of the `with` block removes temporary files that were not renamed.
 
     pending   pairs of a temporary file and its target
     """

@@ -38,7 +38,7 @@ def cycle_among(reads: Sequence[set[int]], cyclic: Sequence[int]) -> list[int]:
     """The positions of the nodes on one cycle: each reads the node before it, and the first reads the last.
 
     reads    as for `topological_order`
-    cyclic   the second result of `topological_order`: each of these nodes reads at least one of these nodes
+    cyclic   the second result of `topological_order`; every node in it reads at least one node in it
     """
     stuck = set(cyclic)
     trail: dict[int, int] = {}

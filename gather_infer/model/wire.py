@@ -1,8 +1,8 @@
 """Wire-format scan: replace tensors in a serialised model without parsing the rest.
 
-The scan enters only messages that can contain a TensorProto and that the caller selects. For every other field it reads
-just the length and copies the bytes unchanged, so unknown fields and the order of fields survive. The field
-numbers come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
+The scan enters only messages that can contain a TensorProto and that the caller selects. For every other field, the
+scan reads only the length and copies the bytes, so unknown fields and the order of fields survive. The field numbers
+come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class MessageKind:
 
     children   number of such a field -> kind of the message in the field
     singular   the numbers in `children` of fields that are not repeated
-    bulk       numbers of the fields for lists of numbers or strings: an attribute with one of them has no tensors, and
-               the list of a tree ensemble may have a million wire fields
+    bulk       numbers of the fields that hold lists of numbers or strings; a message with such a field is not scanned,
+               since it holds no tensors, and the list of a tree ensemble may have a million wire fields
     """
 
     name: str

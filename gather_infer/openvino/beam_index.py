@@ -106,7 +106,7 @@ class _BeamIndexFinder:
     def row_preserving_producers(self, name: str) -> Iterator[NodeProto]:
         """The producer of the value `name`, then the producer of its first input, and so on up.
 
-        The last node is the first one that does not keep rows (axis 0) whole.
+        Ends with the first node that does not keep rows (axis 0) whole, such as a ReadValue.
         """
         while (node := self.producers.get(name)) is not None and is_openvino(node):
             yield node

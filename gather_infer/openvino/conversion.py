@@ -237,9 +237,9 @@ def _imports(proto: ModelProto, made: ConversionPlan, target: int) -> Iterator[I
 
 
 def _declare_kept_outputs(proto: ModelProto, inference: Inference) -> None:
-    """Declare the types of outputs of unconverted nodes that inference trusted without proof.
+    """Declare the trusted types of outputs of unconverted nodes, that is, types that inference used without proof.
 
-    The nodes that read such an output were converted for the trusted type.
+    The nodes that read these outputs were converted for the trusted types.
     """
     trusted = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
     for _, body in bodies(proto):
@@ -264,7 +264,7 @@ def _deduplicate_node_names(proto: ModelProto) -> None:
 
 
 def _refusal(name: str, made: ConversionPlan) -> str:
-    """The text of the error: a line for each operator that cannot be converted and each reason, after a headline."""
+    """The text of a ConversionRefused: a headline, then a line for each refused operator and reason."""
     alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:
         alike.setdefault((refused.operator, refused.reason), []).append(refused.node)

@@ -61,7 +61,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A node that is not converted, because it has no counterpart in ONNX or only an unsafe one.
+    """A node that is not converted, because it has no counterpart in ONNX, or no safe one.
 
     op_type, version   the OpenVINO operator and its OpenVINO opset; 0 for an operator that is in no opset
     reason             text for messages

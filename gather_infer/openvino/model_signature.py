@@ -134,7 +134,10 @@ def _element_of(proto: ModelProto, name: str) -> str:
 
 
 def _missing_ranks(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
-    """A message for each input of unknown rank, or else each such output, with input types that would determine it."""
+    """A message for each input of unknown rank; if there is none, for each output of unknown rank.
+
+    The message names input types that would determine the rank.
+    """
     unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
     for name in unranked:
         is_state = name not in inference.inputs

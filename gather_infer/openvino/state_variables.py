@@ -42,7 +42,7 @@ class Variable:
 
     Kinds of initial values:
 
-    constant       the default of the input
+    constant       becomes the default value of the input
     empty          a tensor without elements, which the caller passes
     computed       used when the input `reset` is true
     none           not in the file: OpenVINO starts with zeros, of size 0 along dynamic dims
@@ -301,7 +301,7 @@ class _StateRewriter:
 
 
 def _dims(tensor: SymbolicTensor | None, rank: int) -> Sequence[Dim | None]:
-    """The dims of `tensor`; `rank` times None if its rank is unknown or not `rank`."""
+    """The dims of `tensor`; a list of `rank` Nones if its rank is unknown or not `rank`."""
     if tensor is None or tensor.shape is None or len(tensor.shape) != rank:
         return [None] * rank
     return tensor.shape

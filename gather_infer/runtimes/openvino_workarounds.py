@@ -19,7 +19,9 @@ _COMPRESSED = ("u2", "u4", "i4", "nf4", "u8", "i8", "f4e2m1", "f8e4m3", "f8e5m2"
 
 
 def conform(openvino: Any, model: Any) -> None:
-    """Replace in place the layers of `model` and its bodies that the CPU plugin computes incorrectly, or variably.
+    """Replace in place the layers of `model` and its bodies that the CPU plugin computes incorrectly.
+
+    Also replaces a TopK that is not stable, since it takes equal elements in any order.
 
     openvino   the imported module `openvino`
     model      an `openvino.Model`

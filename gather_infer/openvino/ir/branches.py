@@ -46,7 +46,7 @@ def add_branches(builder: GraphBuilder, layer: IRLayer) -> list[GraphBuilder]:
 
 
 def _results_by_port(layer: IRLayer, body: LayerBody, prefix: str) -> list[tuple[Port, IRLayer]]:
-    """Each output port of the If `layer`, with the Result of the branch `body` that it returns.
+    """Each output port of the If `layer`, with the Result of the branch `body` that computes it.
 
     `prefix` is `then_` or `else_`. Raises ModelReadError for an output without a Result.
     """

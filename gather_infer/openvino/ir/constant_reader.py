@@ -74,7 +74,7 @@ class WeightsFile:
             )
 
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes [offset, offset + size) of the file. Raises ModelReadError when the file ends before them."""
+        """Bytes [offset, offset + size) of the file. Raises ModelReadError when the file lacks some of them."""
         self.check(offset, size)
         if self._file is None:
             self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)

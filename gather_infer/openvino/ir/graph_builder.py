@@ -140,7 +140,7 @@ class GraphBuilder:
         return port.element if source == DYNAMIC else source
 
     def define(self, layer: IRLayer, port: Port) -> str:
-        """Name of the new value for the output `port` of `layer`, which is recorded with its type."""
+        """Create the value for the output `port` of `layer`, record it with its type, and return its name."""
         end = (layer.id, port.id)
         name = self.preset_names.get(end)
         if name is None:

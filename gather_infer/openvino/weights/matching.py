@@ -43,7 +43,7 @@ class Weight:
     multiply            the Multiply by `scale`
     chain               all nodes that compute the weight, in topological order; the last node writes `result`
     shape               shape of the result
-    is_half             the weight is computed in f16, and converted to f32 at the end
+    is_half             whether the weight is computed in f16, and converted to f32 at the end
     path                the graph of the chain; its constants may belong to an enclosing graph
     """
 
