@@ -11,7 +11,7 @@ from gather_infer.symbolic import Dim, Expr, Scope, canonical_lower_bound, canon
 
 _T = TypeVar("_T")
 Checkpoint: TypeAlias = int
-"""A point in time of a trail: the number of its entries then."""
+"""A point in the history of a trail, as the number of entries at that point."""
 
 
 @dataclass(frozen=True, slots=True)

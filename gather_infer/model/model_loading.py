@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 ModelLike: TypeAlias = "str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph"
 
 READERS: Final = {".xml": ("gather_infer.openvino.ir", "read_model")}
-"""Module and function of the reader for each file suffix of a format other than ONNX."""
+"""File suffix of a format other than ONNX -> module and function of the reader."""
 
 DIALECTS: Final = {"openvino": ("gather_infer.openvino.lowerings", "DIALECT")}
-"""Module and attribute of the dialect for each domain whose nodes a dialect infers, instead of a rule set.
+"""Domain -> module and attribute of the dialect that infers the nodes of the domain, instead of a rule set.
 
 Readers and dialects are imported when a model needs them, because their packages depend on this one.
 """

@@ -179,7 +179,7 @@ def _write_stream(file: BinaryIO, plan: _WritePlan, original: Iterator[bytes] | 
 def _unedited_bytes(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
     """The bytes that `model` was read from if they still parse to `proto`.
 
-    None if `proto` was edited, or the bytes are no longer available.
+    None if `proto` was edited, or the bytes are not available.
 
     The file is parsed again for the comparison, because a caller may have edited `model.proto` in place.
     """

@@ -42,7 +42,7 @@ from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
-"""The ai.onnx opset of a converted model that imports none."""
+"""The ai.onnx opset of a converted model whose source imports no opset of ai.onnx."""
 NEWEST_OPSET = 26
 _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
 """The IR version of ONNX that an opset of ai.onnx needs, for opsets that need a newer one than the reader writes."""

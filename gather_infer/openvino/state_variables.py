@@ -137,7 +137,7 @@ class _StateRewriter:
         self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input} | self.outputs
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
-        """Add the input and the output of the variable `name`.
+        """Add the input and the output of the variable `name`; returns its description.
 
         reads    its ReadValue nodes
         assign   its Assign node, None if it is never assigned

@@ -160,7 +160,7 @@ class OpenVinoRuntime:
     sequences = frozenset({"LSTMSequence", "GRUSequence", "RNNSequence"})
 
     def __init__(self) -> None:
-        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # it would wait for a network
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # telemetry waits for a network
         import openvino
 
         self.openvino = openvino

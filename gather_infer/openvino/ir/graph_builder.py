@@ -30,7 +30,7 @@ from gather_infer.openvino.ir.network import Network, PortRef, topologically_sor
 
 RT_INFO: Final = "openvino.rt_info."
 READER_DOMAIN: Final = "openvino.opset1"
-"""Domain of the nodes `Const` and `ConcatParts`, which the reader adds and no layer corresponds to."""
+"""Domain of the node types `Const` and `ConcatParts`, which only the reader produces."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+")

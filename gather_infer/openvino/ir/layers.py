@@ -25,7 +25,7 @@ _LEGACY_OPERATORS: Final = frozenset(
         "ExperimentalDetectronTopKROIs", "GRUCell", "Proposal", "RNNCell",
     )
 )  # fmt: skip
-"""Operators of opset 6 that OpenVINO also reads from the sets `experimental` and `extension`, which have no others."""
+"""Operators of opset 6 that OpenVINO also reads from `experimental` and `extension`, its only operators there."""
 
 _LEGACY_OPSET: Final = 6
 _CONTROL: Final = frozenset(

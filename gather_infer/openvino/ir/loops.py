@@ -239,7 +239,7 @@ class _LoopBuilder:
             value = inner.fresh_output(inner.result(result), f"{stem}.out")
             declare(outputs, value, inner.element(result, result.single_port("input")))
 
-    # behind the loop
+    # after the loop
 
     def add_outputs(self, node: NodeProto) -> None:
         """Add the outputs of the Loop `node`, and nodes that compute the outputs of the layer from them."""
