@@ -104,7 +104,7 @@ def save(
     embed          write existing external data inline; implied for standard output, pipes and devices
 
     An unedited model is copied byte for byte. Data files that the model already refers to stay where they are if the
-    output is in the directory of the model, and are copied to the directory of the output otherwise. If `out_path` is
+    output is in the directory of the model; otherwise they are copied to the directory of the output. If `out_path` is
     a link, the file that it points to is written. `model` and `proto` are not modified.
 
     Raises UsageError when the output would overwrite a data file in use, or the input without `in_place`;
