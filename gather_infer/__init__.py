@@ -5,7 +5,7 @@
     >>> print(inference["last_hidden"])
     float32[batch, seq, 64]
 
-Everything public is listed here. Names are resolved on first use, so importing the package is cheap.
+This module lists every public name. Names are imported on first use, so importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ __all__ = [
 ]
 
 _MODULES = ("shape_inference", "symbolic", "testing", "validate", "verification")
-"""Modules that are part of the API; `gather_infer.symbolic` needs no separate import."""
+"""Modules that are part of the API, and usable after `import gather_infer` alone."""
 
 __getattr__ = lazy(__name__, _HOME, _MODULES)
 

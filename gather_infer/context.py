@@ -60,9 +60,9 @@ class Context:
     reserved       names that generated symbols must avoid: the symbols and dim names that the file uses
     may_assume     whether rules may add assumptions; if False, a result that needs one is unknown
     zero_dims      symbols whose declared lower bound is 0; `assume` adds no assumption about dims that contain them
-    implied_facts  dims that are >= 0 in every valid run, each with all nodes that imply this, even if it was known
-                   before; None in place of a node means the types of the inputs
-    equated        pairs of dims that nodes of the outermost graph require to be equal, each with those nodes
+    implied_facts  dim that is >= 0 in every valid run -> all nodes of the outermost graph that imply this, also nodes
+                   that imply a known fact; None instead of a node means the types of the inputs
+    equated        pair of dims that must be equal -> the nodes of the outermost graph that require this
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Context:
 
     @property
     def _source(self) -> NodeId | None:
-        """The node whose rule is running; None before the first."""
+        """The node whose rule is running; None before the first rule runs."""
         return (self.graph, self.position) if self.op_type else None
 
     @contextmanager
@@ -116,7 +116,7 @@ class Context:
 
     @contextmanager
     def unenforced(self) -> Iterator[None]:
-        """Context manager for clauses of a specification that onnxruntime does not check: a model may run if they fail.
+        """Context manager for clauses of a specification that onnxruntime does not check, so that runs may break them.
 
         Such clauses still add constraints and facts, but contract lines derived from them are not marked tight.
         """
@@ -137,7 +137,7 @@ class Context:
             self.taint_point = ResumePoint(self.graph, self.position, self.scope, known, *counts)
 
     def resume_from(self, point: ResumePoint, scope: Scope) -> Context:
-        """A context that continues from `point` under `scope` and makes no assumptions."""
+        """A new context without assumptions that continues from `point`, with `scope` as its scope."""
         found = Context(scope, reserved=self._reserved, may_assume=False, zero_dims=self.zero_dims)
         found.causes = dict(islice(self.causes.items(), point.causes))
         found._numbers = dict(self._numbers)
@@ -156,7 +156,11 @@ class Context:
         return list(self.trail.all(Assumption))
 
     def fresh(self, reason: str, *, stem: str = "") -> Expr:
-        """Generate a symbol >= 0, different from every other, for a size that depends on data."""
+        """A new symbol >= 0 for a size that depends on data.
+
+        reason   why the size is unknown, for messages
+        stem     beginning of the symbol's name; by default the operator
+        """
         return self._generate(stem or self.op_type.lower() or "dim", reason, data_dependent=True)
 
     def _generate(
@@ -184,9 +188,9 @@ class Context:
         return symbol(name)
 
     def derived(self, operation: str, *operands: object, reason: str, equals: Dim | None = None) -> Expr:
-        """The symbol of `operation(operands)`, a function of dims alone: equal calls return the same symbol.
+        """The symbol for `operation(operands)`, a function of dims alone: equal calls return the same symbol.
 
-        equals   see Cause
+        reason, equals   see Cause
         """
         key = (operation, *operands)
         found = self._derived.get(key)
@@ -199,7 +203,7 @@ class Context:
         return found
 
     def derivation(self, name: str) -> tuple[Any, ...] | None:
-        """The `(operation, operand, ...)` from which a symbol was derived; None for any other symbol."""
+        """The `(operation, operand, ...)` for which `derived` returned symbol `name`; None for any other symbol."""
         return self._derivations.get(name)
 
     def add_implied_fact(self, dim: Dim) -> None:
@@ -230,7 +234,7 @@ class Context:
         A clause that the known facts do not decide is recorded as an implied constraint. A single inequality is also
         added to the scope as a fact.
 
-        otherwise   error message when every relation is known to be false
+        otherwise   error message, or a function that returns it, for when every relation is known to be false
 
         Raises SpecViolation when every relation is known to be false.
         """
@@ -252,7 +256,7 @@ class Context:
     def add_runtime_constraint(self, *any_of: Relation, runtime: str = "onnxruntime") -> None:
         """Record that `runtime` fails unless a relation of `any_of` holds, although the specification allows the node.
 
-        Adds no fact to the scope.
+        The scope does not change.
         """
         undecided = self._undecided(any_of)
         if undecided:
@@ -302,7 +306,10 @@ class Context:
         return right if isinstance(right, int) else left
 
     def assume(self, dim: Dim, lower: int, reason: str) -> bool:
-        """Return True when `dim >= lower` is known, or after adding it to the assumptions that the user sees."""
+        """Whether results may rely on `dim >= lower`: it is known, or is now added to the assumptions, which users see.
+
+        reason   why the current node needs it, for users
+        """
         known = known_le(lower, dim, self.scope)
         if known is not None:
             return known
@@ -315,7 +322,7 @@ class Context:
         return True
 
     def assume_at_most(self, dim: Dim, upper: int, reason: str) -> bool:
-        """As `assume`, for `dim <= upper`, where an element type has to represent `dim`."""
+        """As `assume`, for `dim <= upper`; used where `dim` must fit an element type, also for dims of `zero_dims`."""
         known = known_le(dim, upper, self.scope)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""Diagnostics: one per finding, with its location and a code from one table."""
+"""Diagnostics: findings with a location and a code, and the table of all codes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gather_infer.node_ids import GraphPath, NodePath
 class Severity(str, enum.Enum):
     """Severity of a finding.
 
-    error    onnxruntime refuses the file, every run that reaches the location fails, or inputs that the declarations
-             allow make a run fail
+    error    onnxruntime refuses the file, every run that reaches the location fails, or some inputs that the
+             declarations allow make a run fail
     warning  a run may fail in a branch or body that not every run reaches, a tool other than onnxruntime refuses the
              file, or a declaration is wrong
     note     worth knowing
@@ -32,9 +32,9 @@ class Severity(str, enum.Enum):
 class Location:
     """Location of a finding: a node by its path through subgraphs and functions, or a value by its name.
 
-    version  since_version of the operator; the imported version of the domain when there is no schema
-    value    the tensor, when the finding is about a value
-    graph    label of the graph of a value, when no node is to blame; "" for the main graph
+    version  since_version of the operator; the imported version of the domain if the operator has no schema
+    value    name of the value if the finding is about a value, else ""
+    graph    label of the graph that contains the value, for a finding without a node; "" for the main graph
     """
 
     node: NodePath | None = None
@@ -55,10 +55,11 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `detail` lists the facts behind it, a line each.
+    """One finding about a model.
 
-    conditional_bodies  the bodies around a failing node that some runs skip, outermost first. Runs that reach the node
-                        fail, but the severity is only a warning, since others may succeed
+    detail              facts that explain the finding, a line each
+    conditional_bodies  bodies around a failing node that some runs skip, outermost first. Every run that reaches the
+                        node fails, but the severity is only a warning, since other runs may succeed
     """
 
     severity: Severity
@@ -77,18 +78,18 @@ class Diagnostic:
         return self.text()
 
     def text(self, file: str = "") -> str:
-        """The printed form: code and message, then the location, then the facts."""
+        """The printed form, several lines: code and message, then the location after `file`, then `detail`."""
         return "\n".join(self.parts(file))
 
     def parts(self, file: str = "") -> list[str]:
-        """The lines of `text`; an entry itself contains line breaks if a name in it does."""
+        """The lines of `text(file)`; a line contains line breaks if a name in it does."""
         where = f"{file}: {self.location}" if file else str(self.location)
         head = [f"{self.severity}[{self.code}]: {self.message}", f"  --> {where}"]
         return [*head, *(f"   |  {line}" for line in self.detail)]
 
 
 def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
-    """Counts by severity, `1 error, 2 warnings`; empty when there are only notes."""
+    """The numbers of errors and warnings as text, such as `1 error, 2 warnings`; "" if there are neither."""
     found = [d.severity for d in diagnostics]
     numbers = [(found.count(severity), severity) for severity in (Severity.ERROR, Severity.WARNING)]
     return ", ".join(f"{number} {severity}{'s' * (number != 1)}" for number, severity in numbers if number)
@@ -223,19 +224,19 @@ _DIGITS = str.maketrans("OIL", "011")
 
 def diagnostic(code: str, message: str, location: Location = Location(), *, detail: tuple[str, ...] = (),
                severity: Severity | None = None) -> Diagnostic:  # fmt: skip
-    """A Diagnostic whose severity defaults to that of its code."""
+    """A Diagnostic; `severity` None means the default severity of `code`."""
     return Diagnostic(severity or CODES[code][0], code, message, location, detail)
 
 
 def is_structural(finding: Diagnostic) -> bool:
-    """Whether a finding is a fault of the model even if its node never runs, unlike a wrong size or index."""
+    """Whether `finding` is an error of the model even if its node never runs, unlike a wrong size or index."""
     is_of_types = finding.code in ("GI204", "GI205", "GI211", "GI308", "GI309")
     is_of_declared_types = finding.code in ("GI201", "GI202") and finding.severity is Severity.ERROR
     return finding.code < "GI200" or is_of_types or is_of_declared_types
 
 
 def is_broken(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether a model has a structural error, on which onnx's own inference may crash."""
+    """Whether an error in `diagnostics` is structural; onnx's own inference may crash on such a model."""
     return any(finding.severity is Severity.ERROR and is_structural(finding) for finding in diagnostics)
 
 
@@ -245,21 +246,22 @@ def has_errors_or_warnings(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def group_of(code: str) -> str:
-    """Title of the group of a code: `Axes, ranks and indices`."""
+    """Title of the group of `code` in documentation, such as `Axes, ranks and indices`."""
     return next(title for prefix, title in GROUPS.items() if code.startswith(f"GI{prefix}"))
 
 
 def nearest_code(text: str) -> str | None:
-    """The code that a misspelled `text` means: `301`, `gi-301` and `GI3O1` all mean `GI301`; else None."""
+    """The code that a misspelled `text` means (`301`, `gi-301` and `GI3O1` mean `GI301`); None if there is none."""
     found = _NEARLY.fullmatch(text.strip().upper())
     code = "" if found is None else "GI" + found[1].translate(_DIGITS)
     return code if code in CODES else None
 
 
 def codes_near(text: str) -> str:
-    """`; did you mean 'GI301'?` when `text` is close to a code; else the codes that begin with it or share its group.
+    """The end of a message about an unknown code `text`, with suggestions.
 
-    When no code does, all are listed.
+    It is `; did you mean 'GI301'?` if `text` is close to a code. Otherwise it lists the codes that begin with `text`,
+    else the codes with the same first three characters, else all codes.
     """
     near = nearest_code(text)
     if near is not None:
@@ -273,7 +275,7 @@ def codes_near(text: str) -> str:
 
 
 def ranges_of(codes: Iterable[str]) -> str:
-    """Sorted codes with runs abbreviated, `GI301 to GI310, GI401`."""
+    """The sorted `codes` as text, with three or more consecutive codes abbreviated: `GI301 to GI310, GI401`."""
     runs: list[list[str]] = []
     for code in codes:
         if runs and int(code[2:]) == int(runs[-1][-1][2:]) + 1:

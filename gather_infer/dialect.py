@@ -34,17 +34,20 @@ class LoweredBody:
 
 
 Builder: TypeAlias = "Callable[[OpCall], LoweredBody]"
-"""Builds the body of a node. Raises LoweringRefused, and SpecViolation for a node that breaks its specification."""
+"""Builds the body of a node.
+
+Raises LoweringRefused when there is no safe body, SpecViolation when the node breaks its specification.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class InputPrecondition:
-    """Precondition on the elements of an input: if they break it, the result is undefined and a runtime may not fail.
+    """Precondition on the elements of an input; if an element violates it, a runtime may return an undefined result.
 
     lower         smallest allowed element; None for no bound
     size          (input, axis): the largest allowed element is the dim of that input at that axis, less `margin`. The
                   axis is a number or the name of the attribute that holds it; None for no bound
-    is_ascending  no element is smaller than the previous one
+    is_ascending  no element is smaller than the element before it
     """
 
     lower: int | None = None
@@ -55,10 +58,10 @@ class InputPrecondition:
 
 @dataclass(frozen=True, slots=True)
 class DialectOp:
-    """An operator of a dialect, from a version on.
+    """An operator of a dialect, from one version of its domain on.
 
     since           first version of the domain that the entry describes
-    implementation  builds the bodies; its docstring documents the operator
+    implementation  function that builds the bodies; its docstring documents the operator
     spec            URL of the operator's specification
     refusal         why the operator is never lowered; "" if it can be
     preconditions   preconditions on input elements, by input position

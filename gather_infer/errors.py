@@ -13,12 +13,12 @@ _SHELL_SPECIAL = frozenset('"$`\\!')
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """Shorten a text of the file for a message: the beginning and the end of a long one."""
+    """`text`, shortened to `limit` characters if it is longer: its beginning, `...`, and its end."""
     return text if len(text) <= limit else f"{text[: limit - 40]}...{text[-37:]}"
 
 
 class GatherInferError(Exception):
-    """Base of all errors that a caller can meet; its text is one clear line."""
+    """Base of the exceptions for errors of a model or a call; `exit_code` is the exit code of the command."""
 
     exit_code = 2
 
@@ -26,14 +26,14 @@ class GatherInferError(Exception):
 class UsageError(GatherInferError):
     """The command or call is wrong: an unknown name, a malformed `--dim`, an output that would overwrite its input.
 
-    An exception of a user's rule is chained as its cause.
+    If a rule of the user raised an exception, that exception is the `__cause__`.
     """
 
 
 class UnknownName(UsageError, KeyError):
-    """A name that the model does not have; the text suggests a close match and is built lazily.
+    """A name that does not exist; the text suggests a close match.
 
-    what    kind of the name, `tensor`
+    what    what the name denotes, such as `tensor`
     known   the existing names
     """
 
@@ -49,13 +49,13 @@ class UnknownName(UsageError, KeyError):
 
 
 class ModelReadError(GatherInferError):
-    """The file cannot be read as a model: missing, empty, truncated, not protobuf, missing external data."""
+    """The file cannot be read as a model: it is missing, empty, truncated, not protobuf, or lacks external data."""
 
     exit_code = 3
 
 
 class ModelStructureError(GatherInferError):
-    """A readable model that cannot be rewritten safely: a cycle, duplicate names."""
+    """The model is readable, but cannot be rewritten safely, for example because of a cycle or duplicate names."""
 
     exit_code = 3
 
@@ -67,13 +67,16 @@ class ModelWriteError(GatherInferError):
 
 
 class ConversionRefused(GatherInferError):
-    """Nodes that the converter cannot lower; the text lists each with its reason."""
+    """The model cannot be converted; the text lists the reasons, for example nodes without a lowering."""
 
     exit_code = 1
 
 
 class ContractViolated(GatherInferError):
-    """Feeds break the contract of a model; `violations` has a line for each violation."""
+    """Feeds violate the contract of a model.
+
+    violations   a line of text for each violation
+    """
 
     exit_code = 1
 
@@ -83,10 +86,13 @@ class ContractViolated(GatherInferError):
 
 
 class SpecViolation(Exception):
-    """A rule found that its node breaks the operator's specification.
+    """Raised by a rule whose node breaks the operator's specification.
 
-    The message gives the problem, the allowed range and the actual value; the interpreter adds the location and makes a
-    Diagnostic of it. `code` is one of `diagnostic.CODES`; `detail` lists the facts behind the verdict.
+    The interpreter adds the location and reports a Diagnostic.
+
+    message   the problem, the allowed range and the actual value
+    code      one of `diagnostic.CODES`
+    detail    facts that explain the problem, a line each
     """
 
     def __init__(self, message: str, code: str = "GI210", *, detail: tuple[str, ...] = ()) -> None:
@@ -97,7 +103,10 @@ class SpecViolation(Exception):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when a known name is close; else the known names in order; else an empty text."""
+    """The end of a message about an unknown `name`: `; did you mean 'seq'?` if a name in `known` is close.
+
+    Otherwise the first twelve names in `known`, a set in sorted order; "" if there are none.
+    """
     known = sorted(known) if isinstance(known, Set) else list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -106,13 +115,13 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def close_match(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'seq'?` when a known name is close, else an empty text."""
+    """`; did you mean 'seq'?` if a name in `known` is close to `name`, else ""."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def as_option(option: str, text: str) -> str:
-    """`--input 'ids=[batch, seq]'`: an option with its value quoted for a shell."""
+    """`option` with its value `text` quoted for a shell, such as `--input 'ids=[batch, seq]'`."""
     if "'" in text and not _SHELL_SPECIAL.intersection(text):
         return f'{option} "{text}"'
     return f"{option} {shlex.quote(text)}"
@@ -122,11 +131,11 @@ def as_option(option: str, text: str) -> str:
 def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
     """Context manager that turns an exception of user code into a UsageError `FILE:LINE: what: KeyError: 'x'`.
 
-    The original exception is chained as the cause.
+    The original exception becomes the `__cause__`.
 
-    file      file of the code; its frames are searched for the line, since the innermost frame may be in this package
-    what      description of the code; may be empty
-    passing   exception types that pass through unchanged, like every GatherInferError that is not a UsageError
+    file      file of the user code; LINE is the innermost traceback line in this file
+    what      description of the code in the message; may be empty
+    passing   exception types that pass through unchanged, as does every GatherInferError except UsageError
     """
     try:
         yield
@@ -149,6 +158,6 @@ def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]
 
 
 def file_of(function: object) -> str:
-    """The source file of a Python function; empty for a callable without a code object."""
+    """The source file of a Python function; "" for an object without a code object."""
     code = getattr(function, "__code__", None)
     return "" if code is None else str(code.co_filename)

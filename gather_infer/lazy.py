@@ -1,4 +1,4 @@
-"""Names that are resolved on first use (PEP 562): imports stay cheap, and lower layers can reach code above them."""
+"""Lazy imports (PEP 562): importing a package stays cheap, and lower layers can call code of higher layers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[str] = ()) -> Callable[[str], object]:
-    """The `__getattr__` of a package with lazily imported names.
+    """A module-level `__getattr__` for `package` that imports names on first use.
 
-    homes     module below the package -> names defined in it
-    modules   submodules that are themselves public names
+    homes     module below the package -> public names defined in it
+    modules   submodules that are public names of the package
     """
     module_of = {name: module for module, names in homes.items() for name in names}
 
@@ -30,9 +30,9 @@ def lazy(package: str, homes: Mapping[str, Iterable[str]], modules: Collection[s
 
 
 def resolve(target: str) -> Any:
-    """Import `module:name` below this package.
+    """The object that `target`, `module:name` with the module relative to this package, refers to.
 
-    Result classes use it to call code of higher layers without importing it, such as `report` or another inference.
+    Methods of result classes call code of higher layers in this way, such as reports, without an import at load time.
     """
     module, _, name = target.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)

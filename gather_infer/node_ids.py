@@ -1,7 +1,7 @@
 """Identities of graphs and nodes in a model: by position, never by name.
 
-Names repeat, and the name of a node may equal the path of another, so names cannot identify nodes. A label is derived
-from names for printing and is not part of the identity.
+Names repeat, and the name of one node may equal the printed path of another, so names cannot identify nodes. Labels are
+derived from names for printing and are not part of the identity.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class GraphPath:
-    """Path of a graph: the main graph, the `position`-th function or training graph, or a graph below one of them.
+    """Path of a graph, from a root graph through `steps` to nested graphs.
 
-    A path through a call identifies one call of a function body; the body itself has the root FUNCTION.
+    position   position of the function or training graph for these roots; 0 for the main graph
+
+    A path whose steps include a call identifies the function body in that call; the definition of the body has the root
+    FUNCTION.
     """
 
     root: Root = Root.GRAPH
@@ -59,11 +62,11 @@ class GraphPath:
 
     @property
     def above(self) -> GraphPath:
-        """The enclosing graph."""
+        """The path of the enclosing graph: this path without its last step."""
         return GraphPath(self.root, self.position, self.steps[:-1])
 
     def contains(self, other: GraphPath) -> bool:
-        """Whether `other` is this graph or nested inside it."""
+        """Whether the graph `other` is this graph or nested in it."""
         depth = len(self.steps)
         return (self.root, self.position, self.steps) == (other.root, other.position, other.steps[:depth])
 

@@ -6,11 +6,11 @@ import signal
 from typing import Final
 
 LOG_TAIL_BYTES: Final = 4096
-"""Bytes at the end of a child's standard error that are searched for its last line."""
+"""Number of bytes at the end of a log that `last_log_line` searches."""
 
 
 def exit_description(code: int) -> str:
-    """How a process ended, from its return code: `with exit code 3`, `by SIGKILL`."""
+    """How a process with return code `code` ended: `with exit code 3`, or `by SIGKILL` for a negative code."""
     if code >= 0:
         return f"with exit code {code}"
     try:
@@ -20,7 +20,7 @@ def exit_description(code: int) -> str:
 
 
 def last_log_line(log: bytes) -> str:
-    """`: ` and the last nonempty line of a log; empty when there is none."""
+    """`: ` and the last nonempty line of `log`, at most 300 characters; "" if there is no such line."""
     text = log[-LOG_TAIL_BYTES:].decode("utf-8", "replace").split("\n")
     words = [line.strip() for line in text if line.strip()]
     return f": {words[-1][:300]}" if words else ""

@@ -1,4 +1,4 @@
-"""Progress of long work: the work registers a function that describes its state, and never waits for a display."""
+"""Progress of long operations: an operation registers a function that describes its state for a display."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ Progress: TypeAlias = Callable[[Callable[[], str]], None]
 
 
 def no_progress(describe: Callable[[], str]) -> None:
-    """A Progress without a display."""
+    """A Progress that displays nothing."""

@@ -1,8 +1,8 @@
-"""Rules, their view of a node, and the registry that finds them.
+"""Rules, their view of a node (`OpCall`), and their registry (`RuleSet`).
 
-A rule is a pure function `OpCall -> list of output facts`, the transfer function of an operator. It raises
-`SpecViolation` when its node breaks the operator's specification; the interpreter adds the location. Rule sets are
-values: users pass theirs to `infer(model, rules=[...])`.
+A rule is a function `OpCall -> list of output facts`, the transfer function of an operator. It raises `SpecViolation`
+when its node breaks the operator's specification; the interpreter adds the location. Users pass their own rule sets to
+`infer(model, rules=[...])`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | o
 class OpCall:
     """One node as a rule sees it.
 
-    inputs   a fact per input; None for an omitted input, `SymbolicTensor()` for an input about which nothing is known
-    outputs  whether each output is used; a rule returns one fact per output, in order
-    version  the opset version in force for the domain
-    load     reads the elements of a constant input by its position; see `constant`
+    inputs      a fact per input; None for an omitted input, `SymbolicTensor()` if nothing is known about an input
+    attributes  values by name, as `attr` returns them
+    outputs     whether each output is used; a rule returns one fact per output, in order
+    version     the opset version in force for `domain`
+    load        position of an input -> elements of that constant input; see `constant`
     """
 
     op_type: str
@@ -51,11 +52,11 @@ class OpCall:
     @overload
     def attr(self, name: str, default: Any) -> Any: ...
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute: int, float, str, SymbolicTensor, or a tuple of them; `default` if it is absent."""
+        """The value of attribute `name` (int, float, str, SymbolicTensor, or a tuple of these); `default` if absent."""
         return self.attributes.get(name, default)
 
     def has(self, index: int) -> bool:
-        """True when input `index` is present."""
+        """Whether input `index` is present, that is, not omitted."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def input(self, index: int) -> Value | None:
@@ -78,7 +79,7 @@ class OpCall:
         return self.tensor(index) if self.has(index) else None
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
-        """The elements of an integer input that is a constant of the model, read from the file on demand; else None."""
+        """The elements of input `index` if it is an integer constant of the model, read from the file; else None."""
         self.context.trail.note_effect()  # the elements are not part of the input's fact, which is the cache key
         return self.load(index) if self.load is not None else None
 
@@ -101,7 +102,7 @@ class OpCall:
         self.context.add_implied_fact(dim)
 
     def add_fact(self, dim: Dim) -> None:
-        """Add the fact `dim >= 0` that the operator guarantees in every run: NonZero finds at most all elements."""
+        """Add the fact `dim >= 0`, which the operator guarantees in every run (NonZero finds at most all elements)."""
         self.context.add_implied_fact(dim)
 
     def require(self, *any_of: Relation, otherwise: str | Callable[[], str], code: str = "GI210") -> None:
@@ -145,11 +146,14 @@ class OpCall:
         return self.context.derivation(name)
 
     def cause(self, name: str) -> Cause | None:
-        """Why a generated symbol exists; None for a symbol of the model."""
+        """Why the generated symbol `name` exists; None for a symbol that the model declares."""
         return self.context.causes.get(name)
 
     def check_operands(self, traits: Traits) -> None:
-        """Record requirements of `traits` that the rule cannot check: on unknown elements, and on unchecked sizes."""
+        """Record as unchecked the requirements of `traits` that the rule cannot check for this node.
+
+        They concern elements that are not known, and sizes in `unchecked_sizes` that are not numbers.
+        """
         for index, clause in traits.operands.items():
             value = self.input(index)
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
@@ -164,19 +168,19 @@ class OpCall:
                 )
 
     def address(self, *axes: Addressing) -> None:
-        """Declare the axes that the node addresses by index; bounds checks use the facts known before this node.
+        """Declare the axes that the node addresses by index; bounds checks use the facts known before the node runs.
 
         The rule must be registered with its index inputs: `rule(..., addresses={1: 0})`.
         """
         self.context.addressed += axes
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
-        """Add a finding about this node without failing it, for a problem that leaves its outputs valid."""
+        """Add a finding about this node, for a problem that leaves its outputs valid, unlike a SpecViolation."""
         self.context.report(code, message, detail, severity)
 
 
 def _is_known(operand: SymbolicTensor, may_be_dims: bool) -> bool:
-    """Whether every element is known: a number, or, if `may_be_dims`, a dim."""
+    """Whether every element of `operand` is known: a number, or, if `may_be_dims`, a symbolic dim."""
     if operand.values is None:
         return operand.shape is not None and any(isinstance(dim, int) and dim == 0 for dim in operand.shape)
     return all(
@@ -193,19 +197,18 @@ Rule: TypeAlias = Callable[[OpCall], "list[SymbolicTensor] | list[Value] | list[
 class Traits:
     """Properties of an operator that hold for all inputs, in addition to its rule.
 
-    addresses        the index inputs, each with the input whose axes they address: {1: 0} of Gather
-    checks_types     the rule checks element types itself, under its own codes; otherwise the schema does
-    moves            position of an input: each element of output 0 is an unchanged element of that input. Elements may
-                     be dropped or repeated; other inputs and attributes only select and place them
+    addresses        index input -> the input whose axes its elements address: {1: 0} for Gather
+    checks_types     the rule checks element types, with its own codes; otherwise they are checked by the schema
+    moves            position of the input whose unchanged elements make up output 0. Elements may be dropped or
+                     repeated; other inputs and attributes only select and place them. None if there is no such input
     permutes         with `moves`: each element of the moved input is in output 0 exactly once
     gathers          output 0 holds the addressed elements, possibly dequantized or masked: the operator is of the
                      Gather family
     outputs_dims     the elements of output 0 are dims of input 0 or their product, and the node cannot fail
     deterministic    equal inputs give equal outputs, across nodes and across runs
-    operands         inputs whose elements have to meet a requirement, with its text: {1: "each is an axis"}. Where an
-                     element is neither a number nor a dim that the rule checks, the contract lists the clause as
-                     unchecked
-    dims             the positions in `operands` for which the rule also checks elements that are symbolic dims
+    operands         input -> text of a requirement on its elements: {1: "each is an axis"}. If an element is neither a
+                     number nor a dim that the rule checks, the contract lists the requirement as unchecked
+    dims             the inputs in `operands` for which the rule also checks elements that are symbolic dims
     unchecked_sizes  inputs whose sizes have to meet requirements that the rule does not check; the contract lists them
                      as unchecked unless the sizes are numbers
 
@@ -238,7 +241,7 @@ NO_TRAITS: Final = Traits()
 
 @dataclass(frozen=True, slots=True)
 class RegisteredRule:
-    """A rule with its since_version, and the traits of the operator from that version on."""
+    """A rule with the traits of its operator; both apply from opset version `since` on."""
 
     since: int
     rule: Rule
@@ -247,10 +250,10 @@ class RegisteredRule:
 
 @dataclass(frozen=True, slots=True)
 class MacsFormula:
-    """The number of multiply-adds of an operator.
+    """Formula for the number of multiply-adds (MACs) of an operator.
 
-    text     printed formula, in the letters of the operator's page
-    source   where the formula comes from; may be empty
+    text     the formula for printing, in the letters of the operator's specification
+    source   reference for the formula; may be empty
     macs     the formula as a function of a `gather_infer.cost.Work`
     """
 
@@ -260,9 +263,9 @@ class MacsFormula:
 
 
 class RuleSet:
-    """The rules of one domain, one per operator and change of behaviour.
+    """The rules of one domain, by operator and first opset version; also its multiply-add formulas.
 
-    A lookup finds the newest rule with `since <= version`.
+    A lookup at an opset version returns the newest rule with `since <= version`.
     """
 
     def __init__(self, domain: str) -> None:
@@ -316,7 +319,7 @@ class RuleSet:
         self._macs_formulas[op_type] = formula
 
     def macs_formula(self, op_type: str) -> MacsFormula | None:
-        """The multiply-add formula of an operator; None where this set has none."""
+        """The multiply-add formula of `op_type`; None if this set has none."""
         return self._macs_formulas.get(op_type)
 
     def _add(self, op_type: str, entry: RegisteredRule) -> None:
@@ -327,27 +330,30 @@ class RuleSet:
         versions.sort(key=lambda known: -known.since)
 
     def lookup(self, op_type: str, version: int) -> RegisteredRule | None:
-        """The rule in force at `version` with its traits, or None."""
+        """The newest rule of `op_type` with `since <= version`, with its traits; None if there is none."""
         return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
 
     def versions(self, op_type: str) -> Sequence[RegisteredRule]:
-        """Every rule of an operator, newest first."""
+        """Every rule of `op_type`, newest first."""
         return tuple(self._rules.get(op_type, ()))
 
     def find(self, op_type: str, version: int) -> Rule | None:
-        """The rule in force at `version`, or None."""
+        """As `lookup`, without the traits."""
         found = self.lookup(op_type, version)
         return None if found is None else found.rule
 
     def entries(self) -> list[tuple[str, int, Rule]]:
-        """Every (op_type, since, rule), sorted."""
+        """(op_type, since, rule) of every rule, sorted by op_type and since."""
         return sorted(
             ((op, entry.since, entry.rule) for op, versions in self._rules.items() for entry in versions),
             key=lambda entry: entry[:2],
         )
 
     def update(self, other: RuleSet) -> None:
-        """Add the rules and formulas of another set of the same domain; raises ValueError if both sets define one."""
+        """Add the rules and formulas of `other`, a set of the same domain.
+
+        Raises ValueError if both sets define the same rule or formula.
+        """
         for op_type, versions in other._rules.items():
             for entry in versions:
                 self._add(op_type, entry)

@@ -3,10 +3,10 @@
     >>> from gather_infer import shape_inference
     >>> model = shape_inference.infer_shapes(model)
 
-Two things are better: dims are expressions of the inputs' symbols (`past + seq`) where onnx generates a name, and known
-elements are always propagated, with or without `data_prop`. An unknown dim is named `unk__0`, `unk__1`, ..., as in
-onnx; equal names are equal sizes. `strict_mode` raises for every error of the model, also for those that onnx does not
-check, such as a constant index that is out of bounds.
+Differences from onnx: a dim that onnx gives a generated name is an expression of the inputs' symbols (`past + seq`) if
+possible. Known elements are always propagated, with or without `data_prop`. An unknown dim is named `unk__0`, `unk__1`,
+..., as in onnx; equal names mean equal sizes. `strict_mode` raises for every error of the model, including errors that
+onnx does not check, such as a constant index that is out of bounds.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ if TYPE_CHECKING:
 __all__ = ["InferenceError", "infer_function_output_types", "infer_node_outputs", "infer_shapes", "infer_shapes_path"]
 
 _TYPES = {"GI107", "GI211", "GI308"}
-"""Codes for input counts and element types that the operator does not allow: those that `check_type` enables."""
+"""Codes of errors that `check_type` raises: input counts and element types that the operator does not allow."""
 
 _ERRORS = "[ShapeInferenceError] Inference error(s): "
 
 _CONTRADICTIONS = {"GI201", "GI202"}
-"""Codes for declared types that contradict inferred ones: onnx compares numbers only, since exporters use dim names
-freely.
+"""Codes for declared types that contradict inferred types, which strict mode does not raise.
+
+For these, onnx compares only dims that are numbers, since exporters use dim names freely.
 """
 
 
@@ -66,14 +67,14 @@ def infer_shapes(
     strict_mode: bool = False,
     data_prop: bool = False,
 ) -> ModelProto:
-    """The model with inferred types added: `value_info`, and the types of the outputs.
+    """A copy of `model` with inferred types in `value_info` and in the graph outputs.
 
-    check_type    raise for an element type that the operator does not allow
+    check_type    raise for an element type or an input count that the operator does not allow
     strict_mode   raise for any error; otherwise the outputs of a failing node stay unknown
-    data_prop     ignored, known elements are always propagated
+    data_prop     ignored: known elements are always propagated
 
     Raises InferenceError for the errors that the options select, onnx.checker.ValidationError for a function that calls
-    itself, ValueError for bytes that do not hold a model, TypeError for another kind of object.
+    itself, ValueError for bytes that do not hold a model, TypeError for a `model` of another type.
     """
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(
@@ -100,7 +101,7 @@ def infer_shapes_path(
     """As `infer_shapes`, for files: reads `model_path` and writes `output_path`, by default the same file.
 
     Weights are copied without being loaded. Raises InferenceError for the errors that the options select,
-    onnx.checker.ValidationError for files that cannot be read or written, TypeError for another kind of path.
+    onnx.checker.ValidationError for files that cannot be read or written, TypeError for a path of another type.
     """
     if isinstance(model_path, ModelProto):
         raise TypeError(
@@ -126,11 +127,11 @@ def infer_node_outputs(
 ) -> dict[str, TypeProto]:
     """The output types of one node, by name; outputs of unknown type are left out.
 
-    schema        an operator of onnx; a schema registered by the caller is delegated to onnx
+    schema             schema of the node's operator; onnx infers the node if the schema is registered by the caller
     input_types        types of the inputs, and of outer values that subgraphs of the node read, by name
     input_data         elements of constant inputs, by name
     input_sparse_data  elements of constant sparse inputs, by name
-    opset_imports      by default the domain of `schema` at its since_version
+    opset_imports      opset imports; by default the domain of `schema` at its since_version
 
     Raises InferenceError for any error of the node, onnx.checker.ValidationError for a wrong number or type of inputs,
     KeyError for an input without a type.
@@ -169,7 +170,7 @@ def infer_function_output_types(
 ) -> list[TypeProto]:
     """The output types of a call of `function`; an empty TypeProto for an unknown type.
 
-    input_types   a type for each input, an empty TypeProto for an omitted one
+    input_types   a type for each input, an empty TypeProto for an omitted input
 
     Raises InferenceError for any error in the call or the function body, onnx.checker.ValidationError for a function
     that calls itself.
@@ -196,7 +197,7 @@ def infer_function_output_types(
 
 
 def _annotated(inference: Inference, check_type: bool, strict_mode: bool) -> ModelProto:
-    """The model with inferred types added.
+    """The model of `inference` with inferred types in `value_info` and in the graph outputs.
 
     Raises InferenceError for the errors that the options select, ValidationError for a function that calls itself.
     """
@@ -218,7 +219,7 @@ def _raise_errors(inference: Inference, check_type: bool, strict_mode: bool) -> 
 
 def _is_raised(finding: Diagnostic, check_type: bool, strict_mode: bool) -> bool:
     if finding.code == "GI104" or (finding.code == "GI204" and finding.message.startswith("the default")):
-        return True  # onnx raises for these under all options too
+        return True  # onnx, too, raises for these under all options
     if check_type and finding.code in _TYPES:
         return True
     return strict_mode and finding.severity is Severity.ERROR and finding.code not in _CONTRADICTIONS

@@ -19,10 +19,10 @@ from gather_infer.symbolic import Dim, Expr
 Shape: TypeAlias = tuple[Dim, ...]
 
 MAX_VALUES = 1024
-"""Maximal number of elements in `SymbolicTensor.values`; a larger tensor has a value range only."""
+"""Largest number of elements in `SymbolicTensor.values`; a larger tensor has only a value range."""
 
 MAX_VALUES_RANK = 16
-"""Maximal rank of a tensor with known elements: numpy 1 allows 32 axes, and rules use temporaries of twice the rank."""
+"""Largest rank of a tensor with known elements: numpy 1 allows 32 axes, and rules use temporaries of twice the rank."""
 
 
 class DType(enum.IntEnum):
@@ -62,7 +62,7 @@ class DType(enum.IntEnum):
 
     @property
     def is_integer(self) -> bool:
-        """True for signed and unsigned integers, not for bool."""
+        """Whether the type is a signed or unsigned integer; False for bool."""
         return self in INTEGER_RANGE
 
     @property
@@ -71,10 +71,10 @@ class DType(enum.IntEnum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The numpy dtype, which `np.dtype(element_type)` returns too; as in `onnx.numpy_helper`.
+        """The numpy dtype of the type, as in `onnx.numpy_helper`; `np.dtype(element_type)` returns it too.
 
-        Strings are objects. bfloat16 and the types of 8, 6, 4 and 2 bits are those of ml_dtypes, where an element of
-        less than a byte takes a whole byte.
+        Strings are objects. bfloat16, narrow floats and integers below 8 bits have dtypes of ml_dtypes, in which an
+        element of less than a byte takes a whole byte.
         """
         if self is DType.STRING:
             return np.dtype(object)
@@ -127,11 +127,12 @@ _WIDTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """`num / den` in a float tensor, rounded to its element type; den >= 2, num symbolic and exactly representable.
+    """An element `num / den` of a float tensor, rounded to the element type of the tensor.
 
-    Exact when den is a power of two. Otherwise floor, ceiling and truncation of the rounded quotient equal those of the
-    exact one (proof in ops/elements.py). Equal Ratios need not be equal floats: `size * (1/3)`, with 1/3 rounded, and
-    `size / 3` are the same Ratio.
+    den >= 2; num is symbolic, and the element type represents it exactly. The element is exact if den is a power of
+    two. Otherwise, the rounded and the exact quotient have the same floor, ceiling and truncation (proof in
+    ops/elements.py). Equal Ratios need not be equal floats: `size * (1/3)`, with 1/3 rounded, and `size / 3` are the
+    same Ratio.
     """
 
     num: Expr
@@ -147,9 +148,9 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """Value range: inclusive bounds `lo <= element <= hi` of every element of an integer tensor; they may be symbolic.
+    """Value range of an integer tensor: `lo <= element <= hi` for every element; the bounds may be symbolic.
 
-    `None` means that there is no bound on that side. Any range holds for a tensor without elements.
+    `None` means no bound on that side. Every range is valid for a tensor without elements.
     """
 
     lo: Dim | None = None
@@ -160,13 +161,14 @@ class ValueRange:
 class SymbolicTensor:
     """Facts about one dense tensor.
 
-    dtype        element type, None when unknown
-    shape        a Dim per axis, None when the rank is unknown
-    values       known elements: an object array with the tensor's own rank and shape. int or Expr for integers, bool
-                 for booleans, float (or int/Expr, an integer held exactly, or Ratio) for floats, None for an unknown
-                 element. Only for tensors of static shape with at most MAX_VALUES elements
-    value_range  bounds of all elements, integer tensors only; a bool tensor has [0, 0] or [1, 1] when all elements are
-                 equal
+    dtype        element type, None if unknown
+    shape        a Dim per axis, None if the rank is unknown
+    values       known elements, an object array with the shape of the tensor. An element is an int or Expr in an
+                 integer tensor, a bool in a bool tensor, None if unknown. In a float tensor it is a float or Ratio, or
+                 an int or Expr for an integer that the type holds exactly. None if no element is known, if the shape
+                 is not static, or for more than MAX_VALUES elements
+    value_range  bounds of all elements of an integer tensor, None if there are none; for a bool tensor, [0, 0] or
+                 [1, 1] if all elements are known to be equal
     """
 
     dtype: DType | None = None
@@ -180,16 +182,16 @@ class SymbolicTensor:
 
     @property
     def is_static(self) -> bool:
-        """True when every dim is a number."""
+        """Whether the rank is known and every dim is a number."""
         return self.shape is not None and all(type(d) is int for d in self.shape)
 
     @property
     def only_element(self) -> Any:
-        """The element of a one-element tensor; None when it has more elements or the element is unknown."""
+        """The element of a tensor with one element; None if the element is unknown or the tensor is of another size."""
         return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
 
     def with_(self, **changes: Any) -> SymbolicTensor:
-        """A copy with some fields replaced."""
+        """A copy with the fields in `changes` replaced."""
         given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "value_range": self.value_range}
         return SymbolicTensor(**{**given, **changes})  # dataclasses.replace takes several times as long
 
@@ -215,7 +217,7 @@ class SymbolicTensor:
 
 
 UNKNOWN: Final = SymbolicTensor()
-"""The top of the lattice: a value about which nothing is known, so that it need not be a tensor."""
+"""The top of the lattice: a value about which nothing is known, not even that it is a tensor."""
 
 
 def _typed(element: object) -> tuple[str, object]:
@@ -224,9 +226,11 @@ def _typed(element: object) -> tuple[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class SequenceType:
-    """A sequence; `element` covers every member (with a fresh dim where members differ), `length` may be symbolic.
+    """Facts about a sequence.
 
-    members  a fact for each of the `length` members; None unless every member is known individually
+    element  a fact that holds for every member, with a fresh dim where dims of members differ; None if unknown
+    length   number of members, possibly symbolic; None if unknown
+    members  a fact for each member; None unless the members are known individually
     """
 
     element: Value | None = None
@@ -239,7 +243,11 @@ class SequenceType:
 
 @dataclass(frozen=True, slots=True)
 class OptionalType:
-    """An optional value; `present` is None when its presence is unknown."""
+    """Facts about an optional.
+
+    element  fact about the value that it holds if it is present; None if unknown
+    present  whether it holds a value; None if unknown
+    """
 
     element: Value | None = None
     present: bool | None = None
@@ -250,7 +258,7 @@ class OptionalType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """A map of ai.onnx.ml."""
+    """Facts about a map, as ai.onnx.ml has them: the types of keys and values, None if unknown."""
 
     key: DType | None = None
     value: Value | None = None
@@ -274,16 +282,16 @@ Value: TypeAlias = SymbolicTensor | SequenceType | OptionalType | MapType | Spar
 
 
 MAX_NESTING: Final = 16
-"""Maximal nesting of sequences, optionals and maps; deeper types are unknown."""
+"""Largest nesting depth of sequences, optionals and maps; deeper types are unknown."""
 
 
 def element_bytes(dtype: DType) -> int:
-    """Bytes of an element; 1 for strings and for types of less than a byte."""
+    """Size of an element of type `dtype` in bytes; 1 for strings and for types of less than a byte."""
     return _WIDTHS.get(dtype, 1)
 
 
 def is_nested_too_deep(value: Value) -> bool:
-    """True for sequences, optionals and maps nested deeper than MAX_NESTING."""
+    """Whether sequences, optionals and maps in `value` are nested deeper than MAX_NESTING."""
     for _ in range(MAX_NESTING):
         inner = value.value if isinstance(value, MapType) else getattr(value, "element", None)
         if inner is None:
@@ -293,12 +301,12 @@ def is_nested_too_deep(value: Value) -> bool:
 
 
 def format_shape(shape: Shape | None) -> str:
-    """`[batch, past + seq, 64]`, `[]` for a scalar, `[...]` for an unknown rank."""
+    """`shape` as text: `[batch, past + seq, 64]`, `[]` for a scalar, `[...]` for an unknown rank."""
     return "[...]" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
 
 
 def format_values(values: npt.NDArray[np.object_]) -> str:
-    """The elements as nested lists, booleans as `true` and `false`; `?` where one is unknown."""
+    """The elements as text in nested lists: booleans as `true` and `false`, an unknown element as `?`."""
     if values.ndim == 0:
         item = values.item()
         return "?" if item is None else str(item).lower() if isinstance(item, bool) else str(item)
@@ -306,7 +314,7 @@ def format_values(values: npt.NDArray[np.object_]) -> str:
 
 
 def holds_values(shape: Sequence[int]) -> bool:
-    """True for a tensor small enough to hold its elements, in every version of numpy.
+    """Whether a tensor of `shape` is small enough to hold its elements, in every version of numpy.
 
     The nonzero dims of an empty tensor count too: numpy rejects a shape in which their product is huge.
     """
@@ -329,12 +337,15 @@ def make_values(elements: Any, shape: tuple[int, ...] | None = None) -> npt.NDAr
 
 
 def from_values(dtype: DType, values: npt.NDArray[np.object_]) -> SymbolicTensor:
-    """A tensor with elements `values`, None where unknown; all are dropped if `holds_values` rejects the shape."""
+    """A tensor of type `dtype` with elements `values`, an unknown element being None.
+
+    The elements are dropped if all are unknown, or if `holds_values` rejects the shape.
+    """
     if not holds_values(values.shape) or (values.size and all(v is None for v in values.flat)):
         return SymbolicTensor(dtype, values.shape)
     return SymbolicTensor(dtype, values.shape, values)
 
 
 def is_known(element: object) -> bool:
-    """True for a known element, symbolic or not; False for None."""
+    """Whether `element`, an entry of `SymbolicTensor.values`, is known, as a number or symbolically; False for None."""
     return isinstance(element, (int, Expr, float, Ratio))

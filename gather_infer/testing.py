@@ -31,10 +31,11 @@ def assert_model_ok(
     ignore: Iterable[str] = (),
     baseline: str | os.PathLike[str] | None = None,
 ) -> CheckResult:
-    """Check a model and assert that no finding has severity `fail_on` or more; return the result.
+    """Check a model, assert that no finding has severity `fail_on` or more, and return the result of the check.
 
-    Arguments are those of `check`, and the options of `gather-infer check`. Raises AssertionError with the findings;
-    ModelReadError and UsageError as `check` does.
+    `model` to `initializers_as_constants` are arguments of `check`; the others are options of `gather-infer check`.
+
+    Raises AssertionError with the text of the findings; ModelReadError and UsageError as `check`.
     """
     from gather_infer.checks.baseline import Baseline
     from gather_infer.checks.check_model import check

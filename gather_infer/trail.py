@@ -1,4 +1,4 @@
-"""The trail of a run: diagnostics, accesses, constraints and assumptions, in the order in which they are found."""
+"""The trail of an inference run: diagnostics, accesses, constraints and assumptions in the order of discovery."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gather_infer.symbolic import Dim, Expr, Scope, canonical_lower_bound, canon
 
 _T = TypeVar("_T")
 Checkpoint: TypeAlias = int
-"""A checkpoint: the number of entries of a trail at some point."""
+"""A point in the history of a trail, as the number of entries at that point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """`left relation right` (`==` or `<=`) holds in every valid run, because `node` implies it.
 
-    Equality ignores the node.
+    Comparison of two constraints with == ignores the nodes.
 
-    is_enforced   False where the specification requires it but onnxruntime may run anyway
+    is_enforced   False if the specification requires the relation, but onnxruntime does not check it
     """
 
     left: Dim
@@ -35,12 +35,14 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class ImpliedConstraint:
-    """A disjunction that every valid run satisfies: one of `any_of`, each (left, relation, right), or `node` fails.
+    """A disjunction that every valid run satisfies: `node` fails unless a relation in `any_of` holds.
 
-    Unlike a Constraint, it may have several alternatives, `a == b or a == 1 or b == 1`, or repeat a known fact.
+    Unlike a Constraint, a disjunction may have several alternatives (`a == b or a == 1 or b == 1`), or repeat a known
+    fact.
 
-    runtime       name of a runtime that fails otherwise, although the specification allows the node; no fact is derived
-                  from it. Empty for a requirement of the specification
+    any_of        triples (left, relation, right), where relation is `==` or `<=`
+    runtime       name of a runtime that fails if no alternative holds, although the specification allows the node; no
+                  fact is derived from such a constraint. Empty for a requirement of the specification
     is_enforced   see Constraint
     """
 
@@ -62,8 +64,9 @@ class ImpliedConstraint:
 class Unchecked:
     """A clause of `node` that the facts do not decide: the node may fail, and no implied constraint covers it.
 
-    any_of   for a clause about sizes in a body that some runs skip: alternatives, any of which fulfils the clause
-    tight    the node fails in every run that reaches the body and in which every relation of `any_of` is false
+    reason   the clause as text for messages
+    any_of   for a clause about sizes in a body that some runs skip: relations, any one of which fulfils the clause
+    tight    the node fails in every run that reaches the body with every relation of `any_of` false
     """
 
     reason: str
@@ -74,10 +77,11 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """An assumed fact `dim >= lower` or `dim <= upper`: the facts of `node` are valid in every run that satisfies it.
+    """An assumed fact `dim >= lower` or `dim <= upper`, under which the inferred facts of `node` are valid.
 
-    lower   None when the assumption is an upper bound
-    upper   None when the assumption is a lower bound
+    lower    None if the assumption is an upper bound
+    upper    None if the assumption is a lower bound
+    reason   why `node` needs the assumption, for messages
     """
 
     dim: Dim
@@ -92,11 +96,11 @@ class Assumption:
 
     @property
     def key(self) -> tuple[Dim, int | None, int | None]:
-        """The assumed fact without the node that needs it."""
+        """The assumed fact without `node` and `reason`, as (dim, lower, upper)."""
         return self.dim, self.lower, self.upper
 
     def is_known(self, scope: Scope) -> bool:
-        """True when `scope` proves the assumed fact, so that it is no longer an assumption."""
+        """Whether `scope` proves the assumed fact, so that it need not be assumed."""
         if self.lower is not None and known_le(self.lower, self.dim, scope) is not True:
             return False
         return self.upper is None or known_le(self.dim, self.upper, scope) is True
@@ -104,10 +108,12 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a generated symbol exists: the node that generated it, and the reason why its size is unknown.
+    """Why a generated symbol exists: the node whose rule generated it, and the reason why its size is unknown.
 
-    operands   the symbols on which the size depends, if it is a function of dims; else empty
-    equals     expression that equals the symbol in every valid run but is too large for proofs; None when there is none
+    data_dependent   whether the size depends on elements, not only on dims
+    operands         the symbols on which the size depends, if it is a function of dims; else empty
+    equals           expression that equals the symbol in every valid run but is too large for proofs; None if there is
+                     no such expression
     """
 
     node: NodePath
@@ -122,8 +128,9 @@ class Cause:
 class Iterations:
     """Trip count of a loop body: the body runs `trip_count` times, with `counter` in [0, trip_count).
 
+    body        path of the loop body
     counter     name of the symbol for the iteration number in the facts of the body
-    trip_count  number of iterations; a generated symbol where it is unknown
+    trip_count  number of iterations; a generated symbol if it is unknown
     """
 
     body: GraphPath
@@ -133,9 +140,11 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class InputPredicate:
-    """A predicate on an element of a model input: true exactly where `input relation number`.
+    """The predicate `input relation number` on the one element of a model input that a condition reads.
 
-    relation  `<`, `>=`, `==` or `!=`; only `==` for a bool, whose elements are 0 and 1
+    input     name of the model input
+    relation  `<`, `>=`, `==` or `!=`; only `==` for a bool input
+    number    for a bool input, 0 is false and 1 is true
     """
 
     input: str
@@ -145,7 +154,7 @@ class InputPredicate:
 
     @property
     def negated(self) -> InputPredicate:
-        """The opposite predicate."""
+        """The predicate that is true exactly if this predicate is false."""
         if self.is_bool:
             return replace(self, number=1 - self.number)
         return replace(self, relation={"<": ">=", ">=": "<", "==": "!=", "!=": "=="}[self.relation])
@@ -162,10 +171,10 @@ class PathCondition:
 
     body             path of the body
     node             the node that holds the body
-    name             name of the attribute that holds the body: `then_branch`
-    sign_predicate   a dim that, in runs that reach `node`, is negative exactly if they enter the body; None where no
-                     such dim is known
-    input_predicate  predicate on an input element that is true exactly where the body runs; None where none is known
+    name             name of the attribute that holds the body, such as `then_branch`
+    sign_predicate   a dim that is negative in exactly those runs that enter the body, of all runs that reach `node`;
+                     None if no such dim is known
+    input_predicate  predicate on a model input that is true exactly if the body runs; None if none is known
     other_branch     path of the other branch of an If; None for a loop body
     """
 
@@ -178,7 +187,7 @@ class PathCondition:
 
     @property
     def condition(self) -> str:
-        """The condition as text, `seq >= 3` or `c is true`; empty where it is unknown."""
+        """The condition as text, such as `seq >= 3` or `c is true`; "" if it is unknown."""
         if self.input_predicate is not None:
             return str(self.input_predicate)
         runs = None if self.sign_predicate is None else -self.sign_predicate
@@ -189,19 +198,20 @@ class PathCondition:
         return f"{above} >= {below}" if isinstance(below, int) else f"{below} <= {above}"
 
     def __str__(self) -> str:
-        """`then_branch of node If_0 is taken only where seq >= 3`."""
+        """A sentence for messages, such as `then_branch of node If_0 is taken only where seq >= 3`."""
         happens = "runs" if self.other_branch is None else "is taken"
         where = f"only where {self.condition}" if self.condition else "in some runs only"
         return f"{self.name} of node {self.node} {happens} {where}"
 
 
 class Trail:
-    """Entries of any kind in the order in which they are added; equal constraints or assumptions are added only once.
+    """Entries of any type in the order in which they are added; equal constraints or assumptions are added only once.
 
-    Only entries since a checkpoint can be changed: a trial iteration is rolled back, entries of optional bodies are
-    dropped, and accesses in loops are completed when the loop ends.
+    Only the entries since a checkpoint can be changed. For example, a trial iteration of a loop is rolled back, and
+    accesses in a loop are completed when the loop ends.
 
-    total_added   number of entries and other effects ever added: a call that leaves it unchanged had no side effect
+    total_added   number of entries and other side effects ever recorded; if a call leaves it unchanged, the call had no
+                  side effect
     """
 
     def __init__(self) -> None:
@@ -214,7 +224,7 @@ class Trail:
         self.total_added += 1
 
     def note_effect(self) -> None:
-        """Count a side effect that adds no entry: generating a symbol, adding a fact to a scope, reading a constant."""
+        """Count a side effect without an entry: generating a symbol, adding a fact to a scope, reading a constant."""
         self.total_added += 1
 
     def add_constraint(self, constraint: Constraint) -> None:
@@ -271,7 +281,7 @@ class Trail:
 
 
 def _key(entry: Constraint | ImpliedConstraint | Unchecked | Assumption) -> object:
-    """The deduplication key: equal for entries with the same content."""
+    """The deduplication key of `entry`: equal for entries with the same content."""
     if isinstance(entry, Assumption):
         return entry.key
     return entry if isinstance(entry, Unchecked) else (entry, entry.is_enforced)

@@ -3,7 +3,8 @@
 A bound of None is the limit of the element type. Integer arithmetic wraps, so a sum that may overflow has no bounds:
 `[0, None] + [1, 1]` is unbounded on both sides, `[0, None] + [-5, -5]` is `[-5, None]`. A bool counts as 0 or 1.
 
-The functions of this module raise no exceptions; a bound whose expression is too large is dropped.
+A bound whose expression is too large becomes None; the functions raise no exceptions for it. `scope` holds the facts
+that functions use to compare bounds; None means no facts.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ ANY = ValueRange()
 """The top of the lattice: no bounds."""
 
 MAX_BOUND_SIZE = 64
-"""Maximal number of nodes in a symbolic bound; larger bounds are dropped, since users could not follow their proofs."""
+"""Largest number of nodes in the expression of a bound; larger bounds are dropped, as users could not follow proofs."""
 
 SAMPLE_SIZE = 16
-"""A typical size for every symbol; a bound that is false at this size is never assumed."""
+"""A typical size: a bound that is false if every symbol has this size is never assumed."""
 
 HUGE = 1 << 53
-"""Numbers of larger magnitude are treated as "no limit": their sum with a size may overflow int64."""
+"""A number of larger magnitude is treated as "no limit": its sum with a size may overflow int64."""
 
 MAX_FACTOR = 1 << 36
-"""Maximal sum of the coefficients of an expression that is trusted not to overflow int64."""
+"""Largest sum of coefficients in an expression that is trusted not to overflow int64."""
 
 MAX_SIZES = 8
-"""Maximal number of sizes in a product that is trusted to be an element count; a longer product may overflow int64."""
+"""Largest number of factors in a product that is trusted to be an element count; longer products may overflow int64."""
 
 
 def cannot_wrap(dim: Dim) -> bool:
@@ -75,7 +76,7 @@ def _atom_cannot_wrap(atom: Expr) -> bool:
 
 
 def range_of(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange:
-    """Bounds of all elements: from the elements when all are known, else the value range, else `type_range`."""
+    """Bounds of all elements of `tensor`: from its elements if all are known, else `value_range`, else `type_range`."""
     if tensor.values is not None:
         found = range_of_elements(tensor.values.flat, scope)
         if found is not None:
@@ -86,7 +87,7 @@ def range_of(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange:
 
 
 def explicit_range(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueRange | None:
-    """The value range to keep when the known elements of an integer tensor are dropped; None when it has no bounds."""
+    """The `value_range` for a copy of `tensor` without `values`; None for other tensors, and if nothing bounds it."""
     if tensor.value_range is not None:
         return tensor.value_range
     if tensor.values is None or tensor.dtype is None or not tensor.dtype.is_integer:
@@ -96,17 +97,17 @@ def explicit_range(tensor: SymbolicTensor, scope: Scope | None = None) -> ValueR
 
 
 def needs_range(values: npt.NDArray[np.object_] | None) -> bool:
-    """True when a value range adds information to `values`: some elements are unknown, or the tensor is empty.
+    """Whether a value range adds information to `values`: an element is unknown, or there are no elements.
 
-    The range of an empty tensor bounds the elements it would have: a loop may start from it.
+    The range of an empty tensor bounds elements that are appended to it later, as in a loop.
     """
     return values is None or not values.size or None in values.reshape(-1).tolist()
 
 
 def type_range(dtype: DType | None) -> ValueRange:
-    """The value range of an element type; the limits of int64 and the upper limit of uint64 are left out.
+    """The value range of an element type.
 
-    No proof uses them.
+    The limits of int64 and the upper limit of uint64 are None, since no proof uses them; ANY for unknown types.
     """
     if dtype is DType.BOOL:
         return ValueRange(0, 1)
@@ -116,7 +117,11 @@ def type_range(dtype: DType | None) -> ValueRange:
 
 
 def range_of_elements(elements: Iterable[object], scope: Scope | None = None) -> ValueRange | None:
-    """The smallest range that holds all elements; None when an element is unknown or there are no elements."""
+    """A range that holds all `elements`; None if an element is unknown or there are no elements.
+
+    It is the smallest such range, except that it is ANY for more than 8 different symbolic elements, and for numbers
+    beyond HUGE with symbolic elements.
+    """
     numbers: list[int] = []
     symbolic: dict[Expr, None] = {}
     for element in elements:
@@ -139,7 +144,7 @@ def range_of_elements(elements: Iterable[object], scope: Scope | None = None) ->
 
 
 def hull(*spans: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """The lattice join: the value range of a tensor whose elements come from any of several tensors."""
+    """The lattice join: a range that contains all of `spans`."""
     first = spans[0]
     if all(s == first for s in spans):
         return first
@@ -147,15 +152,15 @@ def hull(*spans: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 
 def meet(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """The lattice meet: the value range of elements that are in both ranges."""
+    """The lattice meet: a range that contains every element that is in both `a` and `b`."""
     return ValueRange(_max_of_known([a.lo, b.lo], scope), _min_of_known([a.hi, b.hi], scope))
 
 
 def fit(op: OpCall, value_range: ValueRange, dtype: DType | None) -> ValueRange | None:
-    """`value_range` as the range of a result of type `dtype`; None when an element may overflow the type and wrap.
+    """`value_range` as the range of a result of type `dtype`; None if an element may overflow the type and wrap.
 
-    Symbolic bounds are sizes and do not reach 2^63. For types of at most 32 bits, that they fit has to be known, or is
-    added as an assumption.
+    None also if the range is not narrower than that of the type. Symbolic bounds are sizes, which do not reach
+    2^63. That they fit in a type of at most 32 bits is proved, or, for 32 bits only, added as an assumption.
     """
     if dtype is None or (dtype not in INTEGER_RANGE and dtype is not DType.BOOL):
         return None
@@ -175,10 +180,10 @@ def fit(op: OpCall, value_range: ValueRange, dtype: DType | None) -> ValueRange 
 
 
 def is_within(op: OpCall, dim: Expr, lower: int, upper: int, *, may_assume: bool) -> bool:
-    """True when lower <= dim <= upper is known or, with `may_assume`, after adding it to the assumptions.
+    """Whether lower <= dim <= upper is known, or, with `may_assume`, has been added to the assumptions.
 
-    A lower bound is assumed for signed types only: a difference of sizes may be negative whatever the sizes' magnitude.
-    A bound that fails at SAMPLE_SIZE is not assumed either.
+    A lower bound of 0 is not assumed, since a difference of sizes may be negative. A bound that is false if all symbols
+    are SAMPLE_SIZE is not assumed either.
     """
     bounds = op.scope.bounds(dim)
     low = bounds.lo is not None and bounds.lo >= lower
@@ -203,7 +208,7 @@ P = ParamSpec("P")
 
 
 def _any_if_too_large(function: Callable[P, ValueRange]) -> Callable[P, ValueRange]:
-    """Decorator: return ANY when `function` raises DimTooLarge, since a bound exceeds the cap on expressions."""
+    """Decorator that returns ANY if `function` raises DimTooLarge because the expression of a bound is too large."""
 
     @wraps(function)
     def result(*args: P.args, **kwargs: P.kwargs) -> ValueRange:
@@ -217,7 +222,7 @@ def _any_if_too_large(function: Callable[P, ValueRange]) -> Callable[P, ValueRan
 
 @_any_if_too_large
 def add(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a + b"""
+    """The range of a + b."""
     if _may_wrap(a, b):
         return ANY
     # The sum may wrap unless both bounds are known, or the other operand only moves away from the unknown bound.
@@ -238,7 +243,7 @@ def add(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def neg(a: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """-a; ANY if the lower bound of a is unknown, since the smallest integer is its own negative"""
+    """The range of -a; ANY if `a.lo` is None, since the smallest integer is its own negative."""
     if a.lo is None:
         return ANY
     return _bounded(None if a.hi is None else -a.hi, -a.lo)
@@ -246,7 +251,7 @@ def neg(a: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def sub(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a - b"""
+    """The range of a - b."""
     if _may_wrap(a, b):
         return ANY
     if b.lo is None:  # a - (-2^63) stays in range only for a < 0
@@ -274,7 +279,7 @@ def sub(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def mul(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a * b: the extremes of a bilinear function are at the bounds of its operands"""
+    """The range of a * b: the extremes of a product are products of bounds."""
     if _may_wrap(a, b):
         return ANY
     for x, y in ((a, b), (b, a)):
@@ -292,13 +297,13 @@ def mul(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def trunc_div(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a / b rounded toward zero, for b >= 1 or b <= -1 throughout; else ANY"""
+    """The range of a / b rounded toward zero; ANY unless b >= 1 or b <= -1 is known for all elements."""
     if _at_most(b.hi, -1, scope) and b.hi is not None:
         return neg(trunc_div(a, ValueRange(-b.hi, None if b.lo is None else -b.lo), scope), scope)
     if not _at_least(b.lo, 1, scope):
         return ANY
     assert b.lo is not None, "it is at least 1"
-    # Monotone in a; for a given a the quotient is closest to 0 at the largest b. Where an a >= 0 exists, a.hi >= 0.
+    # Monotone in a; for a given a the quotient is closest to 0 at the largest b. If some a is >= 0, then a.hi >= 0.
     lo: Dim | None = None
     hi: Dim | None = None
     is_positive, is_negative = _at_least(a.lo, 0, scope), _at_most(a.hi, 0, scope)
@@ -317,7 +322,7 @@ def trunc_div(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> Value
 
 @_any_if_too_large
 def mod(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a mod b with the sign of b, for b != 0, since runtimes fail for b = 0"""
+    """The range of a mod b with the sign of b; b = 0 is not considered, since runtimes fail."""
     if _at_least(b.lo, 0, scope):
         if _at_least(a.lo, 0, scope):
             if a.hi is not None and b.lo is not None and known_lt(a.hi, b.lo, scope) is True:
@@ -333,7 +338,10 @@ def mod(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def fmod(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """a mod b with the sign of a, as in C, for b != 0; runtimes compute it in float64, which is exact up to HUGE"""
+    """The range of a mod b with the sign of a, as in C, for b != 0.
+
+    Runtimes compute it in float64, which is exact up to HUGE.
+    """
     size = absolute(b, scope).hi
     largest = None if size is None or (isinstance(size, int) and size > HUGE) else size - 1
     lo: Dim | None = 0
@@ -354,7 +362,7 @@ def _exact_in_float64(end: Dim | None) -> Dim | None:
 
 @_any_if_too_large
 def absolute(a: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """|a|; ANY if the lower bound of a is unknown, since the smallest integer is its own absolute value"""
+    """The range of |a|; ANY if `a.lo` is None, since the absolute value of the smallest integer wraps to itself."""
     if _at_least(a.lo, 0, scope):
         return a
     if a.lo is None:
@@ -366,18 +374,18 @@ def absolute(a: ValueRange, scope: Scope | None = None) -> ValueRange:
 
 @_any_if_too_large
 def min_of(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """min(a, b)"""
+    """The range of min(a, b)."""
     return _bounded(_min_of_all([a.lo, b.lo], scope), _min_of_known([a.hi, b.hi], scope))
 
 
 @_any_if_too_large
 def max_of(a: ValueRange, b: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """max(a, b)"""
+    """The range of max(a, b)."""
     return _bounded(_max_of_known([a.lo, b.lo], scope), _max_of_all([a.hi, b.hi], scope))
 
 
 def clip(a: ValueRange, low: ValueRange, high: ValueRange, scope: Scope | None = None) -> ValueRange:
-    """min(max(a, low), high): the upper limit wins where the limits cross"""
+    """The range of min(max(a, low), high): the upper limit wins if low > high."""
     return min_of(max_of(a, low, scope), high, scope)
 
 
@@ -385,9 +393,9 @@ def clip(a: ValueRange, low: ValueRange, high: ValueRange, scope: Scope | None =
 def repeated_sum(
     a: ValueRange, count: Dim | None, scope: Scope | None = None, *, may_be_empty: bool = True
 ) -> ValueRange:
-    """The range of a sum of at most `count` elements that are each in a; of at least one element unless `may_be_empty`
+    """The range of a sum of 1 to `count` elements in the range `a`; with `may_be_empty`, of 0 to `count` elements.
 
-    The caller guarantees count >= 1, or count >= 0 with `may_be_empty`.
+    count   an upper bound, None if unknown. The caller guarantees count >= 1, or count >= 0 with `may_be_empty`.
     """
     if a.lo == 0 and a.hi == 0:
         return a
@@ -406,7 +414,7 @@ def repeated_sum(
 
 
 def _may_wrap(a: ValueRange, b: ValueRange) -> bool:
-    """True when one bound is a number beyond HUGE and another is symbolic, so that their sum may overflow."""
+    """Whether one bound is a number beyond HUGE and another bound is symbolic, so that their sum may overflow."""
     ends = (a.lo, a.hi, b.lo, b.hi)
     if not any(isinstance(end, Expr) for end in ends):
         return False
@@ -414,7 +422,7 @@ def _may_wrap(a: ValueRange, b: ValueRange) -> bool:
 
 
 def is_non_negative(a: ValueRange, scope: Scope | None = None) -> bool:
-    """True when every element is known to be >= 0."""
+    """Whether every element in the range `a` is known to be >= 0."""
     return _at_least(a.lo, 0, scope)
 
 
@@ -443,7 +451,7 @@ def _readable(end: Dim | None) -> Dim | None:
 
 
 def _min_of_all(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The minimum of all bounds; None if any is unknown."""
+    """The minimum of all bounds `ends`; None if a bound is None, or the minimum is too large."""
     dims = list(dict.fromkeys(ends))
     known = [end for end in dims if end is not None]
     if len(known) < len(dims) or not known:
@@ -460,7 +468,7 @@ def _max_of_all(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
 
 
 def _min_of_known(ends: Iterable[Dim | None], scope: Scope | None) -> Dim | None:
-    """The minimum of the known bounds, None if all are unknown: in a meet each known bound is valid."""
+    """The minimum of the bounds in `ends` that are not None; None if all are None, or the minimum is too large."""
     known = [end for end in ends if end is not None]
     return _readable(_extreme(minimum, known, scope)) if known else None
 

@@ -1,4 +1,4 @@
-"""Models on disk: open without reading weights, build the def-use index, edit by journal, save atomically.
+"""Models on disk: open them without reading weights, index values, apply a journal of edits, save atomically.
 
 Names are imported lazily: opening a model does not load the editing modules.
 """

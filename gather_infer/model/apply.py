@@ -1,4 +1,4 @@
-"""Apply the edits of a pass to a copy of the model, all at once, in time linear in its size."""
+"""Apply the edits of a pass to a copy of the model, all at once, in time linear in the size of the model."""
 
 from __future__ import annotations
 
@@ -33,10 +33,14 @@ _INITIALIZERS_NEED_NO_INPUT = 4  # the IR version from which an initializer need
 class _Changes:
     """The edits of one graph.
 
-    replaced        old name -> new name, for reads that stay
-    takeovers       name that an edit gave to a new value -> name of the graph output that it takes over
-    displaced       such an output -> new name of its former value, where the node that writes that stays
-    removed_values  names whose definition is removed and not replaced
+    constants       tensors to add
+    inserted        position -> nodes to insert before the node there
+    removed         positions of the nodes to remove
+    dropped         names of the initializers to remove
+    replaced        old name -> new name, for the reads of nodes that are not removed
+    takeovers       name of a value that the edits add -> graph output whose name this value takes
+    displaced       graph output in `takeovers` -> new name of the value that its node writes, if that node stays
+    removed_values  names whose definition is removed and not added again
     """
 
     constants: list[TensorProto] = field(default_factory=list)
@@ -50,9 +54,9 @@ class _Changes:
 
 
 def apply(journal: Journal, model: ModelProto) -> ModelProto:
-    """A copy of `model` with the edits applied; a message that no edit refers to stays equal.
+    """A copy of `model` with the edits of `journal` applied; messages that no edit concerns are unchanged.
 
-    Raises ModelStructureError when a replaced name means two values in nested graphs of the model.
+    Raises ModelStructureError when a subgraph that reads a replaced value defines another value with the new name.
     """
     result = ModelProto()
     result.CopyFrom(model)
@@ -85,7 +89,7 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
 
 
 def apply_to(body: GraphOrFunction, edits: Iterable[Edit], ir_version: int) -> None:
-    """Apply edits of one graph in place. The edits replace no uses, and edit no subgraph."""
+    """Apply `edits` to the graph `body` in place. No edit may be a ReplaceUses or concern a subgraph."""
     changes = _Changes()
     for edit in edits:
         _collect(changes, edit)
@@ -110,7 +114,7 @@ def _collect(changes: _Changes, edit: Edit) -> None:
 
 
 def _resolved(replaced: Mapping[str, str]) -> dict[str, str]:
-    """The replacements with chains followed: a -> b, b -> c becomes a -> c, b -> c."""
+    """The mapping `replaced` with chains followed: a -> b, b -> c becomes a -> c, b -> c."""
     result = {}
     for old in replaced:
         new = old
@@ -128,7 +132,7 @@ def _inputs(body: GraphOrFunction) -> set[str]:
 
 
 def _find_removed_values(changes: _Changes, body: GraphOrFunction, required_inputs: Set[str]) -> None:
-    """Compute the names whose definition is removed. `required_inputs` have to stay."""
+    """Fill `changes.removed_values`; no edit may remove an initializer whose name is in `required_inputs`."""
     assert all(0 <= position < len(body.node) for position in changes.removed), "a removed node is in its graph"
     assert all(0 <= before <= len(body.node) for before in changes.inserted), "new nodes have a position in the graph"
     gone = {name for position in changes.removed for name in body.node[position].output if name} | changes.dropped
@@ -143,13 +147,13 @@ def _find_removed_values(changes: _Changes, body: GraphOrFunction, required_inpu
 
 
 def _defined_names(changes: _Changes) -> list[str]:
-    """The names that the edits define."""
+    """Names of the constants and of the node outputs that `changes` adds."""
     nodes = [node for group in changes.inserted.values() for node in group]
     return [tensor.name for tensor in changes.constants] + [name for node in nodes for name in node.output if name]
 
 
 def _preserve_outputs(changes: _Changes, body: GraphOrFunction, outputs: Sequence[str], names: Names) -> None:
-    """Keep the names of graph outputs whose values are replaced."""
+    """Keep the names of `outputs`, graph outputs whose values are replaced: rename the new value or add an Identity."""
     made = set(_defined_names(changes)) - set(_outputs(body))
     writers = {name: i for i, node in enumerate(body.node) if i not in changes.removed for name in node.output if name}
     for output in outputs:
@@ -186,7 +190,10 @@ def _outputs(body: GraphOrFunction) -> list[str]:
 
 
 def _redirect(body: GraphOrFunction, replaced: Mapping[str, str]) -> None:
-    """Rename the reads in `body` and its subgraphs by `replaced`, except where an inner graph shadows a name."""
+    """Rename reads in `body` and its subgraphs by `replaced`, old name -> new name.
+
+    A subgraph that defines an old name itself keeps its reads of that name.
+    """
     pending: list[tuple[GraphOrFunction, Mapping[str, str]]] = [(body, replaced)]
     while pending:
         body, renames = pending.pop()
@@ -207,7 +214,10 @@ def _rename_inputs(node: NodeProto, renames: Mapping[str, str]) -> None:
 
 
 def _visible_below(graph: GraphOrFunction, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """The renames that apply in a subgraph. Raises ModelStructureError when it shadows a new name."""
+    """The entries of `renames`, old name -> new name, whose old name the subgraph `graph` does not define.
+
+    Raises ModelStructureError when `graph` defines the new name of such an entry.
+    """
     assert not isinstance(graph, FunctionProto), "a function is not a subgraph"
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     own |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -222,7 +232,10 @@ def _visible_below(graph: GraphOrFunction, renames: Mapping[str, str]) -> Mappin
 
 
 def _renames_of_inserted(plan: Mapping[GraphPath, _Changes], path: GraphPath) -> dict[str, str]:
-    """Renames for reads of nodes inserted into graph `path`: names displaced or removed, here or in an outer graph."""
+    """Old name -> new name, for the inputs of nodes inserted into graph `path`.
+
+    Contains the values that `plan` removes or renames in that graph or a graph around it.
+    """
     renames: dict[str, str] = {}
     for outer, changes in plan.items():
         if outer.contains(path):
@@ -263,7 +276,7 @@ def _rebuild(body: GraphOrFunction, changes: _Changes, renames: Mapping[str, str
 
 
 def _assign_repeated(field: Any, messages: Iterable[Message]) -> None:
-    """Set a repeated field to `messages` in one pass: single removals are quadratic."""
+    """Set the repeated `field` to `messages` in one pass; removing entries one by one would take quadratic time."""
     copies = list(messages)
     del field[:]
     for message in copies:
@@ -271,7 +284,7 @@ def _assign_repeated(field: Any, messages: Iterable[Message]) -> None:
 
 
 def _renamed(node: NodeProto, reads: Mapping[str, str], writes: Mapping[str, str]) -> NodeProto:
-    """A copy of an inserted node with renamed reads and writes, subgraphs included."""
+    """A copy of `node` with inputs renamed by `reads`, also in its subgraphs, and outputs renamed by `writes`."""
     holder = FunctionProto()
     copy: NodeProto = holder.node.add()
     copy.CopyFrom(node)

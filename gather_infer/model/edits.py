@@ -1,4 +1,4 @@
-"""The edits of a pass as data: addressed by graph path and position, with their author, reason and cost."""
+"""Edits of a pass as data: each edit holds the path of its graph, the name of the pass, a reason and a cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from gather_infer.node_ids import MAIN, GraphPath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Edit:
-    """`cost`: bytes that the model grows by, negative when it shrinks. Positions are those before any edit."""
+    """An edit of the graph `path`. Node positions are those in the unedited model.
+
+    by      name of the pass
+    reason  shown after the edit by `--dry-run`
+    cost    bytes by which the edit makes the model larger; negative if it makes the model smaller
+    """
 
     by: str
     reason: str
@@ -29,8 +34,8 @@ class ReplaceUses(_Edit):
     """Redirect every read of `old`, in the graph and its subgraphs, to `new`; both must always hold the same value.
 
     Inserted nodes are not redirected (they may compute `new` from `old`), unless the same journal removes `old`.
-    A graph output called `old` keeps its name: a value added as `new` by the journal takes the name over. Any other
-    value is passed on by an Identity once the node that wrote `old` is removed.
+    A graph output called `old` keeps its name. If the journal adds the value `new`, `new` is renamed to `old`.
+    Otherwise, if the journal removes the node that wrote `old`, an Identity copies `new` to `old`.
     """
 
     old: str
@@ -39,10 +44,10 @@ class ReplaceUses(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddInitializer(_Edit):
-    """Add a constant. Its name is new, or that of a value whose node or initializer the same journal removes.
+    """Add a constant under a new name, or the name of a value whose node or initializer the same journal removes.
 
-    It becomes a Constant node in a function, which has no initializers, and before IR version 4, where each
-    initializer is also an input. The interface of the model must not change.
+    The constant becomes an initializer. It becomes a Constant node in a function, which has no initializers, and before
+    IR version 4, where an initializer must also be an input of the model.
     """
 
     tensor: TensorProto
@@ -50,9 +55,9 @@ class AddInitializer(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertNodes(_Edit):
-    """Insert nodes, in order, directly before the node at `before`; the number of nodes means the end.
+    """Insert nodes, in order, directly before the node at `before`; at the end if `before` is the number of nodes.
 
-    origin   the position of the removed node that the only inserted one replaces with other inputs, outputs or position
+    origin   position of a removed node, if `nodes` is one changed or moved copy of that node; else None
     """
 
     nodes: tuple[NodeProto, ...]
@@ -62,7 +67,7 @@ class InsertNodes(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveNode(_Edit):
-    """Remove the node at `node`. Outputs that are still read must be replaced or redefined."""
+    """Remove the node at position `node`. The journal must replace or redefine outputs that are still read."""
 
     node: int
 
@@ -71,8 +76,9 @@ class RemoveNode(_Edit):
 class RemoveInitializer(_Edit):
     """Remove an initializer, dense or sparse.
 
-    Before IR version 4 the main graph lists each as an input, which no caller feeds; that input is removed too. From
-    version 4 on, and in subgraphs, an initializer that is an input stays: otherwise the input would become required.
+    Before IR version 4 every initializer of the main graph is also an input, which callers do not feed; that input is
+    removed too. From version 4 on, and in subgraphs, an initializer that is also an input must not be removed: the
+    input would become required.
     """
 
     name: str
@@ -80,7 +86,7 @@ class RemoveInitializer(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOpset(_Edit):
-    """Import `version` of `domain` in the model, or in the function of `path`."""
+    """Import `version` of `domain`, replacing any other version, in the model or in the function of `path`."""
 
     domain: str
     version: int
@@ -91,7 +97,7 @@ Edit: TypeAlias = "ReplaceUses | AddInitializer | InsertNodes | RemoveNode | Rem
 
 @dataclass(slots=True)
 class Journal:
-    """The edits of one pass, in the order of their addition."""
+    """The edits of one pass, in the order in which the pass added them."""
 
     edits: list[Edit] = field(default_factory=list)
 
@@ -103,11 +109,11 @@ class Journal:
 
     @property
     def cost(self) -> int:
-        """Bytes that the model grows by, as estimated by the passes."""
+        """Bytes by which all edits together make the model larger, as estimated by the passes."""
         return sum(edit.cost for edit in self.edits)
 
     def describe(self, model: ModelProto) -> list[str]:
-        """A line per edit of `model`, as `--dry-run` prints them; a node and its replacement share one line."""
+        """Lines of text for `--dry-run`: one per edit, but one for a removed node together with its replacement."""
         lines: list[str] = []
         replacements = self._replacements(model)
         replacing = {id(node) for _, node in replacements.values()}
@@ -124,7 +130,11 @@ class Journal:
         return lines
 
     def _replacements(self, model: ModelProto) -> dict[tuple[GraphPath, int], tuple[InsertNodes, NodeProto]]:
-        """The replacement of each removed node: the same node changed, or one that writes one of its outputs."""
+        """(path, position) of each removed node -> the edit that inserts its replacement, and the inserted node.
+
+        The replacement is the node of the edit whose `origin` is the removed node, else an inserted node that writes an
+        output of the removed node. A removed node without a replacement has no entry.
+        """
         inserted = [edit for edit in self.edits if isinstance(edit, InsertNodes)]
         found = {(edit.path, edit.origin): (edit, edit.nodes[0]) for edit in inserted if edit.origin is not None}
         writers = {
@@ -171,7 +181,7 @@ def _description(edit: Edit, model: ModelProto) -> str:
 
 
 def _replacement_text(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
-    """Description of the replacement of a node by another one, or by its changed form."""
+    """Text for the replacement of node `old` by `new`, a changed form of `old` or another node."""
     is_alike = (old.domain, old.op_type, list(old.attribute)) == (new.domain, new.op_type, list(new.attribute))
     if edit.origin is not None or is_alike:
         return _change_text(old, new)
@@ -179,7 +189,7 @@ def _replacement_text(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:
 
 
 def _change_text(old: NodeProto, new: NodeProto) -> str:
-    """Description of the differences between two forms of a node."""
+    """Text for the change of a node from `old` to `new`."""
     reads = _renamed_pairs(old.input, new.input)
     writes = _renamed_pairs(old.output, new.output)
     if writes and not reads:
@@ -192,7 +202,7 @@ def _change_text(old: NodeProto, new: NodeProto) -> str:
 
 
 def _renamed_pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of old and new names that differ, each pair once."""
+    """Distinct pairs of an old and a new name at the same position that differ; "" fills up the shorter list."""
     return list(dict.fromkeys((a, b) for a, b in zip_longest(old, new, fillvalue="") if a != b))
 
 

@@ -34,7 +34,7 @@ _BITS_OF = {number: _BITS[name] for number, name in _NAMES.items() if name in _B
 
 @dataclass(frozen=True, slots=True)
 class ExternalReference:
-    """The `external_data` of a tensor; `offset` and `length` in bytes, `length` None when absent."""
+    """The `external_data` of a tensor; `offset` and `length` are in bytes, `length` is None if it is not given."""
 
     location: str
     offset: int
@@ -42,23 +42,23 @@ class ExternalReference:
 
 
 def tensor_label(tensor: TensorProto) -> str:
-    """Label of a tensor in messages; that of an attribute often has no name."""
+    """Label of `tensor` in messages: its name, or a phrase for a tensor without a name (frequent in attributes)."""
     return f"tensor {tensor.name!r}" if tensor.name else "a constant without a name"
 
 
 def type_name(tensor: TensorProto) -> str:
-    """Data type and dims in ONNX's own words: `float[2, 3]`."""
+    """Data type and dims of `tensor` in the terms of ONNX, such as `float[2, 3]`."""
     name = _NAMES.get(tensor.data_type, f"data_type {tensor.data_type}").lower()
     return f"{name}[{', '.join(map(str, tensor.dims))}]"
 
 
 def element_bits(data_type: int) -> int | None:
-    """Bits of an element in raw form, where elements are packed; None for strings and unknown data types."""
+    """Bits per element in `raw_data`, such as 4 for int4; None for strings and unknown data types."""
     return _BITS_OF.get(data_type)
 
 
 def raw_nbytes(tensor: TensorProto) -> int:
-    """Bytes of the elements in raw form, from dims and data type alone.
+    """Size of the elements in `raw_data`, in bytes, computed from dims and data type without reading the data.
 
     Raises ModelReadError for a negative dim, a string tensor or a data type that ONNX does not have.
     """
@@ -77,7 +77,7 @@ def is_external(tensor: TensorProto) -> bool:
 
 
 def reference_of(tensor: TensorProto) -> ExternalReference:
-    """The reference of the external `tensor`.
+    """The location, offset and length of the data of `tensor`, which must be external.
 
     Raises ModelReadError when there is no location, or offset or length is not a number >= 0.
     """
@@ -97,7 +97,7 @@ def _byte_count(tensor: TensorProto, key: str, text: str) -> int:
 
 
 def location_error(location: str, *, windows: bool = os.name == "nt") -> str | None:
-    """The reason why `location` is not allowed, None when it is: it must be a relative path below its directory."""
+    """The reason why `location` is not allowed; None if it is a relative path without `..`, which is allowed."""
     if "\0" in location:
         return "contains a NUL"
     path = PureWindowsPath(location) if windows else PurePosixPath(location)
@@ -112,9 +112,10 @@ def location_error(location: str, *, windows: bool = os.name == "nt") -> str | N
 
 
 def data_file(location: str, directory: Path, model: Path | None = None) -> Path:
-    """The file that `location` names, in `directory` or, when the model is a link, in the directory of its target.
+    """The file at `location` in `directory`.
 
-    Raises ModelReadError when the location is not allowed, leaves the directory through a link, or is no file.
+    Raises ModelReadError when the location is not allowed or is not a regular file. The file, with links resolved, must
+    be below `directory` or below the directory of the model file `model`, with links resolved too.
     """
     fault = location_error(location)
     if fault is not None:
@@ -137,9 +138,9 @@ def data_file(location: str, directory: Path, model: Path | None = None) -> Path
 
 
 def region_of(tensor: TensorProto, directory: Path, model: Path | None = None) -> Region:
-    """The bytes of the external `tensor` of a model in `directory`.
+    """The bytes of the external `tensor` in a file below `directory`; `model` as in `data_file`.
 
-    Raises ModelReadError with the tensor, the file and the allowed range when they are not all there.
+    Raises ModelReadError when the file is missing, not allowed or too short, and when `length` does not fit the dims.
     """
     reference = reference_of(tensor)
     needed = raw_nbytes(tensor)

@@ -49,20 +49,20 @@ _NATIVE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """A model, and the location of its tensors' bytes.
+    """A model, and where the bytes of its tensors are. The data of lazy tensors stays in the model's own file.
 
-    `proto`     valid ONNX, never to be modified: a lazy tensor is an external tensor whose location is the model's file
+    `proto`     valid ONNX, not to be modified; lazy tensors are external tensors whose location is the model's file
     `size`      bytes of the model's file, 0 for a model in memory
     `path`      the file, None for a model in memory or from standard input
-    `base_dir`  directory of the external data, None when there is no such directory
+    `base_dir`  directory that locations of external data are relative to; None if unknown, for a model in memory
     `source`    the file that holds the lazy payloads, None when there are none
-    `payloads`  the lazy payloads by (offset, nbytes)
-    `original`  the bytes that a model from a stream was parsed from
-    `foreign_format`  the format of a file that is not ONNX, as messages name it; such a file is never rewritten
+    `payloads`  the lazy payloads by (offset, size), both in bytes
+    `original`  the serialised model, if it was read from a stream or from bytes; None otherwise
+    `foreign_format`  name of the file's format in messages if it is not ONNX, else ""; a foreign file is not rewritten
     `dialects`  inference rules for operators that are not part of ONNX
-    `hints`     types that the file states outside of the proto, by value: checked against the inferred types, and used
-                where inference finds none
-    `label`     the name of the model in messages, None for its path; a model made from a file keeps that file's name
+    `hints`     value name -> type that the file declares outside of `proto`; checked against inferred types, and used
+                where inference finds no type
+    `label`     the name of the model in messages, None to use `path`; for an OpenVINO IR, the path of the .xml
     """
 
     proto: ModelProto
@@ -88,7 +88,12 @@ class ModelFile:
 
     @staticmethod
     def from_bytes(data: bytes, base_dir: PathLike | None = None, *, name: str = "<bytes>") -> ModelFile:
-        """A serialised model in memory; messages call it `name`. Raises ModelReadError."""
+        """The model in the serialised ModelProto `data`; `name` is its name in messages.
+
+        External data is looked up in `base_dir`.
+
+        Raises ModelReadError when `data` is not a model.
+        """
         if not data:
             raise ModelReadError(f"{name}: empty")
         proto = _parse(data, name)
@@ -102,7 +107,7 @@ class ModelFile:
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:
-        """Position of a lazy `tensor` in the model's own file, None for any other tensor. Units: bytes."""
+        """Position of the data of a lazy `tensor` in the model's own file; None for a tensor that is not lazy."""
         if self.source is None or not is_external(tensor):
             return None
         entries = {entry.key: entry.value for entry in tensor.external_data}
@@ -113,7 +118,7 @@ class ModelFile:
         return self.payloads.get((int(entries["offset"]), int(entries["length"])))
 
     def region(self, tensor: TensorProto) -> Region | None:
-        """The bytes on disk of a lazy or external tensor in raw form, None for a tensor with inline data.
+        """The part of a file with the data of a lazy or external `tensor`, in raw form; None for inline data.
 
         Raises ModelReadError when external data is missing, out of range, or not allowed.
         """
@@ -135,9 +140,9 @@ class ModelFile:
             raise ModelReadError(f"{self.name}: {error}") from error
 
     def missing_reason(self, tensor: TensorProto) -> str | None:
-        """The reason why the external data of a tensor cannot be read; None when it can, or when it is inline.
+        """The reason why the external data of `tensor` cannot be read; None if it can be read or is not external.
 
-        Always None for a model in memory, whose directory is unknown.
+        Always None for a model without `base_dir`: whether its external data exists is unknown.
         """
         if not is_external(tensor) or self.base_dir is None or self.payload(tensor) is not None:
             return None
@@ -148,18 +153,21 @@ class ModelFile:
         return None
 
     def require_data(self) -> None:
-        """Raise ModelReadError when external data is missing, out of range, or not allowed. Reads none of it."""
+        """Raise ModelReadError when external data is missing, out of range, or not allowed; only file sizes are read.
+
+        A model without `base_dir` always passes.
+        """
         for tensor in iter_tensors(self.proto):
             missing = self.missing_reason(tensor)
             if missing is not None:
                 raise self._error(tensor, f"{missing}; writing the model needs its bytes, shape inference does not")
 
     def has_no_directory(self, tensor: TensorProto) -> bool:
-        """True for external data of a model in memory, which has no directory to resolve the location against."""
+        """Whether `tensor` is external in a model without `base_dir`, so that its location cannot be resolved."""
         return is_external(tensor) and self.base_dir is None and self.payload(tensor) is None
 
     def nbytes(self, tensor: TensorProto) -> int:
-        """Bytes of the elements in raw form, without reading them; for a string tensor, of its encoded strings.
+        """Size of the elements in raw form, in bytes; for a string tensor, the total length of its encoded strings.
 
         Raises ModelReadError for a negative dim or a data type that ONNX does not have.
         """
@@ -168,9 +176,9 @@ class ModelFile:
         return raw_nbytes(tensor)
 
     def tensor(self, tensor: TensorProto) -> npt.NDArray[Any]:
-        """The values, shaped as `dims`; possibly read-only. Strings are `str` objects.
+        """The elements of `tensor` as an array, which may be read-only; strings are `str` objects.
 
-        Data types without a numpy dtype (bfloat16, float8, int4, ...) use the dtypes of onnx.
+        Data types without a numpy dtype (bfloat16, float8, int4, ...) have the dtypes that onnx uses for them.
         Raises ModelReadError when the data is missing, or does not fit dims and data type.
         """
         if tensor.data_type == TensorProto.STRING and not is_external(tensor):
@@ -189,10 +197,10 @@ class ModelFile:
         return self._convert(tensor, inline)
 
     def with_weights(self) -> ModelProto:
-        """A copy of `proto` with the lazy payloads inline again, in the fields that the file uses.
+        """A copy of `proto` with lazy payloads read from the file into the fields in which the file holds them.
 
         External data stays external, as after `onnx.load(path, load_external_data=False)`.
-        Raises ModelReadError when the file has changed.
+        Raises ModelReadError when the file has changed since it was opened.
         """
         copy = ModelProto()
         copy.CopyFrom(self.proto)
@@ -221,9 +229,11 @@ class ModelFile:
 
 
 def open_model(path: PathLike) -> ModelFile:
-    """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input, which is read whole.
+    """The model at `path`, with payloads above 1 KiB left on disk; `-` is standard input.
 
-    Raises ModelReadError, with a one-line reason, when there is no model.
+    Streams, pipes and small files are read completely.
+
+    Raises ModelReadError, with a one-line reason, when the file cannot be read or is not a model.
 
         >>> model = gather_infer.open_model("fixtures/bert-torchscript.onnx")
         >>> print(len(model.proto.graph.node))
@@ -268,13 +278,16 @@ def _open_regular(path: Path) -> ModelFile:
 
 
 def _parse_elided(buffer: mmap.mmap, path: Path) -> tuple[ModelProto, PayloadTable]:
-    """The model in `buffer` without its large payloads. Raises ModelReadError."""
+    """The model in `buffer`, the mapped file `path`, with large payloads as references to the file; and these payloads.
+
+    Raises ModelReadError when the bytes are not a model.
+    """
     small: bytes | None
     ledger: PayloadTable = {}
     try:
         path.name.encode()
         small, ledger = externalize_payloads(buffer, path.name)
-    except (UnsupportedWire, UnicodeEncodeError):  # a file name that is no UTF-8 cannot be a location
+    except (UnsupportedWire, UnicodeEncodeError):  # a file name that is not UTF-8 cannot be a location
         small = None
     except WireError as error:
         raise _not_a_model(buffer, str(path), f"truncated or not ONNX protobuf: {error}") from error
@@ -287,7 +300,10 @@ def _parse_elided(buffer: mmap.mmap, path: Path) -> tuple[ModelProto, PayloadTab
 
 
 def _parse(data: Buffer, name: str) -> ModelProto:
-    """The message in `data`, checked to be a model whose texts are UTF-8. Raises ModelReadError."""
+    """The model in the serialised message `data`.
+
+    Raises ModelReadError, with `name`, when it is not a model or a text in it is not UTF-8.
+    """
     try:
         proto: ModelProto = ModelProto.FromString(data)
     except DecodeError as error:
@@ -303,7 +319,7 @@ def _parse(data: Buffer, name: str) -> ModelProto:
 
 
 def _require_versions(proto: ModelProto, name: str) -> None:
-    """Raise ModelReadError for an opset version outside 32 bits: the field holds 64, onnx and runtimes read 32."""
+    """Raise ModelReadError for an opset version outside 32 bits: the field has 64, but onnx and runtimes read 32."""
     imports = [*proto.opset_import, *(entry for function in proto.functions for entry in function.opset_import)]
     for entry in imports:
         if not -_MAX_VERSION - 1 <= entry.version <= _MAX_VERSION:
@@ -312,7 +328,7 @@ def _require_versions(proto: ModelProto, name: str) -> None:
 
 
 def texts_are_utf8(data: Buffer) -> bool:
-    """True when every name and other text in a serialised ModelProto is UTF-8."""
+    """Whether every name and other text in the serialised ModelProto `data` is UTF-8."""
     try:
         _strict_model().FromString(data)
     except DecodeError:
@@ -331,7 +347,7 @@ def _not_a_model(data: Buffer, name: str, reason: str) -> ModelReadError:
 
 @cache
 def _strict_model() -> type[Any]:
-    """ModelProto read as proto3, whose parser demands that strings are UTF-8.
+    """A message class like ModelProto but with proto3 syntax, whose parser rejects strings that are not UTF-8.
 
     proto2 parses anything and then raises UnicodeDecodeError from any later access to the text. Reading each text
     in Python takes 40 times as long as a second parse.

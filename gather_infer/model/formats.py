@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 HEAD: Final = 512
-"""Number of leading bytes that are examined."""
+"""Number of leading bytes of a file that `known_format` examines."""
 
 _PYTORCH = "torch.onnx.export makes ONNX of a model in Python"
 _MAGIC_BYTES: Final = (
@@ -23,10 +23,10 @@ _MAGIC_BYTES: Final = (
 
 
 def known_format(head: bytes, name: str) -> str:
-    """Description of a file that is not ONNX; "" when its first bytes match no known format.
+    """Description of the format of a file that is not ONNX; "" if the format is not recognised.
 
-    head   its first HEAD bytes, or all of fewer
-    name   its path, or the label of a stream
+    head   the first HEAD bytes of the file, or the whole file if it is shorter
+    name   path of the file, or the label of a stream in messages
     """
     for start, text in _MAGIC_BYTES:
         if head.startswith(start):
@@ -41,7 +41,7 @@ def known_format(head: bytes, name: str) -> str:
 
 
 def _zip(head: bytes) -> str:
-    """Description of an archive, by the name of its first member."""
+    """Description of a zip archive, by the name of its first member."""
     if b"/data.pkl" in head or b"constants.pkl" in head or b"/.data/" in head:
         return f"a model of PyTorch (.pt), not ONNX; {_PYTORCH}"
     if b".npy" in head[:128]:
@@ -58,7 +58,7 @@ def _markup(head: bytes) -> str:
 
 
 def _weights(name: str) -> str:
-    """Description of the .bin of an OpenVINO IR, recognised by the .xml beside it."""
+    """Description of the .bin of an OpenVINO IR, recognised by an .xml of the same name beside it; else ""."""
     stem, suffix = os.path.splitext(name)
     is_data = suffix.lower() == ".bin" and os.path.isfile(f"{stem}.xml")
     return f"the weights of an OpenVINO IR, whose model is {stem}.xml" if is_data else ""

@@ -1,4 +1,4 @@
-"""Def-use index: the definition and the reads of each value, graph by graph, with no references to protobuf."""
+"""Def-use index: the definition and the reads of each value, graph by graph; holds no protobuf messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A read of a value: position of the node, and of its input; None as input when a subgraph of the node reads it."""
+    """A read of a value by the node at position `node`.
+
+    input   position of the input; None if a subgraph of the node reads the value
+    """
 
     node: int
     input: int | None
@@ -27,19 +30,21 @@ class Use:
 class GraphScope:
     """One graph or function body.
 
-    outer          the graph whose values are visible in this one; a training graph sees those of the main graph
-    label          in locations, "" for the main graph
-    labels         of the nodes, by position
-    inputs         names in order; an initializer of the same name is a default
+    outer          path of the enclosing graph, whose values this graph can read; for a training graph, MAIN; for the
+                   main graph and functions, None
+    label          label of the graph in diagnostics, "" for the main graph
+    labels         labels of the nodes in diagnostics, by position of the node
+    inputs         names in order; an initializer of the same name is the default of an input
     outputs        names in order
-    initializers   name -> position, of dense initializers; sparse ones are in `sparse`
-    producers      name -> position of the node that writes it, the first one when there are several
-    reads          names that each node reads, by position
-    node_subgraphs position of a node -> the subgraphs that it holds
-    captures       names that come from outer graphs, in order of first use
-    order          positions of the nodes, producers first; ready nodes keep the order of the file
-    cyclic         positions of nodes on or behind a cycle, absent from `order`
-    children       the subgraphs of the nodes
+    initializers   name -> position of the dense initializer
+    sparse         name -> position of the sparse initializer
+    producers      name -> position of the first node that writes it
+    reads          names of the inputs of each node, by position of the node; without reads in its subgraphs
+    node_subgraphs position of a node -> paths of the subgraphs in its attributes
+    captures       names that the graph or its subgraphs read and an outer graph defines, in order of first use
+    order          positions of the nodes in topological order, ties in the order of the file
+    cyclic         positions of the nodes that are on a cycle or depend on a cycle; absent from `order`
+    children       paths of the subgraphs in attributes of the nodes, without deeper subgraphs
     """
 
     path: GraphPath
@@ -59,7 +64,7 @@ class GraphScope:
     children: tuple[GraphPath, ...]
 
     def node(self, position: int) -> NodePath:
-        """The node at `position`."""
+        """The NodePath of the node at `position`."""
         return NodePath(self.path, position, self.labels[position])
 
     def defines(self, name: str) -> bool:
@@ -67,9 +72,9 @@ class GraphScope:
 
 
 class GraphIndex:
-    """All scopes of a model by path, and its structural errors as diagnostics (`findings`); raises nothing.
+    """The scopes of all graphs of a model by path, and its structural errors as diagnostics (`findings`).
 
-    It is a snapshot: after an edit, a new index is needed.
+    The index does not follow later edits of the model.
     """
 
     def __init__(self, model: ModelProto) -> None:
@@ -88,17 +93,20 @@ class GraphIndex:
         return self.scopes[MAIN]
 
     def fresh(self, base: str) -> str:
-        """A name that is not in use in the model and was not returned before."""
+        """A new name derived from `base`: not in use in the model, and not returned by this method before."""
         if self._names is None:
             self._names = Names(self._model)
         return self._names.fresh(base)
 
     def defining_scope(self, path: GraphPath, name: str) -> GraphScope | None:
-        """The innermost scope at or around `path` that defines `name`; None when none does."""
+        """The innermost scope that defines `name`, among graph `path` and the graphs around it; None if none does."""
         return next((scope for scope in self._enclosing(path) if scope.defines(name)), None)
 
     def readers(self, path: GraphPath, name: str) -> Iterator[tuple[GraphPath, Use]]:
-        """Every node input that reads the value `name` defined in graph `path`, those in subgraphs included."""
+        """Every node input that reads the value `name` defined in graph `path`, with the path of the node's graph.
+
+        Reads in subgraphs of any depth are included.
+        """
         pending = [path]
         while pending:
             scope = self.scopes[pending.pop()]
@@ -108,7 +116,7 @@ class GraphIndex:
             pending += [c for c in scope.children if c.steps[-1].node in captured and name in self.scopes[c].captures]
 
     def uses(self, path: GraphPath) -> Mapping[str, Sequence[Use]]:
-        """Name -> reads by the nodes of a graph, including names that an enclosing graph defines."""
+        """Name -> reads of that name by the nodes of graph `path`; includes names that an enclosing graph defines."""
         found = self._uses.get(path)
         if found is None:
             found = self._uses[path] = {}
@@ -123,7 +131,7 @@ class GraphIndex:
         return found
 
     def is_output(self, path: GraphPath, name: str) -> bool:
-        """Whether the value `name` defined in graph `path` is an output of it, or of a subgraph that captures it."""
+        """Whether the value `name`, defined in graph `path`, is an output of that graph or of one of its subgraphs."""
         inner = (s for s in self.scopes.values() if name in s.outputs and path.contains(s.path))
         return any(s.path == path or self.defining_scope(s.path, name) is self.scopes[path] for s in inner)
 
@@ -156,7 +164,7 @@ class _IndexBuilder:
         self.findings = [finding for path in self.bodies for finding in found[path]]
 
     def define(self, model: ModelProto, path: GraphPath, body: GraphOrFunction) -> None:
-        """Record the label of a graph, and the names that it defines with their counts."""
+        """Record the label of graph `path`, and the names that it defines with the number of definitions of each."""
         around = _outer(path)
         outer = self.outer[path] = None if around is None else self.paths[around]
         if outer is not None and path.steps:
@@ -178,14 +186,14 @@ class _IndexBuilder:
         self.defined[path] = counts
 
     def is_defined(self, path: GraphPath, name: str) -> bool:
-        """Whether a graph or an enclosing one defines the name."""
+        """Whether graph `path` or a graph around it defines `name`."""
         around: GraphPath | None = path
         while around is not None and name not in self.defined[around]:
             around = self.outer[around]
         return around is not None
 
     def scope(self, path: GraphPath, inner: Mapping[GraphPath, GraphScope], findings: list[Diagnostic]) -> GraphScope:
-        """The scope of a graph, given those of its subgraphs."""
+        """The scope of graph `path`, given the scopes `inner` of its subgraphs; appends its errors to `findings`."""
         body, label, labels, defined = self.bodies[path], self.labels[path], self.nodes[path], self.defined[path]
         inputs, outputs, initializers, sparse = _interface(body)
         nodes = list(body.node)
@@ -246,7 +254,7 @@ class _IndexBuilder:
 
 
 def _interface(body: GraphOrFunction) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, int], dict[str, int]]:
-    """Inputs, outputs, initializers and sparse initializers by name."""
+    """The names of inputs and outputs, and the positions of dense and of sparse initializers by name."""
     if isinstance(body, FunctionProto):
         return tuple(body.input), tuple(body.output), {}, {}
     initializers = {tensor.name: position for position, tensor in enumerate(body.initializer)}

@@ -1,6 +1,6 @@
-"""Lazy external tensors: leave large payloads in their file on opening, and restore them when the model is written.
+"""Lazy external tensors: large payloads stay in the file when a model is opened, and are copied when it is written.
 
-Lazy payloads are `raw_data`, and packed `float_data` / `double_data`, whose wire form equals the raw form. Packed
+Only `raw_data`, and packed `float_data` / `double_data`, whose bytes equal those of `raw_data`, can be lazy. Packed
 integers (`int32_data`, `int64_data`, `uint64_data`) are varints, and `string_data` is one field per string: they stay
 inline, because no external tensor could refer to them.
 """
@@ -49,9 +49,11 @@ _SEGMENT = TENSOR_FIELDS["segment"]
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A payload left in the model's file: bytes [offset, offset + nbytes), the value of field `field`.
+    """A payload left in the model's file: bytes [offset, offset + nbytes).
 
-    `explicit_location`: the tensor had an explicit `data_location: DEFAULT`.
+    field              number of the TensorProto field that holds the payload
+    explicit_location  whether the tensor in the file sets `data_location: DEFAULT` explicitly
+
     """
 
     offset: int
@@ -64,10 +66,13 @@ PayloadTable: TypeAlias = Mapping[tuple[int, int], Payload]
 
 
 def externalize_payloads(buffer: Buffer, location: str) -> tuple[bytes | None, PayloadTable]:
-    """The serialised model with every large payload replaced by a reference to its bytes in file `location`.
+    """The serialised model with each large payload replaced by a reference to its bytes; and the payloads.
 
-    Returns None for the model when it has no large payload. The table maps (offset, nbytes) to payloads.
-    Raises WireError when the bytes cannot be a model, UnsupportedWire when only protobuf can decide.
+    buffer     the bytes of the model's file; `location` is the name of the file
+
+    The first result is None if no payload is large. The second maps (offset, size), in bytes, to payloads.
+    Raises WireError when the bytes are not a protobuf message, UnsupportedWire when they have forms that the scan does
+    not handle, so that only protobuf can parse them.
     """
     ledger: dict[tuple[int, int], Payload] = {}
     window = PageWindow(buffer)
@@ -97,7 +102,10 @@ def externalize_payloads(buffer: Buffer, location: str) -> tuple[bytes | None, P
 
 
 def reference(location: str, offset: int, nbytes: int) -> bytes:
-    """The wire bytes that make a TensorProto external when appended to it."""
+    """Serialised fields; appended to a serialised TensorProto, they make it refer to external data.
+
+    The data are bytes [offset, offset + nbytes) of the file `location`.
+    """
     tensor = TensorProto(data_location=TensorProto.EXTERNAL)
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(nbytes))):
         tensor.external_data.add(key=key, value=value)
@@ -106,7 +114,11 @@ def reference(location: str, offset: int, nbytes: int) -> bytes:
 
 
 def restored(tensor: bytes, payload: Payload, region: object) -> PieceList:
-    """The lazy `tensor` with the payload `region` back in its field, as it was in the file."""
+    """The serialised lazy `tensor` as an inline tensor: the bytes of `region` become field `payload.field`.
+
+    payload   position of the tensor's data in the model's file
+    region    reference to the bytes of the data; the result contains this object as a piece
+    """
     out = PieceList()
     for field in scan(tensor, 0, len(tensor)):
         if field.number not in (_LOCATION, _EXTERNAL):
@@ -118,9 +130,9 @@ def restored(tensor: bytes, payload: Payload, region: object) -> PieceList:
 
 
 def _large_payload(buffer: Buffer, start: int, stop: int) -> tuple[Payload, list[Field]] | None:
-    """The payload of the TensorProto at [start, stop), with the fields that its reference replaces, in order.
+    """The payload of the TensorProto at [start, stop), and the fields to be replaced by a reference, in file order.
 
-    None when the tensor stays inline: small, already external, in segments, or encoded in an unusual way.
+    None if the tensor stays inline: because it is small, external, in segments, or encoded in an unusual way.
     """
     data: Field | None = None
     location: Field | None = None

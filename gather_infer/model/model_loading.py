@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 ModelLike: TypeAlias = "str | os.PathLike[str] | ModelProto | ModelFile | gs.Graph"
 
 READERS: Final = {".xml": ("gather_infer.openvino.ir", "read_model")}
-"""Reader of a file format other than ONNX, by file suffix: module and function."""
+"""File suffix of a format other than ONNX -> module and function of the reader."""
 
 DIALECTS: Final = {"openvino": ("gather_infer.openvino.lowerings", "DIALECT")}
-"""Dialect that infers the nodes of a domain without rules: module and attribute.
+"""Domain -> module and attribute of the dialect that infers the nodes of the domain, instead of a rule set.
 
-Readers and dialects are imported lazily, when a model needs them: their packages are layered above this one.
+Readers and dialects are imported when a model needs them, because their packages depend on this one.
 """
 
 
 def to_model_file(model: object) -> ModelFile:
-    """The ModelFile for any model that the API accepts. Raises ModelReadError, UsageError for another object."""
+    """The ModelFile for `model`, of any type that the API accepts.
+
+    Raises ModelReadError when the model cannot be read, UsageError for an object that is not a model.
+    """
     file = _to_file(model)
     if file.dialects:
         return file
@@ -46,7 +49,7 @@ def to_model_file(model: object) -> ModelFile:
 def to_onnx_file(model: object) -> ModelFile:
     """As `to_model_file`, for callers that write the model.
 
-    Raises ModelReadError, with the command that converts it, for a model that is not ONNX.
+    Raises ModelReadError for a model that is not ONNX; the message names the command that converts it.
     """
     file = to_model_file(model)
     if file.foreign_format:
@@ -58,7 +61,10 @@ def to_onnx_file(model: object) -> ModelFile:
 
 
 def with_constants(file: ModelFile) -> ModelFile:
-    """The model with every initializer constant: an initializer that is also an input is no longer an input."""
+    """`file` without the graph inputs that have an initializer, so that callers cannot override an initializer.
+
+    Unchanged before IR version 4, where every initializer has to be an input.
+    """
     graph = file.proto.graph
     held = initializers_of(graph)
     if file.proto.ir_version < 4 or held.isdisjoint(value.name for value in graph.input):
@@ -100,7 +106,7 @@ def _to_file(model: object) -> ModelFile:
 
 
 def to_caller_type(model: object, proto: ModelProto) -> Any:
-    """`proto` as a graphsurgeon Graph when the caller's `model` is one."""
+    """`proto`, as a graphsurgeon Graph if `model`, the caller's argument, is one."""
     if type(model).__module__.startswith("onnx_graphsurgeon"):
         import onnx_graphsurgeon
 

@@ -12,7 +12,7 @@ from gather_infer.node_ids import Root
 
 
 class Names:
-    """Every name of a model: values, nodes, symbols, in all subgraphs and functions. Generates names not in use."""
+    """The names in use in a model, of values, nodes and symbols in all graphs and functions; generates new names."""
 
     def __init__(self, model: ModelProto) -> None:
         self._taken: set[str] = set(names_of(model))
@@ -22,7 +22,7 @@ class Names:
         return name in self._taken
 
     def fresh(self, base: str) -> str:
-        """`base` itself when it is free, else `base_1`, `base_2`, ...; never the same twice, never empty."""
+        """The first of `base`, `base_1`, `base_2`, ... that is not in use and was not returned before; never empty."""
         base = base or "value"
         name = base
         count = self._next.get(base, 0)
@@ -35,7 +35,7 @@ class Names:
 
 
 def tensor_names(model: ModelProto) -> Iterator[str]:
-    """Names of the values of the main graph and its subgraphs, the latter with their paths: `If_3/then_branch/y`."""
+    """Names of the values in the main graph, and in its subgraphs with a prefix, such as `If_3/then_branch/y`."""
     for path, graph in bodies(model):
         if path.root is not Root.GRAPH or isinstance(graph, FunctionProto):
             continue
@@ -46,13 +46,13 @@ def tensor_names(model: ModelProto) -> Iterator[str]:
 
 
 def operator_names(model: ModelProto) -> Iterator[str]:
-    """The operators of all nodes, `Gather` and `com.microsoft.Gelu`, with repetitions."""
+    """The operator of each node, such as `Gather` or `com.microsoft.Gelu`; with repetitions."""
     for _, body in bodies(model):
         yield from (qualified(node.domain, node.op_type) for node in body.node)
 
 
 def names_of(model: ModelProto) -> Iterator[str]:
-    """The names in use, some more than once."""
+    """The names of all values, nodes, symbols and function attributes of `model`; some are repeated, some are empty."""
     for _, body in bodies(model):
         for node in body.node:
             yield node.name

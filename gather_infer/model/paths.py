@@ -15,9 +15,9 @@ GraphOrFunction: TypeAlias = "GraphProto | FunctionProto"
 
 
 def graph_at(model: ModelProto, path: GraphPath) -> GraphOrFunction:
-    """The graph or function body in `model`.
+    """The graph or function body at `path` in `model`.
 
-    Raises IndexError for a path that does not exist, LookupError for a call of an undefined function.
+    Raises IndexError for a path that does not exist, LookupError for a step into a function that is not defined.
     """
     body = _root(model, path)
     for step in path.steps:
@@ -26,7 +26,7 @@ def graph_at(model: ModelProto, path: GraphPath) -> GraphOrFunction:
 
 
 def label_of(model: ModelProto, path: GraphPath) -> str:
-    """The readable form of a path: "" for the main graph, `If_3/then_branch`, `my_function/Loop#2/body`."""
+    """The label of graph `path` in messages, such as `my_function/Loop#2/body`; "" for the main graph."""
     body = _root(model, path)
     label = "" if path.root is Root.GRAPH else _name(body) or path.root.value
     for step in path.steps:
@@ -36,7 +36,7 @@ def label_of(model: ModelProto, path: GraphPath) -> str:
 
 
 def node_at(model: ModelProto, path: GraphPath, position: int) -> NodePath:
-    """The node at `position` of a graph, with its label."""
+    """The NodePath, with its label, of the node at `position` in graph `path`."""
     return NodePath(
         path, position, joined_label(label_of(model, path), node_labels(graph_at(model, path).node)[position])
     )
@@ -45,8 +45,8 @@ def node_at(model: ModelProto, path: GraphPath, position: int) -> NodePath:
 def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
     """Labels of the nodes of a graph, all distinct.
 
-    A node is labelled by its name; without a name, by operator and position, `Gather#7`; with a name that other nodes
-    share, by name and position.
+    The label is the node's name. A node without a name has operator and position as label, such as `Gather#7`; a node
+    whose name other nodes have too, name and position.
     """
     labels = [node.name or f"{node.op_type}#{position}" for position, node in enumerate(nodes)]
     if len(set(labels)) == len(labels):
@@ -65,12 +65,12 @@ def node_labels(nodes: Iterable[NodeProto]) -> list[str]:
 
 
 def joined_label(label: str, inner: str) -> str:
-    """A label inside the graph labelled `label`."""
+    """`inner`, the label of a node or value in a graph, prefixed with the graph's `label`."""
     return f"{label}/{inner}" if label else inner
 
 
 def subgraph_label(label: str, node: NodeProto, step: Step) -> str:
-    """The label of the graph that `step` leads to, inside the node labelled `label`."""
+    """The label of the subgraph that `step` leads to; `label` is the label of the node that holds the subgraph."""
     if step.attribute is None:
         return label
     name = f"{label}/{node.attribute[step.attribute].name}"
@@ -78,7 +78,7 @@ def subgraph_label(label: str, node: NodeProto, step: Step) -> str:
 
 
 def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto]]:
-    """The graphs in the attributes of the node at `position`."""
+    """The graphs in the attributes of `node`, each with its step; `position` is the position of `node`."""
     for at, attribute in enumerate(node.attribute):
         if attribute.HasField("g"):
             yield Step(position, at), attribute.g
@@ -87,7 +87,7 @@ def subgraphs(node: NodeProto, position: int) -> Iterator[tuple[Step, GraphProto
 
 
 def roots(model: ModelProto) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
-    """The main graph, the functions, the training graphs."""
+    """The main graph, the functions and the training graphs, each with its path."""
     yield MAIN, model.graph
     for position, function in enumerate(model.functions):
         yield GraphPath(Root.FUNCTION, position), function
@@ -99,7 +99,7 @@ def roots(model: ModelProto) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
 
 
 def bodies(model: ModelProto) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
-    """Every graph and function of the model, each before the subgraphs it contains."""
+    """Every graph and function of the model with its path, each before the subgraphs that it contains."""
     pending = list(roots(model))[::-1]
     while pending:
         path, body = pending.pop()
@@ -114,7 +114,7 @@ def _has_graphs(node: NodeProto) -> bool:
 
 
 def subgraph_at(node: NodeProto, step: Step) -> GraphProto:
-    """The graph that the last step of a path leads to, in the node that holds it."""
+    """The graph in the attribute of `node` that `step` refers to."""
     assert step.attribute is not None, "a node holds graphs in attributes"
     attribute = node.attribute[step.attribute]
     graph: GraphProto = attribute.g if step.item is None else attribute.graphs[step.item]

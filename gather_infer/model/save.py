@@ -37,7 +37,14 @@ _MARK = b"location"  # key in `external_data` of every external tensor
 
 @dataclass(frozen=True, slots=True)
 class SaveReport:
-    """Result of a save: the model's file (None for a stream) and its bytes, the new data file, the copied ones."""
+    """Result of a save.
+
+    path           the model's file, None for a stream
+    nbytes         size of the serialised model
+    external_data  the data file that was written, None if there is none
+    copied         existing data files that were copied to the directory of the output
+    verbatim       the output has exactly the bytes that the model was read from
+    """
 
     path: Path | None
     nbytes: int
@@ -48,7 +55,12 @@ class SaveReport:
 
 @dataclass(frozen=True, slots=True)
 class _WritePlan:
-    """A serialised model with its lazy tensors as pieces to write inline, and the external files that it refers to."""
+    """The bytes of a model to write, with its lazy tensors inline.
+
+    serialized  the message with lazy tensors as references
+    content     the bytes to write: pieces of `serialized`, and regions of files for the lazy tensors
+    regions     location -> one region of the file there, for each external data file that the model refers to
+    """
 
     serialized: bytes
     content: PieceList
@@ -82,15 +94,21 @@ def save(
     in_place: bool = False,
     embed: bool = False,
 ) -> SaveReport:
-    """Write `proto`, an edited form of `model.proto`, to `out_path` (`-`: standard output), whole or not at all.
+    """Write `proto`, an edited form of `model.proto`, to `out_path`; `-` is standard output.
 
-    An unedited model is copied byte for byte. `external_data` names a file beside the output that takes all payloads
-    above 1 KiB; an output past 2 GB gets the file `OUT.data` by default. Existing external data stays shared when the
-    output is in the same directory, and is copied there otherwise. A stream, and a file with `embed`, holds it inline.
-    A link is followed: the file that it points to is written. Neither argument is modified.
+    Files appear complete or not at all.
 
-    Raises UsageError when the output would overwrite the input (unless `in_place`) or a data file in use,
-    ModelReadError when the payloads cannot be read any more, ModelWriteError when the output cannot be written.
+    external_data  name of a data file in the directory of the output, for all payloads above 1 KiB; by default, only an
+                   output past 2 GB gets a data file, `OUT.data`
+    in_place       the output may overwrite the input
+    embed          write existing external data inline; implied for standard output, pipes and devices
+
+    An unedited model is copied byte for byte. Data files that the model already refers to stay where they are if the
+    output is in the directory of the model; otherwise they are copied to the directory of the output. If `out_path` is
+    a link, the file that it points to is written. `model` and `proto` are not modified.
+
+    Raises UsageError when the output would overwrite a data file in use, or the input without `in_place`;
+    ModelReadError when payloads cannot be read any more; ModelWriteError when the output cannot be written.
     """
     if external_data is not None:
         _check_data_name(external_data)
@@ -159,9 +177,11 @@ def _write_stream(file: BinaryIO, plan: _WritePlan, original: Iterator[bytes] | 
 
 
 def _unedited_bytes(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | None:
-    """The bytes that `model` was read from when `proto` equals it; None when it was edited.
+    """The bytes that `model` was read from if they still parse to `proto`.
 
-    The file is read again, so that an edit made to `model.proto` itself is not lost.
+    None if `proto` was edited, or the bytes are not available.
+
+    The file is parsed again for the comparison, because a caller may have edited `model.proto` in place.
     """
     if model.original is not None:
         same = ModelProto.FromString(model.original).SerializeToString() == _serialized(proto)
@@ -178,7 +198,7 @@ def _unedited_bytes(model: ModelFile, proto: ModelProto) -> Iterator[bytes] | No
 
 
 def _serialized(proto: ModelProto) -> bytes | None:
-    """The serialised message; None when it exceeds protobuf's size limit."""
+    """`proto` serialised; None when it exceeds protobuf's size limit."""
     try:
         data: bytes = proto.SerializeToString()
     except (EncodeError, ValueError, MemoryError):
@@ -189,7 +209,8 @@ def _serialized(proto: ModelProto) -> bytes | None:
 def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _WritePlan | None:
     """The pieces to write for `proto`; None when it exceeds protobuf's size limit.
 
-    `embed`: write external data inline. `staged`: location of a data file that is being written.
+    embed    write external data inline
+    staged   location of the data file that this save writes, which does not exist under that name yet
 
     Raises ModelReadError when external data is missing.
     """
@@ -254,9 +275,9 @@ def _positions(data: bytes, mark: bytes) -> list[int]:
 def _move_payloads(
     model: ModelFile, proto: ModelProto, data: Path, staging: Staging, *, move_external: bool
 ) -> ModelProto | None:
-    """A copy of `proto` whose payloads above 1 KiB are in the staged file `data`; None when there are none.
+    """A copy of `proto` with its payloads above 1 KiB moved to the staged file `data`; None if it has no such payloads.
 
-    `move_external`: also move tensors that are external already.
+    move_external   move the payloads of external tensors too
     """
     copy = ModelProto()
     copy.CopyFrom(proto)
@@ -294,7 +315,13 @@ def _is_movable(model: ModelFile, tensor: TensorProto, move_external: bool) -> b
 def _stage_data_files(
     model: ModelFile, plan: _WritePlan, out: Path, data: Path | None, staging: Staging
 ) -> tuple[Path, ...]:
-    """Stage copies of the data files that the model refers to, unless the output is in their directory."""
+    """Stage copies of the data files that the model refers to, unless `out` is in the directory of the model.
+
+    data   the new data file of this save
+
+    Returns the paths of the copies. Raises UsageError when a copy would overwrite the output, or a file with other
+    content that is not a data file of the model now at `out`.
+    """
     if not plan.regions or (model.base_dir is not None and _is_same_file(out.parent, model.base_dir)):
         return ()
     mine: set[str] | None = None
@@ -326,14 +353,17 @@ def _stage_data_files(
 
 
 def _check_data_directory(data: Path, out: Path) -> None:
-    """Raise ModelWriteError for a data file whose link leads out of the directories that loaders read from."""
+    """Raise ModelWriteError unless `data` is below the directory of `out` or of the file that `out` links to.
+
+    Links in the path of `data` are resolved.
+    """
     homes = (os.path.realpath(out.parent), os.path.dirname(os.path.realpath(out)))
     if not any(Path(os.path.realpath(data)).is_relative_to(home) for home in homes):
         raise ModelWriteError(f"{data}: leads out of the directory of {out.name}")
 
 
 def _locations(path: Path) -> set[str]:
-    """The data files that the model at `path` refers to; none when there is no model."""
+    """The locations of the external data of the model at `path`; empty if the file is missing or not a model."""
     try:
         model = open_model(path)
         external = [t for t in iter_tensors(model.proto) if is_external(t) and model.payload(t) is None]
@@ -374,7 +404,7 @@ def _check_data_target(model: ModelFile, proto: ModelProto, out: Path, data: Pat
 
 
 def _belongs_to(data: Path, out: Path) -> bool:
-    """True when the model that `out` replaces keeps its external data in `data`."""
+    """Whether the model that is now at `out` has external data in the file `data`."""
     try:
         existing = open_model(out)
         return _is_data_file(existing, existing.proto, data)

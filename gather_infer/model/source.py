@@ -19,8 +19,8 @@ CHUNK_BYTES = 256 << 10  # fits the processor cache; the allocator reuses the me
 def streamed(path: Path) -> Iterator[bytes]:
     """The bytes of a file or pipe in chunks, read sequentially.
 
-    Raises ModelReadError for a directory, a device, a socket and a pipe without a writer, which would never end or
-    never begin; OSError.
+    Raises ModelReadError for a directory, a device, a socket, and a pipe without a writer, because reading them may
+    block or never end. Raises OSError when the file cannot be opened or read.
     """
     mode = os.stat(path).st_mode
     is_pipe = stat.S_ISFIFO(mode)
@@ -40,7 +40,10 @@ def streamed(path: Path) -> Iterator[bytes]:
 
 
 def joined_chunks(chunks: Iterable[bytes]) -> bytes:
-    """All chunks of a stream. Raises ModelReadError when they exceed protobuf's size limit."""
+    """The chunks of a stream as one byte string.
+
+    Raises ModelReadError when they exceed protobuf's size limit, or the first byte is 0.
+    """
     found: list[bytes] = []
     nbytes = 0
     for chunk in chunks:
@@ -61,7 +64,7 @@ def _kind(mode: int) -> str:
 
 @dataclass(slots=True)
 class ReadCounter:
-    """Bytes of tensors that this process has read from files: the measure of progress while a model is written."""
+    """Counts the bytes of tensors that this process has read from files, to show progress while a model is written."""
 
     nbytes: int = 0
 
@@ -71,9 +74,9 @@ READ_COUNTER: Final = ReadCounter()
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was when the model was opened. Each read reopens it, so that the file is never locked.
+    """A file as it was when the model was opened. Each read opens the file anew, so that it is never locked.
 
-    `stamp`: inode, size in bytes and modification time. A read fails when the file has changed since.
+    stamp   inode, size in bytes and modification time in ns; a read fails when the file no longer has this stamp
     """
 
     path: Path
@@ -102,21 +105,23 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Bytes [offset, offset + nbytes) of a source."""
+    """Bytes [offset, offset + nbytes) of the file `source`."""
 
     source: SourceFile
     offset: int
     nbytes: int
 
     def read(self) -> bytes:
-        """The bytes. Raises ModelReadError when the file ends before them."""
+        """The bytes of the region. Raises ModelReadError when the file has changed or ends before the region does."""
         with self.source.open() as file:
             return b"".join(self._chunks(file, self.nbytes))
 
     def chunks(self, file: BinaryIO | None = None) -> Iterator[bytes]:
-        """The bytes in chunks of at most CHUNK_BYTES, read from `file` when the caller has opened the source.
+        """The bytes of the region in chunks of at most CHUNK_BYTES.
 
-        Raises ModelReadError when the file ends before them.
+        file   the opened source; None to open it here
+
+        Raises ModelReadError when the file has changed or ends before the region does.
         """
         if file is not None:
             yield from self._chunks(file, CHUNK_BYTES)

@@ -1,6 +1,6 @@
 """Atomic file replacement: write to a temporary file in the same directory, then rename.
 
-A symbolic link is kept: the file that it points to is replaced.
+If the target is a symbolic link, the link stays, and the file that it points to is replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from gather_infer.errors import ModelWriteError
 
 @dataclass(slots=True)
 class Staging:
-    """Temporary files to be renamed to their targets; leaving the `with` block removes those not committed."""
+    """Temporary files that `commit` renames to their targets.
+
+    The end of the `with` block removes temporary files that were not renamed.
+
+    pending   pairs of a temporary file and its target
+    """
 
     pending: list[tuple[Path, Path]] = field(default_factory=list)
 
@@ -38,8 +43,8 @@ class Staging:
     def create(self, path: Path) -> Iterator[BinaryIO]:
         """A new file that `commit` will rename to `path`.
 
-        It has the mode of the file that it will replace, or that of any new file (umask).
-        Raises ModelWriteError for an error of the file system, and for two files with the same target.
+        The new file has the permissions of the file at `path`, or the default permissions (umask) if there is none.
+        Raises ModelWriteError when the file system reports an error, and when another new file has the same target.
         """
         path = _link_target(path)
         if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
@@ -56,9 +61,9 @@ class Staging:
             raise ModelWriteError(f"{path}: {error.strerror}") from error
 
     def commit(self) -> None:
-        """Rename the files to their targets, in the order of creation: the model comes last.
+        """Rename the files to their targets in the order of their creation; callers create the model's file last.
 
-        Raises ModelWriteError when a rename fails, after removing the targets that did not exist before.
+        Raises ModelWriteError when a rename fails, after removing the files that it has created at new targets.
         """
         created: list[Path] = []
         while self.pending:
@@ -77,7 +82,7 @@ class Staging:
 
 
 def _link_target(path: Path) -> Path:
-    """The target of a link at `path`, which need not exist; `path` itself when it is no link.
+    """The file that a link at `path` points to, which need not exist; `path` if it is not a link.
 
     Raises ModelWriteError for a link that leads back to itself.
     """

@@ -8,16 +8,16 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 
 def iter_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Initializers and attribute tensors of the graph, its subgraphs, the functions and the training graphs.
+    """The initializers and attribute tensors of all graphs: main graph, subgraphs, functions and training graphs.
 
-    A sparse tensor yields its values and its indices.
+    For a sparse tensor, its values and its indices are two tensors.
     """
     training = [graph for info in model.training_info for graph in (info.initialization, info.algorithm)]
     yield from _of_graphs([model.graph, *training], model, sparse=True)
 
 
 def externalizable_tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Tensors whose external data loaders look up: all but those of sparse tensors and training graphs."""
+    """The tensors that loaders accept as external: all but sparse tensors and the tensors of training graphs."""
     yield from _of_graphs([model.graph], model, sparse=False)
 
 
@@ -64,9 +64,10 @@ def initializers_of(graph: GraphProto) -> set[str]:
 
 
 def fed_inputs(model: ModelProto) -> list[ValueInfoProto]:
-    """Graph inputs that a caller feeds, or may feed. Before IR version 4 every initializer is also an input.
+    """The graph inputs that a caller can feed.
 
-    onnxruntime and OpenVINO treat such an initializer as a constant and do not accept a feed for it.
+    Before IR version 4 every initializer is also an input. onnxruntime and OpenVINO treat such an initializer as a
+    constant and do not accept a feed for it.
     """
     constants = initializers_of(model.graph) if model.ir_version < 4 else set()
     return [value for value in model.graph.input if value.name not in constants]

@@ -7,7 +7,12 @@ from heapq import heapify, heappop, heappush
 
 
 def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Positions with producers first, and those on or behind a cycle (Kahn's algorithm, smallest position first)."""
+    """The positions of the nodes, producers first; and the positions of nodes that are on a cycle or depend on a cycle.
+
+    reads   for each node, the positions of the nodes whose outputs it reads
+
+    Kahn's algorithm; among the nodes that are ready, the lowest position comes first.
+    """
     # the common case: the file is in order
     if not any(sources and max(sources) >= position for position, sources in enumerate(reads)):
         return tuple(range(len(reads))), ()
@@ -30,7 +35,11 @@ def topological_order(reads: Sequence[set[int]]) -> tuple[tuple[int, ...], tuple
 
 
 def cycle_among(reads: Sequence[set[int]], cyclic: Sequence[int]) -> list[int]:
-    """One cycle among the positions `cyclic`, in the direction of the data: each of them reads another one."""
+    """The positions of the nodes on one cycle: each reads the node before it, and the first reads the last.
+
+    reads    as for `topological_order`
+    cyclic   the second result of `topological_order`; every node in it reads at least one node in it
+    """
     stuck = set(cyclic)
     trail: dict[int, int] = {}
     position = cyclic[0]

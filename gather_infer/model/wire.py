@@ -1,8 +1,8 @@
 """Wire-format scan: replace tensors in a serialised model without parsing the rest.
 
-The scan enters only messages that can hold a TensorProto, and of those only the ones that the caller selects. It skips
-everything else with one length read and copies it byte for byte, so unknown fields and field order survive. The field
-numbers come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
+The scan enters only messages that can contain a TensorProto and that the caller selects. For every other field, the
+scan reads only the length and copies the bytes, so unknown fields and the order of fields survive. The field numbers
+come from onnx's own descriptors. Wire format: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ MAX_MESSAGE_BYTES = 2**31 - 1  # protobuf cannot parse or write a larger message
 
 
 class WireError(ValueError):
-    """Bytes that cannot be a protobuf message: a length runs past its end. The text names the position."""
+    """The bytes are not a protobuf message: a field or number runs past the end. The text names the position."""
 
 
 class UnsupportedWire(Exception):
-    """Wire data that no exporter writes (groups, a singular message in two parts): leave the decision to protobuf."""
+    """The bytes use forms that no exporter writes (groups, a singular message in parts): protobuf must parse them."""
 
 
 @dataclass(slots=True)
 class PageWindow:
     """Releases the pages of a mapped file as a scan advances.
 
-    Reading one byte may map 2 MiB of the file, all of which count as memory of the process.
+    Reading one byte may map 2 MiB of the file, which then count as memory of the process.
     """
 
     buffer: Buffer
     released: int = 0
 
     def advance(self, pos: int) -> None:
-        """Note that the scan has reached byte `pos`, and release the pages before it."""
+        """Record that the scan has reached byte `pos`; once every WINDOW_BYTES bytes, release the mapped pages."""
         if pos - self.released > WINDOW_BYTES and isinstance(self.buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.buffer.madvise(mmap.MADV_DONTNEED)
             self.released = pos
@@ -61,7 +61,7 @@ class ByteSpan:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a message: [start, stop) with its tag, the value [value, stop) of a length-delimited field."""
+    """One field of a message: its bytes [start, stop), including the tag, and its value [value, stop)."""
 
     number: int
     wire_type: int
@@ -72,10 +72,10 @@ class Field:
 
 @dataclass(slots=True)
 class PieceList:
-    """The new bytes of a message as a list of pieces, with their total size in bytes.
+    """The new bytes of a message as a list of pieces; `nbytes` is their total size.
 
-    A piece is a `ByteSpan` of the scanned buffer, new `bytes`, or any other object with `nbytes` that the caller knows
-    how to copy (a region of another file).
+    A piece is a `ByteSpan` of the scanned buffer, new `bytes`, or another object that the caller can write, such as a
+    region of another file.
     """
 
     pieces: list[object] = field(default_factory=list)
@@ -99,7 +99,7 @@ class PieceList:
         self.nbytes += other.nbytes
 
     def join(self, buffer: Buffer) -> bytes:
-        """The pieces as one byte string; only for spans and bytes."""
+        """The pieces as one byte string; each piece must be a `ByteSpan` of `buffer` or bytes."""
         out = bytearray()
         window = PageWindow(buffer)
         for piece in self.pieces:
@@ -114,10 +114,12 @@ class PieceList:
 
 @dataclass(slots=True, eq=False)
 class MessageKind:
-    """A message type from which a TensorProto can be reached, and the fields that lead there.
+    """A message type that can contain a TensorProto at some depth, and the fields that lead to it.
 
-    `singular`: those of them that occur once. `bulk`: fields with a million values in a tree ensemble, one wire field
-    each, in attributes that hold no tensors.
+    children   number of such a field -> kind of the message in the field
+    singular   the numbers in `children` of fields that are not repeated
+    bulk       numbers of the fields that hold lists of numbers or strings; a message with such a field is not scanned,
+               since it holds no tensors, and the list of a tree ensemble may have a million wire fields
     """
 
     name: str
@@ -127,7 +129,7 @@ class MessageKind:
 
 
 def _message_kinds() -> MessageKind:
-    """The kind of ModelProto, linked to all kinds below it. Types are cyclic: graphs hold nodes, which hold graphs."""
+    """The kind of ModelProto, linked to the kinds that it contains; the links are cyclic, as nodes contain graphs."""
     target = TensorProto.DESCRIPTOR
     reaches = {target.full_name}
     types = list(target.file.message_types_by_name.values())
@@ -162,7 +164,7 @@ TENSOR_FIELDS: dict[str, int] = {f.name: f.number for f in TensorProto.DESCRIPTO
 def read_varint(buffer: Buffer, pos: int, stop: int) -> tuple[int, int]:
     """The varint at `pos` and the position after it.
 
-    Raises WireError when it runs past `stop` or past ten bytes.
+    Raises WireError when the varint runs past `stop` or is longer than ten bytes.
     """
     value = shift = 0
     for at in range(pos, min(pos + 10, stop)):
@@ -184,12 +186,12 @@ def write_varint(value: int) -> bytes:
 
 
 def length_delimited(number: int, nbytes: int) -> bytes:
-    """Tag and length of a length-delimited field whose value of `nbytes` follows."""
+    """Tag and length of the length-delimited field `number`, to be followed by its value of `nbytes` bytes."""
     return write_varint(number << 3 | LENGTH_DELIMITED) + write_varint(nbytes)
 
 
 def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
-    """The fields of the message at [start, stop), as an iterator: a hostile message may have a million.
+    """The fields of the message at [start, stop), one at a time because a hostile message may have a million.
 
     Raises WireError when a field runs past `stop`, UnsupportedWire for groups and unassigned wire types.
     """
@@ -217,9 +219,9 @@ def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
 class TensorReplacer:
     """Replaces TensorProtos in the serialised ModelProto `buffer`.
 
-    `min_bytes`     messages below this size are not entered
-    `should_enter`  predicate on the message at [start, stop), called for messages of at least `min_bytes`
-    `tensor`        returns the new bytes of the TensorProto at [start, stop), None to keep it
+    min_bytes      messages of fewer bytes are copied unchanged
+    should_enter   returns whether to scan the message at [start, stop), which has at least `min_bytes` bytes
+    tensor         returns the new bytes of the TensorProto at [start, stop), None to keep it
     """
 
     buffer: Buffer
@@ -230,7 +232,7 @@ class TensorReplacer:
     def model(self) -> PieceList | None:
         """The new bytes of the whole buffer, None when no tensor was replaced.
 
-        Raises WireError when the bytes cannot be protobuf, UnsupportedWire when only protobuf itself can decide.
+        Raises WireError when the bytes are not a protobuf message, UnsupportedWire when only protobuf can parse them.
         """
         return self._message(0, len(self.buffer), MODEL, 0)
 
@@ -287,7 +289,7 @@ class TensorReplacer:
         return out
 
     def _skip(self, wire_type: int, pos: int, stop: int) -> int:
-        """The position after the value of a field that is not length-delimited."""
+        """The position after the value at `pos` of a field that is not length-delimited."""
         if wire_type == VARINT:
             return read_varint(self.buffer, pos, stop)[1]
         if wire_type not in (FIXED32, FIXED64):

@@ -1,4 +1,4 @@
-"""Beam-index elimination: inputs that only reorder the rows of a model's state, as `beam_idx` in beam search."""
+"""Beam-index elimination: removal of inputs that only reorder the rows of state, such as `beam_idx` in beam search."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
 class BeamIndex:
     """An input that only selects which rows of the state are read.
 
-    input     its name
-    gathers   positions in the main graph of the Gathers of axis 0 that it indexes
-    converts  positions of the Converts between the input and these Gathers
+    input     name of the input
+    gathers   positions in the main graph of the Gathers along axis 0 whose indices are the input
+    converts  positions in the main graph of the Converts between the input and the Gathers in `gathers`
     """
 
     input: str
@@ -35,7 +35,10 @@ def find_beam_indices(proto: ModelProto, index: GraphIndex) -> tuple[BeamIndex, 
 
 
 def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
-    """The model with the rows of its state in order, without the beam-index inputs; the names of these."""
+    """The model without its beam-index inputs, and the names of the removed inputs.
+
+    Rows of the state keep their order; a model without such inputs is returned unchanged.
+    """
     found = find_beam_indices(model.proto, GraphIndex(model.proto))
     if not found:
         return model, ()
@@ -61,7 +64,7 @@ def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]
 
 
 class _BeamIndexFinder:
-    """Follows an input to all of its readers."""
+    """Decides whether an input is a beam index, by following its value to every reader."""
 
     def __init__(self, proto: ModelProto, index: GraphIndex) -> None:
         self.nodes = list(proto.graph.node)
@@ -93,7 +96,7 @@ class _BeamIndexFinder:
         return BeamIndex(name, tuple(gathers), tuple(converts)) if gathers else None
 
     def gathers_state(self, gather: NodeProto) -> bool:
-        """Whether a Gather selects rows of a variable."""
+        """Whether the node `gather` selects rows, along axis 0, of a state variable."""
         if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
             return False
         if str(attributes_of(gather).get("batch_dims", 0)) != "0":
@@ -101,7 +104,10 @@ class _BeamIndexFinder:
         return any(node.op_type == "ReadValue" for node in self.row_preserving_producers(gather.input[0]))
 
     def row_preserving_producers(self, name: str) -> Iterator[NodeProto]:
-        """The node that computes a value, and the producers above it as long as these move rows as a whole."""
+        """The producer of the value `name`, then the producer of its first input, and so on up.
+
+        Ends with the first node that does not keep rows (axis 0) whole, such as a ReadValue.
+        """
         while (node := self.producers.get(name)) is not None and is_openvino(node):
             yield node
             preserves_rows = node.op_type in ("Convert", "ConvertLike")
@@ -112,7 +118,7 @@ class _BeamIndexFinder:
             name = node.input[0]
 
     def elements(self, name: str) -> list[int] | None:
-        """The elements of a small integer constant; None for another value."""
+        """The elements of the integer initializer `name`; None for any other value, and for external data."""
         tensor = self.initializers.get(name)
         if tensor is None or tensor.external_data or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
             return None
@@ -120,5 +126,5 @@ class _BeamIndexFinder:
 
 
 def _is_vector(tensor: TypeProto.Tensor) -> bool:
-    """Whether a type is an integer vector."""
+    """Whether `tensor` is the type of a vector of int32 or int64."""
     return tensor.elem_type in (TensorProto.INT64, TensorProto.INT32) and len(tensor.shape.dim) == 1

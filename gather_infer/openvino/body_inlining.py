@@ -1,4 +1,4 @@
-"""Inlining of lowered functions at the layers that they were built for."""
+"""Inlining: the nodes of a built function get names of the model that contains the lowered layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 
 @dataclass(frozen=True, slots=True)
 class InlinedBody:
-    """Nodes and constants under names of the model; `constant_outputs` are constants that replace its values."""
+    """The nodes and constants of an inlined function, with their names in the model.
+
+    constants          new constants of the main graph that the nodes read
+    constant_outputs   constants with the names of outputs of the lowered layer
+    """
 
     nodes: tuple[NodeProto, ...]
     constants: tuple[TensorProto, ...]
@@ -20,9 +24,9 @@ class InlinedBody:
 
 
 class Inliner:
-    """Renames built functions for a model; equal constants are shared.
+    """Renames the values of built functions to names of one model; functions share equal constants.
 
-    fresh   returns an unused name of the model, derived from the given one
+    fresh   returns a name derived from its argument that the model does not use
     """
 
     def __init__(self, fresh: Callable[[str], str]) -> None:
@@ -32,11 +36,11 @@ class Inliner:
     def inline(
         self, builder: FunctionBuilder, layer_name: str, inputs: Mapping[str, str], results: Mapping[str, str]
     ) -> InlinedBody:
-        """The renamed nodes of a built function.
+        """The nodes and constants of the function in `builder`, renamed in place.
 
         layer_name  prefix for the names of new nodes and values
-        inputs      values of the model by the input names of the function
-        results     output names in the model, by value of the function; each is the output of a node or a constant
+        inputs      input of the function -> name in the model
+        results     value that the function returns, a node output or a constant -> name in the model
         """
         held = builder.constants
         names = {**inputs, **{local: name for local, name in results.items() if local not in held}}
@@ -81,7 +85,7 @@ def _renamed_tensor(tensor: TensorProto, name: str) -> TensorProto:
 
 
 def _read_names(nodes: Sequence[NodeProto]) -> list[str]:
-    """The names that nodes and their bodies read, each once."""
+    """The names that `nodes` and the nodes in their bodies read, each once."""
     found: dict[str, None] = {}
     pending = list(nodes)
     while pending:

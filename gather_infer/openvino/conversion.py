@@ -42,10 +42,10 @@ from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
-"""The ai.onnx opset of a converted model that imports none."""
+"""The ai.onnx opset of a converted model whose source imports no opset of ai.onnx."""
 NEWEST_OPSET = 26
 _IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
-"""The IR version of ONNX that an opset of ai.onnx needs, where it is newer than the one that the reader writes."""
+"""The IR version of ONNX that an opset of ai.onnx needs, for opsets that need a newer one than the reader writes."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _BEAM_POLICIES = ("keep", "drop")
@@ -60,13 +60,13 @@ BeamIndexPolicy: TypeAlias = Literal["keep", "drop"]
 class ConversionResult(PassResult):
     """A converted model.
 
-    inference       of the model before conversion, without assumptions
-    converted       the rewritten nodes; those with `indices == "assumed"` were not proved in bounds, those with `draws`
+    inference       result of inference on the model before conversion, with `assume=False`
+    converted       the converted nodes; nodes with `indices == "assumed"` are not proved in bounds, nodes with `draws`
                     produce other random numbers than OpenVINO
-    kept            the nodes without a counterpart in ONNX, which stay in their domain
+    kept            the nodes that are not converted, and stay in their domain
     weights         the format of each compressed weight in the result
     variables       the state variables of the model, with the inputs and outputs that replace them
-    dropped_inputs  the removed inputs, which only reordered state
+    dropped_inputs  names of the removed inputs, which only reordered state
     """
 
     inference: Inference
@@ -84,14 +84,15 @@ class ConversionResult(PassResult):
         in_place: bool = False,
         in_place_weights: bool = False,
     ) -> SaveReport:
-        """Write the model, whole or not at all, with the weights of an IR inline.
+        """Write the model, completely or not at all, with the weights of an IR inline.
 
-        external_data      a file beside the output that holds the weights instead
-        in_place_weights   leave the weights in the .bin, which the model then refers to; it has to be in the output's
-                           directory or below it
+        external_data      name of a file in the directory of the output that holds the weights instead
+        in_place           the output may overwrite the input; not allowed for an IR
+        in_place_weights   leave the weights in the .bin of the IR, and refer to them there; the .bin has to be in the
+                           directory of the output or below it
 
-        Raises UsageError where the output would overwrite the IR, and where runtimes would not find the .bin; otherwise
-        as `gather_infer.model.save`.
+        Raises UsageError when the output would overwrite the IR, and when runtimes would not find the .bin; other
+        errors as `gather_infer.model.save`.
         """
         if not self.source.foreign_format:
             if in_place_weights:
@@ -131,15 +132,15 @@ def convert(
                  com.microsoft.MatMulNBits where possible, "float" plain operators as in the file
     beam_idx     "keep" the input that selects which rows of the state are read, or "drop" it, so that rows keep their
                  order. A Gather by such an input is not guarded: its indices count as assumed in bounds
-    random       "refuse" layers that draw random numbers, or convert them to generators of "onnx": other numbers than
-                 OpenVINO's, of the same distribution
-    opset        of ai.onnx in the result of an IR, 21 by default; an ONNX file keeps its own
-    keep_unsupported   leave nodes without a counterpart in their domain instead of refusing them
-    dims, inputs, rules   as for `infer`; the result is valid for such inputs only, and declares them
+    random       "refuse" layers that draw random numbers, or convert them to the generators of ONNX ("onnx"), which
+                 draw other numbers of the same distribution
+    opset        opset of ai.onnx in the result for an IR, 21 by default; an ONNX file keeps its opset
+    keep_unsupported   leave nodes that cannot be converted in their domain instead of refusing the model
+    dims, inputs, rules   as for `infer`; the result declares these input types, and is valid for them only
     initializers_as_constants   treat an initializer that is also an input as a constant, and drop the input
 
     Raises ConversionRefused, naming every node that cannot be converted; ModelReadError and ModelStructureError as
-    `fold`; UsageError for another `gather_oob` or `opset` and as `infer`.
+    `fold`; UsageError as `infer`, and for a policy or an `opset` that is not supported.
 
         >>> converted = gather_infer.convert("fixtures/openvino/decoder.xml")
         >>> print([i.name for i in converted.proto.graph.input])
@@ -209,7 +210,10 @@ def convert(
 
 
 def _target_opset(source: ModelFile, opset: int | None) -> int:
-    """The opset of ai.onnx in the result. Raises UsageError for an opset that the result cannot have."""
+    """The opset of ai.onnx in the result: `opset`, or a default if `opset` is None.
+
+    Raises UsageError for an opset that the result cannot have.
+    """
     imported = [o.version for o in source.proto.opset_import if canonical_domain(o.domain) == ""]
     if opset is None or opset in imported[:1]:
         return imported[0] if imported else _OPSET
@@ -223,7 +227,7 @@ def _target_opset(source: ModelFile, opset: int | None) -> int:
 
 
 def _imports(proto: ModelProto, made: ConversionPlan, target: int) -> Iterator[ImportOpset]:
-    """The opset imports that the new nodes need."""
+    """The opset imports that the new nodes need and `proto` lacks; `target` is the opset of ai.onnx."""
     microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
     wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
     present = {canonical_domain(o.domain): o.version for o in proto.opset_import}
@@ -233,7 +237,10 @@ def _imports(proto: ModelProto, made: ConversionPlan, target: int) -> Iterator[I
 
 
 def _declare_kept_outputs(proto: ModelProto, inference: Inference) -> None:
-    """Declare the trusted types of the outputs of kept nodes: their readers were converted for these types."""
+    """Declare the trusted types of outputs of unconverted nodes, that is, types that inference used without proof.
+
+    The nodes that read these outputs were converted for the trusted types.
+    """
     trusted = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
     for _, body in bodies(proto):
         declared_names = {value.name for value in (*body.value_info, *body.output)}
@@ -245,7 +252,7 @@ def _declare_kept_outputs(proto: ModelProto, inference: Inference) -> None:
 
 
 def _deduplicate_node_names(proto: ModelProto) -> None:
-    """Number the node names that a graph uses more than once: onnxruntime refuses a graph with two equal ones."""
+    """Number the node names that a graph uses more than once: onnxruntime refuses a graph with two equal node names."""
     names = Names(proto)
     for _, body in bodies(proto):
         seen: set[str] = set()
@@ -257,7 +264,7 @@ def _deduplicate_node_names(proto: ModelProto) -> None:
 
 
 def _refusal(name: str, made: ConversionPlan) -> str:
-    """One error that names every operator that cannot be converted, once for each reason."""
+    """The text of a ConversionRefused: a headline, then a line for each refused operator and reason."""
     alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:
         alike.setdefault((refused.operator, refused.reason), []).append(refused.node)
@@ -273,7 +280,7 @@ def _refusal(name: str, made: ConversionPlan) -> str:
 
 
 def _drop_unused_imports(proto: ModelProto) -> None:
-    """Remove the opset imports of OpenVINO's domains that no node of the graph uses."""
+    """Remove the opset imports of OpenVINO's domains that no node and no function of `proto` uses."""
     used = {node.domain for _, body in bodies(proto) for node in body.node}
     used |= {function.domain for function in proto.functions}
     kept = [o for o in proto.opset_import if canonical_domain(o.domain) != "openvino" or o.domain in used]

@@ -1,4 +1,4 @@
-"""Conversion plan: for each node of OpenVINO's dialect the edits that lower it, or the reason why it is refused."""
+"""Conversion plan: the edits that lower each node of OpenVINO's dialect, or the reason why the node is refused."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ RandomPolicy: TypeAlias = Literal["refuse", "onnx"]
 class Converted:
     """A node that was rewritten.
 
-    op_type, version   the operator, and the opset of OpenVINO that the node belongs to
-    operators  the ONNX operators that replace it
-    indices    "proved" in bounds for every legal run, "assumed" to be, or "guarded": masked, so that the result out of
-               bounds is OpenVINO's. "" for a node without indices, or one that fails out of bounds as ONNX does
-    draws      it draws random numbers of the same distribution, other than OpenVINO's
+    op_type, version   the OpenVINO operator, and the OpenVINO opset that the node belongs to
+    operators  types of the ONNX nodes that replace the node
+    indices    "proved": in bounds in every legal run. "assumed": not proved, and used unchanged. "guarded": masked, so
+               that indices out of bounds give OpenVINO's result. "" for a node without indices, and for an operator
+               that fails on indices out of bounds in OpenVINO as in ONNX
+    draws      the node draws random numbers: the same distribution as in OpenVINO, but other numbers
     """
 
     node: NodePath
@@ -60,9 +61,10 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A node without a counterpart in ONNX, or without a safe one; see `Converted`.
+    """A node that is not converted, because it has no counterpart in ONNX, or no safe one.
 
-    version   0 for an operator that belongs to no opset of OpenVINO
+    op_type, version   the OpenVINO operator and its OpenVINO opset; 0 for an operator that is in no opset
+    reason             text for messages
     """
 
     node: NodePath
@@ -72,15 +74,16 @@ class Refused:
 
     @property
     def operator(self) -> str:
-        """Name in messages: `Gather-8`."""
+        """Operator and opset in messages, such as `Gather-8`."""
         return f"{self.op_type}-{self.version}" if self.version else self.op_type
 
 
 @dataclass(slots=True)
 class ConversionPlan:
-    """The edits, and the refused nodes; masking indices out of bounds would convert `unproved` of these.
+    """The converted nodes, the refused nodes, and the edits that make the conversion.
 
-    dead_edits   removals of constants that only rewritten nodes have read
+    unproved     number of refused nodes that `gather_oob="guard"` would convert
+    dead_edits   removals of constants that only converted nodes read
     """
 
     converted: list[Converted] = field(default_factory=list)
@@ -93,14 +96,15 @@ class ConversionPlan:
 def plan_conversion(
     inference: Inference, *, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int
 ) -> ConversionPlan:
-    """Plan the rewrite of every node of OpenVINO's domains.
+    """Plan the conversion of every node of OpenVINO's domains.
 
-    inference   without assumptions
-    gather_oob  treatment of indices that are not proved in bounds
-    random      treatment of random numbers
+    inference   result of inference with `assume=False`
+    gather_oob  treatment of indices that are not proved in bounds, as in `convert`
+    random      treatment of layers that draw random numbers, as in `convert`
     opset       version of the ai.onnx domain in the result
 
-    Raises ModelStructureError when no rewrite of the model is safe, ModelReadError when external data is missing.
+    Raises ModelStructureError when the structure of the model makes every rewrite unsafe, ModelReadError when external
+    data is missing.
     """
     return _Planner(inference, gather_oob, random, opset).run()
 
@@ -141,14 +145,17 @@ class _Planner:
         return self.plan
 
     def version(self, node: NodeProto) -> int:
-        """The opset of OpenVINO that a node belongs to, 0 for an extension set, which has no opsets."""
+        """The OpenVINO opset of `node`; 0 for an operator of an extension set, which has no opsets."""
         if is_extension(node.domain):
             return 0
         domain = node.domain if plain_domain(node.domain) else "openvino"
         return self.versions.version_of(domain) or NEWEST_OPENVINO
 
     def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
-        """Add the edits for one node. Raises LoweringRefused, SpecViolation."""
+        """Add the edits that lower `node`, which is at `position` of graph `path`, to the plan.
+
+        Raises LoweringRefused when the node has no safe lowering, SpecViolation when it violates its specification.
+        """
         if is_extension(node.domain):
             kind = node.domain.rpartition(".")[2]
             raise LoweringRefused(f"OpenVINO has no such operator in the set {kind}")
@@ -194,9 +201,10 @@ class _Planner:
         self.plan.converted.append(Converted(where, node.op_type, version, made, indices, node.op_type in RANDOM))
 
     def indices(self, where: NodePath, *, reorders: bool) -> tuple[IndexBounds, str]:
-        """Treatment of the indices of a node, and the reason why it is not the requested one; "" where it is.
+        """`Converted.indices` for the node `where`, and the reason to refuse the node; "" if it is not refused.
 
-        reorders   the indices select rows of the state, by beam search: they are assumed to be in bounds
+        reorders   the indices are a beam index: they are assumed to be in bounds, unless the policy is "refuse" or they
+                   are proved to be out of bounds
         """
         accesses = self.accesses.get(where)
         if not accesses:
@@ -229,14 +237,14 @@ class _Planner:
         return None if constant is None else self.known.model.tensor(constant.to_tensor(name))
 
     def is_read(self, path: GraphPath, name: str) -> bool:
-        """Whether an output of a node has a reader or is a graph output."""
+        """Whether a node reads the value `name` of graph `path`, or a graph returns it; False for ""."""
         if not name:
             return False
         index = self.known.index
         return index.is_output(path, name) or any(True for _ in index.readers(path, name))
 
     def dead_constants(self, rewritten: Mapping[GraphPath, set[int]]) -> Iterator[Edit]:
-        """Removals of constants that only rewritten nodes have read."""
+        """Removals of constants that only the nodes in `rewritten`, graph -> positions, have read."""
         read = {
             (edit.path, name)
             for edit in self.plan.edits
@@ -256,7 +264,7 @@ class _Planner:
 
 
 def _with_metadata_of(node: NodeProto, replacement: NodeProto) -> NodeProto:
-    """The one replacement of a node, with the node's name, metadata and other fields besides the computation."""
+    """`replacement` with the name, the metadata and the other fields of `node` that do not define the computation."""
     made = NodeProto()
     made.CopyFrom(node)
     for name in ("domain", "op_type", "overload", "input", "output", "attribute"):
@@ -269,7 +277,13 @@ def _with_metadata_of(node: NodeProto, replacement: NodeProto) -> NodeProto:
 def _results(
     builder: FunctionBuilder, outputs: Sequence[str], names: Sequence[str], inputs: Mapping[str, str]
 ) -> dict[str, str]:
-    """Model output names by value of the built function. An input, and a value returned twice, gets an Identity."""
+    """Value of the built function -> name in the model, for the values that the function returns.
+
+    builder   holds the function; an Identity is added for each returned input and each further return of a value
+    outputs   the values that the function returns
+    names     names in the model for `outputs`, in the same order; "" for an output that is not used
+    inputs    input of the function -> name in the model
+    """
     results: dict[str, str] = {}
     made = {name for node in builder.nodes for name in node.output} | builder.constants.keys()
     for local, name in zip(outputs, names, strict=True):

@@ -1,4 +1,4 @@
-"""Dead code elimination after conversion: unread layer outputs, initial values of state, sizes of weights."""
+"""Dead code elimination after conversion: nodes and initializers that the converted model no longer reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gather_infer.openvino.dialect_nodes import is_opaque
 
 
 def eliminate_dead_nodes(proto: ModelProto) -> None:
-    """Remove ONNX nodes and initializers that no node and no graph output reads, from `proto`.
+    """Remove from `proto` the ONNX nodes and initializers whose values are neither read nor returned.
 
-    Nodes have to be in topological order. Nodes in OpenVINO's domains stay: they may have side effects.
+    Nodes must be in topological order. Nodes in OpenVINO's domains stay: they may have side effects.
     """
     graphs = sorted((body for body in bodies(proto)), key=lambda found: -len(found[0].steps))
     reads = Counter(name for _, graph in graphs for node in graph.node for name in node.input)
@@ -40,7 +40,7 @@ def eliminate_dead_nodes(proto: ModelProto) -> None:
 
 
 def _read_names(node: NodeProto) -> Iterator[str]:
-    """The names that a node and its subgraphs read."""
+    """The names that `node` reads, and that its subgraphs read or return; with repetitions."""
     waiting: list[NodeProto | GraphProto] = [node]
     while waiting:
         found = waiting.pop()

@@ -11,7 +11,7 @@ from gather_infer.domains import canonical_domain, is_extension
 
 
 def attributes_of(node: NodeProto) -> dict[str, Any]:
-    """The attributes of a node of the dialect, with decoded strings."""
+    """Name -> value of the attributes of `node`; strings are decoded to `str`."""
     decoded: dict[str, Any] = {}
     for attribute in node.attribute:
         value = helper.get_attribute_value(attribute)
@@ -24,18 +24,18 @@ def attributes_of(node: NodeProto) -> dict[str, Any]:
 
 
 def is_openvino(node: NodeProto) -> bool:
-    """True for a node of OpenVINO's domains, and for a Gather of the default domain with the axis as third input."""
+    """Whether `node` is of OpenVINO's domains, or a Gather of the default domain with the axis as third input."""
     domain = canonical_domain(node.domain)
     return domain == "openvino" or (domain == "" and node.op_type == "Gather" and len(node.input) == 3)
 
 
 def is_opaque(node: NodeProto) -> bool:
-    """True for a node of OpenVINO's domains or extension sets, whose further effects are unknown."""
+    """Whether `node` is of OpenVINO's domains or extension sets, so that its side effects are unknown."""
     return is_openvino(node) or is_extension(node.domain)
 
 
 def reads_of(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads, including those of its bodies."""
+    """The names of the inputs of `node` and of the nodes in its bodies; with repetitions."""
     yield from node.input
     for attribute in node.attribute:
         for inner in attribute.g.node if attribute.HasField("g") else ():

@@ -1,4 +1,4 @@
-"""Input and output types of a converted model, which ONNX requires: element types, ranks, dims where known."""
+"""Input and output types of a converted model: element types and ranks, which ONNX requires, and known dims."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _TYPES_SINCE: Final[dict[int, int]] = {
     TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
     TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
 }  # fmt: skip
-"""The first opset of ai.onnx whose Cast accepts an element type, for types that not every opset has."""
+"""Element type -> first opset of ai.onnx whose Cast accepts the type, for types that not every opset has."""
 _CODED: Final = frozenset({"nf4", "f4e2m1", "f8e8m0"})
-"""Types whose codes are held in uint8 inside the model; as outputs they would have no meaning."""
+"""Element types that the converted model holds as codes in uint8; callers could not interpret an output of codes."""
 _SHOWN: Final = 4
-"""Inputs or outputs that a message names."""
+"""Largest number of inputs or outputs that a message lists."""
 
 
 def with_scan_output_shapes(proto: ModelProto, inference: Inference) -> ModelProto:
-    """The model with declared dims for the scan outputs of Loop bodies, where these are numbers.
+    """A copy of `proto` with inferred types for the scan outputs of Loop bodies; only numeric dims are declared.
 
-    Runtimes need them for a Loop without iterations. Returns `proto` itself when there are no Loops.
+    Runtimes need such dims for a Loop that runs no iteration. Returns `proto` itself when there are no Loops.
     """
     if not any(True for _, body in bodies(proto) for _ in _loops(body)):
         return proto
@@ -51,16 +51,16 @@ def with_scan_output_shapes(proto: ModelProto, inference: Inference) -> ModelPro
 
 
 def _loops(body: GraphOrFunction) -> Iterator[tuple[NodeProto, Step]]:
-    """The Loops of ONNX in a graph, each with the step into its body."""
+    """The Loop nodes of ai.onnx directly in `body`, each with the step into its own body."""
     for position, node in enumerate(body.node):
         if node.op_type == "Loop" and canonical_domain(node.domain) == "":
             yield from ((node, step) for step, _ in subgraphs(node, position))
 
 
 def declare_outputs(proto: ModelProto, source: ModelFile, inference: Inference) -> None:
-    """Declare the inferred types of the outputs, with dims in symbols of the inputs: an IR only has hints for them.
+    """Declare the inferred types of graph outputs that have no shape; known dims are numbers or symbols of the inputs.
 
-    Where only the hint has a rank, declare that one, unless the caller gave other input types.
+    If only the hint of `source` has a rank, that rank is declared, unless the caller gave other input types.
     """
     dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
     names = {dim.dim_param for dim in dims if dim.dim_param}
@@ -79,7 +79,10 @@ def declare_outputs(proto: ModelProto, source: ModelFile, inference: Inference) 
 
 
 def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, opset: int) -> None:
-    """Raise ConversionRefused for a model that ONNX cannot express: without outputs, ranks or element types."""
+    """Raise ConversionRefused for an interface that ONNX cannot express.
+
+    That is a model without outputs, an input or output without a rank, or an element type that ONNX or `opset` lacks.
+    """
     if not proto.graph.output:
         raise ConversionRefused(f"{source.name}: it has no outputs: no layer is a Result")
     _check_types(proto, source.name, opset)
@@ -97,7 +100,7 @@ def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, 
 
 
 def _check_types(proto: ModelProto, name: str, opset: int) -> None:
-    """Raise ConversionRefused for a value whose element type the opset, or ONNX, does not have."""
+    """Raise ConversionRefused for a value whose element type ONNX, or `opset` of ai.onnx, does not have."""
     for kind, values in (("input", proto.graph.input), ("output", proto.graph.output)):
         for value in values:
             if not value.type.tensor_type.elem_type:
@@ -122,7 +125,7 @@ def _check_types(proto: ModelProto, name: str, opset: int) -> None:
 
 
 def _element_of(proto: ModelProto, name: str) -> str:
-    """OpenVINO's name for the element type of a value of the main graph, "" where the reader has not recorded it."""
+    """OpenVINO's name for the element type of the value `name` in the main graph; "" if it is not recorded."""
     for node in proto.graph.node:
         if name in node.output:
             types = attributes_of(node).get("output_types", ())
@@ -131,7 +134,10 @@ def _element_of(proto: ModelProto, name: str) -> str:
 
 
 def _missing_ranks(proto: ModelProto, source: ModelProto, inference: Inference) -> Iterator[str]:
-    """A message for each input and output of unknown rank, with the input types that would determine it."""
+    """A message for each input of unknown rank; if there is none, for each output of unknown rank.
+
+    The message names input types that would determine the rank.
+    """
     unranked = [value.name for value in proto.graph.input if not value.type.tensor_type.HasField("shape")]
     for name in unranked:
         is_state = name not in inference.inputs
@@ -154,7 +160,10 @@ def _missing_ranks(proto: ModelProto, source: ModelProto, inference: Inference) 
 
 
 def _input_options(inference: Inference, *names: str) -> str:
-    """Options that complete the types of inputs: 1 for each unknown dim, two names for an unknown rank."""
+    """`--input` options with complete types for the inputs `names`, as examples for messages.
+
+    An unknown dim is 1; an unknown rank becomes 2, with dims `a` and `b`.
+    """
     found = []
     for name in names[:_SHOWN]:
         fact = inference[name]
@@ -170,7 +179,7 @@ def _is_static(inference: Inference, name: str) -> bool:
 
 
 def _inputs_of(source: ModelProto, output: str) -> list[str]:
-    """The inputs that an output is computed from; value names in an IR are unique."""
+    """The graph inputs that `output` is computed from, in graph order; relies on unique value names, as in an IR."""
     makers = {name: node for _, body in bodies(source) for node in body.node for name in node.output}
     inputs = {value.name for value in source.graph.input}
     found: dict[str, None] = {}

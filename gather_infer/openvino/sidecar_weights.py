@@ -17,9 +17,9 @@ from gather_infer.model.tensors import iter_tensors
 def with_sidecar_weights(
     source: ModelFile, proto: ModelProto, out: str | os.PathLike[str]
 ) -> tuple[ModelFile, ModelProto]:
-    """The model with its external data locations relative to the directory of `out`.
+    """`source` and a copy of `proto` with the locations of external data relative to the directory of the file `out`.
 
-    Raises UsageError where runtimes would not read the data: outside that directory, or through a link.
+    Raises UsageError where runtimes would not read the data: when it is outside that directory, or behind a link.
     """
     if os.fspath(out) == "-":
         raise UsageError("in_place_weights: a stream has no directory")
@@ -41,7 +41,10 @@ def with_sidecar_weights(
 
 
 def _relative_location(directory: Path, data: Path) -> str:
-    """`data` relative to `directory`. Raises UsageError where it is not below that, or is reached through a link."""
+    """The path of `data` relative to `directory`, with slashes.
+
+    Raises UsageError when `data` is not below `directory`, or its relative path contains a link.
+    """
     inner = Path(os.path.relpath(data, directory))
     if ".." in inner.parts or inner.is_absolute():
         raise UsageError(f"{data}: not in {directory} or below it, so that runtimes would not read it from there")

@@ -1,7 +1,7 @@
 """State of OpenVINO's models as inputs and outputs: the caller feeds the state that a run returns to the next run.
 
-ReadValue becomes an input, Assign an output. The input has the name of ReadValue's output; the output has the name of
-the variable without that prefix, else `<input>_out`.
+ReadValue becomes an input, Assign an output. The input has the name of ReadValue's output. If the name of the variable
+starts with the name of the input, the rest is the name of the output; else it is `<input>_out`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Variable:
     """A state variable of the model.
 
     name           `variable_id` in the file
-    past, present  the input and the output that replace it; "" where it is never read or never assigned
-    initial        kind of its initial value; see below
-    shape          of the initial value, in symbols of the inputs; "" where unknown
-    reset          the input that is true where variables restart; "" where no initial value is computed
+    past, present  names of the input and the output that replace the variable; "" if there is none
+    initial        kind of the initial value; see below
+    shape          shape of the initial value as text, in symbols of the inputs; "" if unknown
+    reset          name of the input that is true when variables restart; "" unless `initial` is "computed"
 
     Kinds of initial values:
 
-    constant       the default of the input
+    constant       becomes the default value of the input
     empty          a tensor without elements, which the caller passes
     computed       used when the input `reset` is true
-    none           not in the file: OpenVINO starts with zeros, and with no elements where a dim is dynamic
+    none           not in the file: OpenVINO starts with zeros, of size 0 along dynamic dims
     """
 
     name: str
@@ -57,19 +57,19 @@ class Variable:
 
 
 def is_state(node: NodeProto) -> bool:
-    """Whether a node reads or assigns a variable."""
+    """Whether `node` reads or assigns a state variable."""
     return node.op_type in ("ReadValue", "Assign") and canonical_domain(node.domain) == "openvino"
 
 
 def expose_state(proto: ModelProto, source: ModelFile, inference: Inference) -> tuple[Variable, ...]:
-    """Replace ReadValue and Assign in `proto` by inputs and outputs.
+    """Replace ReadValue and Assign in `proto` by inputs and outputs; returns the variables.
 
-    proto      converted except for these nodes; changed in place
-    source     the model that resolves external data
-    inference  of the model before the conversion: facts about initial values, by name
+    proto      the model, whose other nodes are converted; changed in place
+    source     the model file whose directory locates external data
+    inference  result of inference on the model before the conversion
 
-    Raises LoweringRefused for state in a body or a function, and for a variable that is assigned twice, or read with
-    different initial values.
+    Raises LoweringRefused for state in a body or a function, for a variable that is assigned twice or read with
+    different initial values, and for unknown element types.
     """
     for path, body in bodies(proto):
         if path != MAIN and any(map(is_state, body.node)):
@@ -107,7 +107,7 @@ def _key(node: NodeProto) -> str:
 
 
 def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
-    """Redirect the reads of a node and its bodies to other values."""
+    """Rename the inputs of `node` and of the nodes in its bodies by `names`, old name -> new name."""
     for position, name in enumerate(node.input):
         node.input[position] = names.get(name, name)
     for attribute in node.attribute:
@@ -118,8 +118,8 @@ def _rename(node: NodeProto, names: Mapping[str, str]) -> None:
 class _StateRewriter:
     """Rewriter of state variables.
 
-    replaced  replacement nodes, by the first output of the node that they replace
-    selected  the value that is read instead of a variable's input, where the initial value is computed
+    replaced  first output of a ReadValue or Assign -> the nodes that replace the node
+    selected  input of a variable with a computed initial value -> the value that readers read instead
     """
 
     def __init__(self, proto: ModelProto, source: ModelFile, inference: Inference) -> None:
@@ -137,7 +137,11 @@ class _StateRewriter:
         self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input} | self.outputs
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
-        """Add the input and the output of a variable."""
+        """Add the input and the output of the variable `name`; returns its description.
+
+        reads    its ReadValue nodes
+        assign   its Assign node, None if it is never assigned
+        """
         graph = self.proto.graph
         if not reads:
             assert assign is not None, "a variable is read or assigned"
@@ -181,9 +185,11 @@ class _StateRewriter:
         return fact if isinstance(fact, SymbolicTensor) else None
 
     def assign(self, name: str, past: str, node: NodeProto, read: ValueInfoProto | None) -> str:
-        """Make the assigned value an output of the graph; returns its name.
+        """Make the value that the Assign `node` stores an output of the graph; returns the name of the output.
 
-        read   the input of the variable, None without one
+        name   the variable
+        past   name of the input of the variable, "" if it is never read
+        read   declaration of the input `past`, None if the variable is never read
         """
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
         assigned: str = node.input[0]
@@ -214,7 +220,10 @@ class _StateRewriter:
         return present
 
     def pass_through(self, read: NodeProto, past: str, value: ValueInfoProto) -> str:
-        """Add an output for a variable without Assign: later runs reuse the value computed in the first one."""
+        """Add an output for a variable that is never assigned, so that later runs reuse its computed initial value.
+
+        Returns the name of the output. `past` is the input of the variable, `value` the declaration of that input.
+        """
         present: str = self.names.fresh(f"{past}_out")
         self.replaced[read.output[0]].append(helper.make_node("Identity", [past], [present]))
         made = self.proto.graph.output.add(name=present)
@@ -224,10 +233,10 @@ class _StateRewriter:
     def declare_input(
         self, read: NodeProto, past: str, initial: SymbolicTensor | None, assign: NodeProto | None
     ) -> ValueInfoProto:
-        """Declare the input.
+        """The declaration of the input `past` of the variable that `read` reads.
 
-        Dims are numbers where known; a symbol of the initial value where the assigned value has the same dim; else
-        symbols of their own.
+        A known dim is a number. Any other dim is the symbol of that dim of `initial`, if the assigned value is known to
+        keep it, else a new symbol.
         """
         fact = self.inference.get(read.output[0])
         assert isinstance(fact, SymbolicTensor), "the rule of ReadValue gives a tensor"
@@ -255,7 +264,7 @@ class _StateRewriter:
         return value
 
     def constant(self, name: str) -> TensorProto | None:
-        """The tensor computed under a name from constants alone, by folding; None when it depends on inputs."""
+        """The value `name` as a tensor, if folding computes it from constants alone; None if it depends on inputs."""
         held, made = self.initializers, self.producers
         if name in held:
             tensor: TensorProto = held[name]
@@ -274,7 +283,10 @@ class _StateRewriter:
         return found
 
     def initial_or_past(self, read: NodeProto, start: str, past: str) -> NodeProto:
-        """An If that selects the computed initial value on reset; readers of the variable read its output."""
+        """An If that returns the computed initial value `start` if the reset input is true, else the input `past`.
+
+        Adds the reset input if it is missing; `selected` redirects readers of the variable to the output of the If.
+        """
         if not self.reset:
             self.reset = self.names.fresh(RESET)
             self.proto.graph.input.append(helper.make_tensor_value_info(self.reset, TensorProto.BOOL, []))
@@ -289,7 +301,7 @@ class _StateRewriter:
 
 
 def _dims(tensor: SymbolicTensor | None, rank: int) -> Sequence[Dim | None]:
-    """The dims of a tensor; all None for a tensor of another rank."""
+    """The dims of `tensor`; a list of `rank` Nones if its rank is unknown or not `rank`."""
     if tensor is None or tensor.shape is None or len(tensor.shape) != rank:
         return [None] * rank
     return tensor.shape
@@ -306,7 +318,7 @@ def _initial_kind(start: str, fact: SymbolicTensor | None, constant: TensorProto
 def _producing_nodes(
     name: str, producers: Mapping[str, NodeProto], initializers: Mapping[str, TensorProto]
 ) -> Iterator[NodeProto]:
-    """The nodes that compute a value, walking up from it."""
+    """The nodes that compute the value `name` from graph inputs and initializers, its producer first."""
     seen: set[str] = set()
     pending = [name]
     while pending:
@@ -320,6 +332,6 @@ def _producing_nodes(
 
 
 def _variable_id(node: NodeProto) -> str:
-    """The id of the variable: the reader stores `1` as a number and `1,2` as a list."""
+    """The `variable_id` of `node` as text; the reader stores the text `1` as a number and `1,2` as a list."""
     held = attributes_of(node).get("variable_id", node.name)
     return ",".join(map(str, held)) if isinstance(held, list) else str(held)

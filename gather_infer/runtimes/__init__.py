@@ -1,4 +1,4 @@
-"""Runtimes that run models in a child process, which may crash or hang.
+"""Runtimes that run models in a child process, because a runtime may crash or hang.
 
-Import from the modules: the child process needs few of them, and starts faster without the others.
+This package imports none of its modules: the child process starts faster if it imports only the modules it needs.
 """

@@ -1,8 +1,8 @@
-"""Workarounds for OpenVINO's CPU plugin: layers that it computes against their specification, or leaves unspecified.
+"""Workarounds for layers that OpenVINO's CPU plugin computes incorrectly, or with a result that may vary.
 
-The plugin of 2026.4 truncates integer quotients that `m_pythondiv` rounds down. It takes equal elements in any order
-where a TopK is not stable. It multiplies by compressed weights of some layouts incorrectly, or does not compile them.
-The replacements follow the specification; of equal elements they take the first.
+The plugin of 2026.4 truncates integer quotients, although `m_pythondiv` requires rounding down. A TopK that is not
+stable takes equal elements in any order. Products with compressed weights of some layouts are incorrect or do not
+compile. The replacement layers follow the specification; among equal elements, TopK takes the first.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from math import prod
 from typing import Any, Final
 
 MAX_WEIGHTS: Final = 1 << 28
-"""Elements of compressed weights, over a whole model, that are converted to floats before it runs."""
+"""Largest number of elements, over all compressed weights of a model, for which weights are converted to floats."""
 
 _SIGNED = ("i8", "i16", "i32", "i64")
 _COMPRESSED = ("u2", "u4", "i4", "nf4", "u8", "i8", "f4e2m1", "f8e4m3", "f8e5m2")
 
 
 def conform(openvino: Any, model: Any) -> None:
-    """Replace the layers of a model, also in bodies, that the CPU plugin computes incorrectly or leaves unspecified, in
-    place.
+    """Replace in place the layers of `model` and its bodies that the CPU plugin computes incorrectly.
+
+    Also replaces a TopK that is not stable, since it takes equal elements in any order.
+
+    openvino   the imported module `openvino`
+    model      an `openvino.Model`
     """
     opset = openvino.opset11
     _decompress(openvino, model)
@@ -46,7 +50,7 @@ def conform(openvino: Any, model: Any) -> None:
 
 
 def _decompress(openvino: Any, model: Any) -> None:
-    """Convert compressed constants to floats, unless all of them together are too large."""
+    """Convert the compressed constants of `model` to floats, if together they have at most MAX_WEIGHTS elements."""
     found = []
     for body in _bodies(model):
         for op in body.get_ops():
@@ -68,7 +72,7 @@ def _is_compressed(held: Any, op: Any) -> bool:
 
 
 def _bodies(model: Any) -> Iterator[Any]:
-    """The model, and the bodies of its layers."""
+    """`model`, and the bodies of its layers at any depth."""
     pending = [model]
     while pending:
         found = pending.pop()

@@ -1,4 +1,4 @@
-"""Parent side of the process that runs a model: requests, time limit and termination."""
+"""Parent side of the child process that runs a model: requests, time limits and termination."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 from gather_infer.processes import exit_description, last_log_line
 
 ENDING_SECONDS: Final = 10.0
-"""Time for a process that has closed its output to exit: a crash may write a core dump first."""
+"""Seconds that a process which has closed its output gets to exit: a crash may write a core dump first."""
 
 _START = "import sys; sys.path[:] = {path!r}; from gather_infer.runtimes.worker import main; main()"
 
@@ -40,12 +40,15 @@ class Failure:
 
 
 class RuntimeProcess:
-    """A process with a model in a runtime. It starts when a model is loaded, and again after it has ended.
+    """A child process that holds a model in a runtime.
 
-    runtime  ONNXRUNTIME, REFERENCE or OPENVINO
-    folder   its working directory, which it may write to
-    timeout  seconds for loading, and for each run
-    model    the file that was loaded last
+    The process starts when a model is loaded. If it has ended, the next run starts it and loads the model again.
+
+    runtime  ONNXRUNTIME, REFERENCE or OPENVINO, from `worker`
+    folder   working directory of the process, to which it writes files
+    timeout  limit in seconds for loading a model, and for each run
+    version  version of the runtime, "" before a model is loaded
+    model    the model file loaded last, None before that
     """
 
     def __init__(self, runtime: str, folder: Path, timeout: float) -> None:
@@ -68,9 +71,9 @@ class RuntimeProcess:
         self._end()
 
     def load(self, model: Path, values: Sequence[str] = ()) -> Failure | None:
-        """Load a file in place of the last one; None on success.
+        """Load the file `model` instead of the model loaded before; returns None on success.
 
-        values   of an OpenVINO model: layers whose outputs are returned instead of those of the model
+        values   names of layers, for OpenVINO only: runs return their outputs instead of the outputs of the model
         """
         self.model, self._values = model, tuple(values)
         process = self._process
@@ -85,12 +88,12 @@ class RuntimeProcess:
     def run(
         self, feeds: Path, *, goes_on: bool = False, seconds: float | None = None, memory: int | None = None
     ) -> list[Any] | Failure:
-        """The outputs of the loaded model for the inputs in a file, in order.
+        """The outputs of the loaded model, in order, for the inputs in the file `feeds`, a pickled dict by name.
 
-        goes_on   continue with the state of the run before, where the model has state
-        seconds   time limit of this run, where it is below the general one
-        memory    bytes that it may take besides those of the process after loading, where the system can limit that;
-                  None for no limit
+        goes_on   continue with the state of the previous run, if the model has state
+        seconds   time limit of this run, if it is below `timeout`
+        memory    bytes that the run may allocate in addition to the memory in use after loading; None for no limit.
+                  Ignored on systems that cannot limit memory
         """
         assert self.model is not None, "a model is loaded before it is run"
         if self._process is None and (failure := self.load(self.model, self._values)) is not None:
@@ -108,7 +111,10 @@ class RuntimeProcess:
         return outputs
 
     def check(self, feeds: Path) -> Failure | None:
-        """Why the model rejects inputs of the sizes in a file, as far as running it did not check them."""
+        """The reason why the loaded model rejects the input shapes in the file `feeds`, without a run; else None.
+
+        Only OpenVINO checks anything here; other runtimes check shapes during a run. None also without a process.
+        """
         if self._process is None:
             return None
         answer = self._ask(self._process, {"feeds": str(feeds), "checks": "sizes"})
@@ -134,7 +140,7 @@ class RuntimeProcess:
     def _ask(
         self, process: subprocess.Popen[str], request: Mapping[str, object], seconds: float | None = None
     ) -> dict[str, str] | Failure:
-        """The answer to a request, or the failure of a process that gave none."""
+        """The answer of `process` to `request`; a Failure if it ends or takes too long; `seconds` as in `run`."""
         limit = self.timeout if seconds is None else min(seconds, self.timeout)
         assert process.stdin is not None and process.stdout is not None, "both are pipes"
         expired = threading.Event()
@@ -167,7 +173,7 @@ class RuntimeProcess:
         return Failure(f"the process ended {exit_description(code)}{last_log_line(self._log.read_bytes())}")
 
     def _end(self) -> int:
-        """End the process and release it; its exit code."""
+        """Kill the process and release its pipes; returns its exit code, 0 without a process."""
         process, self._process = self._process, None
         if process is None:
             return 0

@@ -1,12 +1,18 @@
 """Child process that runs a model, so that the parent survives crashes of a runtime.
 
-It reads requests from standard input and answers on standard output, a line of JSON each. The first request is
-`{"model": PATH, "runtime": NAME, "values": [NAME, ...]}`. Then follow any number of further models and of
-`{"feeds": PATH, "results": PATH, "goes_on": BOOL, "memory": BYTES}`: files of pickled inputs by name and of pickled
-outputs, whether to continue with the state of the run before, and how much memory the run may take besides that of the
-process after loading, null for no limit. With `"checks"` in place of `"results"` nothing is run; the sizes are checked
-against the model. An answer has an `error` when the runtime fails. The runtime's output goes to standard error; an
-unexpected exception ends the process.
+The process reads requests from standard input and writes answers to standard output, each a line of JSON. Requests:
+
+    {"model": PATH, "runtime": NAME, "values": [NAME, ...]}
+        Load a model; always the first request.
+    {"feeds": PATH, "results": PATH, "goes_on": BOOL, "memory": BYTES}
+        Run the model on the pickled inputs (by name) in `feeds`, and pickle the outputs to `results`. If `goes_on`,
+        continue with the state of the previous run. `memory` is a limit for what the run allocates in addition to the
+        memory in use after loading; null for no limit.
+    {"feeds": PATH, "checks": "sizes"}
+        Check the shapes of the inputs in `feeds` against the model, without a run.
+
+An answer has the key `error` when the runtime fails. Output of the runtime goes to standard error. An unexpected
+exception ends the process.
 """
 
 from __future__ import annotations
@@ -46,7 +52,11 @@ _PLAIN = {
 
 
 class Runtime(Protocol):
-    """A runtime with one model loaded."""
+    """A runtime that holds one model.
+
+    version    version of the runtime
+    failures   exception types that mean that the runtime failed, rather than this package
+    """
 
     version: str
     failures: tuple[type[Exception], ...]
@@ -59,14 +69,14 @@ class Runtime(Protocol):
 
 
 class ChecksWhileRunning:
-    """A runtime that checks sizes while it runs."""
+    """Mixin for runtimes that check input shapes only during a run."""
 
     def check(self, feeds: Mapping[str, Any]) -> None:
-        """Do nothing: the runtime checks sizes during the run."""
+        """Do nothing: the runtime checks the shapes of `feeds` during a run."""
 
 
 class OnnxRuntime(ChecksWhileRunning):
-    """onnxruntime on the CPU, without graph optimization: it computes exactly the nodes of the file."""
+    """onnxruntime on the CPU, without graph optimization, so that it computes exactly the nodes of the file."""
 
     def __init__(self) -> None:
         import onnxruntime
@@ -98,7 +108,7 @@ class OnnxRuntime(ChecksWhileRunning):
         return self._value(value) if isinstance(value, np.ndarray) and _is_foreign(value) else value
 
     def _value(self, array: Any) -> Any:
-        """An input as an OrtValue, which also has types that numpy lacks."""
+        """`array` as an OrtValue, also for element types that are not built into numpy."""
         if not _is_foreign(array):
             return self.ort.OrtValue.ortvalue_from_numpy(array)
         from onnx import helper
@@ -136,8 +146,7 @@ class ReferenceRuntime(ChecksWhileRunning):
 
 
 class OpenVinoRuntime:
-    """OpenVINO's CPU plugin with float computation in the precision of the file, and layers that follow their
-    specification.
+    """OpenVINO's CPU plugin without lossy optimizations, with the workarounds of `conform` applied to each model.
 
     A run starts from the initial state, unless `goes_on` continues with the state of the previous run.
     """
@@ -151,7 +160,7 @@ class OpenVinoRuntime:
     sequences = frozenset({"LSTMSequence", "GRUSequence", "RNNSequence"})
 
     def __init__(self) -> None:
-        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # it would wait for a network
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # telemetry waits for a network
         import openvino
 
         self.openvino = openvino
@@ -159,8 +168,9 @@ class OpenVinoRuntime:
         self.failures = _FAILURES
 
     def load(self, path: str, values: Sequence[str]) -> None:
-        """Load a model; `values` are names of layers whose first outputs are returned instead of those of the model.
-        The values assigned to variables follow, by name of the variable.
+        """Load the model at `path`; runs return its outputs, then the values assigned to variables, sorted by variable.
+
+        values   if not empty, names of layers: runs return the first output of each of them instead
         """
         core = self.openvino.Core()
         model = core.read_model(path)
@@ -206,7 +216,10 @@ class OpenVinoRuntime:
         return [_objects(np.array(ran[port])) for port in self.outputs]
 
     def check(self, feeds: Mapping[str, Any]) -> None:
-        """Check the layers with static shapes, which the plugin does not do with dynamic ones."""
+        """Validate the layers of the model for the shapes of `feeds`: with dynamic shapes, the plugin does not.
+
+        Raises one of `failures` when a layer rejects its shapes.
+        """
         given = [np.array(next(feeds[name] for name in names if name in feeds)) for names in self.inputs]
         self.read.clone().reshape({position: list(array.shape) for position, array in enumerate(given)})
 
@@ -216,17 +229,17 @@ class OpenVinoRuntime:
 
 
 def _texts(array: Any) -> Any:
-    """Strings in the form that OpenVINO accepts; other arrays unchanged."""
+    """`array` with `str` objects converted to a numpy string dtype, which OpenVINO accepts; other arrays unchanged."""
     return array.astype(str) if array.dtype.kind == "O" else array
 
 
 def _objects(array: Any) -> Any:
-    """Strings as objects, as other runtimes return them; other arrays unchanged."""
+    """`array` with strings converted to `str` objects, as other runtimes return them; other arrays unchanged."""
     return array.astype(str).astype(object) if array.dtype.kind in "US" else array
 
 
 def _is_foreign(array: Any) -> bool:
-    """Whether the element type of an array is not built into numpy, such as bfloat16."""
+    """Whether the element type of `array`, such as bfloat16, is not built into numpy."""
     return array.dtype.kind not in "biufcOUS"
 
 
@@ -241,7 +254,10 @@ def _pickled(path: str) -> Any:
 
 
 class MemoryLimit:
-    """The data size of the process at construction, on systems that report and limit it (Linux)."""
+    """Limit on the memory of this process relative to its data size at construction; without effect outside Linux.
+
+    taken   data size at construction in bytes, 0 if the system does not report it
+    """
 
     def __init__(self) -> None:
         self.taken = 0
@@ -253,7 +269,10 @@ class MemoryLimit:
 
     @contextmanager
     def limited(self, more: int | None) -> Iterator[None]:
-        """Limit the memory that the block allocates to `more` bytes in total; further allocations fail."""
+        """Context manager that limits the data size to `taken` plus `more` bytes; None sets no limit.
+
+        Allocations beyond the limit fail. `more` is capped at half of the physical memory.
+        """
         if more is None or not self.taken:
             yield
             return
@@ -270,7 +289,7 @@ class MemoryLimit:
 
 
 def _requests() -> queue.SimpleQueue[str]:
-    """The lines of standard input, from a thread that ends this process when the parent is gone."""
+    """Queue of the lines of standard input; its reader thread ends this process when standard input is closed."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
@@ -320,7 +339,7 @@ def main() -> None:
 
 
 def _line(error: Exception) -> str:
-    """An error in one line, without onnxruntime's numeric prefix."""
+    """The text of `error` in one line of at most 500 characters, without onnxruntime's prefixes."""
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
     text = re.sub(r"^Load model from .*? failed: ?", "", text)
     return (text or type(error).__name__)[:500]

@@ -1,4 +1,4 @@
-"""If as ONNX's If, whose branches hold nodes of the dialect and capture outer values by name.
+"""If layers as If nodes of ONNX, whose branches hold nodes of the dialect and capture outer values by name.
 
 https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/condition/if-8.html
 """
@@ -14,7 +14,7 @@ from gather_infer.openvino.ir.port_map import LayerBody, read_body
 
 
 def add_branches(builder: GraphBuilder, layer: IRLayer) -> list[GraphBuilder]:
-    """Add the If of a layer; returns the builders of its branches, still to be written."""
+    """Add the If node for an If `layer`; returns the builders of its two branches, whose layers are not yet written."""
     inputs = builder.inputs(layer)
     if not inputs:
         raise layer.error("an If needs a condition")
@@ -46,7 +46,10 @@ def add_branches(builder: GraphBuilder, layer: IRLayer) -> list[GraphBuilder]:
 
 
 def _results_by_port(layer: IRLayer, body: LayerBody, prefix: str) -> list[tuple[Port, IRLayer]]:
-    """The Result of a branch for each output of the layer."""
+    """Each output port of the If `layer`, with the Result of the branch `body` that computes it.
+
+    `prefix` is `then_` or `else_`. Raises ModelReadError for an output without a Result.
+    """
     results = {entry.port: entry.inner for entry in body.outputs}
     missing = [port.id for port in layer.outputs if port.id not in results]
     if missing:
@@ -55,14 +58,14 @@ def _results_by_port(layer: IRLayer, body: LayerBody, prefix: str) -> list[tuple
 
 
 def control_node(builder: GraphBuilder, layer: IRLayer, op_type: str) -> NodeProto:
-    """Add the ONNX node of a layer with bodies, without inputs and outputs yet."""
+    """Add the ONNX node for a `layer` with bodies; the caller adds its inputs, outputs and attributes."""
     node: NodeProto = builder.graph.node.add(op_type=op_type, name=layer.name)
     annotate(node, layer)
     return node
 
 
 def output_port(layer: IRLayer) -> tuple[str, str]:
-    """The output port of a Parameter."""
+    """The output port of `layer`, a Parameter, as (layer id, port id)."""
     return layer.id, layer.single_port("output").id
 
 

@@ -1,4 +1,4 @@
-"""Constants: position of their bytes in the .bin, selection of those to inline, and their tensors in ONNX."""
+"""Const layers as ONNX initializers: small constants are inline, the others stay in the .bin."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ from gather_infer.openvino.ir.layers import IRLayer
 from gather_infer.openvino.ir.shape_syntax import element_count, parse_number, static_shape
 
 INLINE_BYTES: Final = 1024
-"""A constant of at most this size is inline in the model; a larger one stays in the .bin."""
+"""A constant of at most this size in bytes is inline in the model; a larger constant stays in the .bin."""
 
 INLINE_INTEGERS: Final = 64 << 10
-"""The same limit for integers, which may be shapes, axes or indices."""
+"""The limit in bytes for constants of integers, instead of INLINE_BYTES: they may be shapes, axes or indices."""
 
 INLINE_TOTAL: Final = 64 << 20
-"""Total bytes of inline integers. Constants may share bytes, so a small file can declare a lot of them."""
+"""Total bytes of inline constants beyond which integers above INLINE_BYTES stay in the .bin.
+
+Constants may share bytes, so a small .bin can declare many of them.
+"""
 
 SHARED_STRINGS: Final = 4 << 20
-"""Bytes by which the strings of a file may exceed its .bin, since constants may share bytes."""
+"""Number of bytes by which all strings of a file together may exceed its .bin; constants may share bytes."""
 
 
 class WeightsFile:
-    """The .bin beside an .xml, opened on the first read."""
+    """The .bin at `path`, opened on the first read; `nbytes` is its size, None if it does not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +74,7 @@ class WeightsFile:
             )
 
     def read(self, offset: int, size: int) -> bytes:
-        """Bytes [offset, offset + size). Raises ModelReadError when the file does not contain them all."""
+        """Bytes [offset, offset + size) of the file. Raises ModelReadError when the file lacks some of them."""
         self.check(offset, size)
         if self._file is None:
             self._file = open(self.path, "rb")  # noqa: SIM115 (closed by __exit__)
@@ -86,7 +89,9 @@ class WeightsFile:
 class ConstantLayout:
     """The element type, shape and bytes of a Const layer.
 
-    offset, nbytes   the bytes in the .bin, as many as the elements need; for strings the whole size
+    element          OpenVINO's name of the element type
+    offset, nbytes   position in the .bin and number of bytes that the elements need; for strings, the whole size
+    count            number of elements
     """
 
     element: str
@@ -100,8 +105,9 @@ class ConstantLayout:
 class ConstantReader:
     """Creates initializers from Const layers.
 
-    inline    bytes of constants that are inline so far
-    strings   bytes of strings that are inline so far
+    weights   the .bin
+    inline    total bytes of the inline constants so far, without strings
+    strings   total bytes of the string constants so far
     """
 
     weights: WeightsFile
@@ -109,7 +115,7 @@ class ConstantReader:
     strings: int = 0
 
     def describe(self, layer: IRLayer) -> ConstantLayout:
-        """The layout of a Const. Raises ModelReadError where it is inconsistent, or its bytes are not in the .bin."""
+        """The layout of `layer`, a Const. Raises ModelReadError for inconsistent attributes or missing bytes."""
         layer.attribute("element_type")
         element = layer.single_port("output").element
         with layer.error_context():
@@ -127,7 +133,9 @@ class ConstantReader:
             return ConstantLayout(element, shape, offset, needed, count)
 
     def tensor(self, layer: IRLayer, constant: ConstantLayout, name: str) -> TensorProto:
-        """The initializer, called `name`; of a type that ONNX lacks it holds the packed bytes, as UINT8.
+        """The initializer `name` for `layer`, whose layout is `constant`.
+
+        For an element type that ONNX lacks, it holds the packed bytes as a UINT8 vector.
 
         Raises ModelReadError as `describe`, and for strings with an invalid layout.
         """
@@ -162,7 +170,9 @@ class ConstantReader:
         return is_integer(constant.element) and constant.nbytes <= INLINE_INTEGERS and fits
 
     def _strings(self, constant: ConstantLayout) -> list[bytes]:
-        """The strings: their number, the begin of each and the end of the last, 4 bytes each, then the text.
+        """The strings of `constant`, decoded from its bytes in the .bin.
+
+        The bytes are int32 numbers (the count, the begin of each string, the end of the last string) and then the text.
 
         https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/type/string-tensor-unpack-15.html
         """

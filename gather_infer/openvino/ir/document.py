@@ -12,18 +12,19 @@ from gather_infer.errors import ModelReadError, shortened
 from gather_infer.model.source import streamed
 
 MAX_DEPTH: Final = 64
-"""Nesting of elements. A body takes three levels, so bodies nest at most 20 deep."""
+"""Largest nesting depth of elements. A body takes three levels, so bodies nest at most 20 deep."""
 
 MAX_TEXT: Final = 32
-"""Characters of a `<dim>`, the only element whose text is read."""
+"""Largest length in characters of the text in a `<dim>`, the only element whose text is read."""
 
 
 @dataclass(slots=True)
 class Element:
-    """An element: its attributes, and its children in file order.
+    """An XML element.
 
-    children   elements, or the records that converters made from them
-    dims       the texts of `<dim>` elements, which are not among the children
+    line       line of its start tag in the file
+    children   child elements in file order; a child with a converter is replaced by the record that the converter made
+    dims       the texts of `<dim>` children, which are not in `children`
     """
 
     tag: str
@@ -33,14 +34,14 @@ class Element:
     dims: list[str] = field(default_factory=list)
 
     def all(self, tag: str) -> Iterator[Element]:
-        """The child elements with a tag."""
+        """The child elements with tag `tag` that no converter replaced, in file order."""
         return (child for child in self.children if isinstance(child, Element) and child.tag == tag)
 
     def first(self, tag: str) -> Element | None:
         return next(self.all(tag), None)
 
     def require(self, name: str) -> str:
-        """An attribute. Raises ModelReadError when it is missing."""
+        """The value of the attribute `name`. Raises ModelReadError when the attribute is missing."""
         value = self.attributes.get(name)
         if value is None:
             raise ModelReadError(f"line {self.line}: <{self.tag}> has no attribute {name!r}")
@@ -51,11 +52,12 @@ ElementConverter = Callable[[Element], object]
 
 
 def read_document(path: Path, converters: Mapping[tuple[str, str], ElementConverter]) -> Element:
-    """The root element of the file.
+    """The root element of the XML file at `path`.
 
-    converters   by the tags of parent and element, a function that replaces an element once it is read completely
+    converters   (tag of parent, tag of element) -> function from the completely read element to its replacement
 
-    Raises ModelReadError where the file is no XML, has a DTD, or nests deeper than MAX_DEPTH; OSError.
+    Raises ModelReadError when the file is not XML, has a DTD, or nests deeper than MAX_DEPTH; OSError when it cannot be
+    read.
     """
     parser = _XmlParser(converters)
     for chunk in streamed(path):
@@ -66,7 +68,7 @@ def read_document(path: Path, converters: Mapping[tuple[str, str], ElementConver
 
 
 def layer_label(name: str, layer_id: str) -> str:
-    """Label of a layer in messages."""
+    """Label of a layer in messages, such as `layer 'conv1' (id 7)`; long names are shortened."""
     return f"layer {shortened(name)!r} (id {shortened(layer_id)})"
 
 
@@ -84,7 +86,7 @@ class _XmlParser:
         self.expat.EntityDeclHandler = self.refuse_dtd
 
     def with_layer(self, error: ModelReadError) -> ModelReadError:
-        """The error, prefixed with the innermost open layer."""
+        """`error`, prefixed with the label of the innermost open layer unless it already begins with a layer label."""
         text = str(error)
         layers = [e.attributes for e in self.open if e.tag == "layer" and {"name", "id"} <= e.attributes.keys()]
         if not layers or text.startswith("layer "):
@@ -129,7 +131,7 @@ class _XmlParser:
             raise self.with_layer(error) from error
 
     def characters(self, text: str) -> None:
-        """Collect the text of a `<dim>`, the only text that is read."""
+        """Collect the text of a `<dim>`. Raises ModelReadError when it is longer than MAX_TEXT."""
         self.text.append(text)
         found = "".join(self.text)
         if len(found) > MAX_TEXT:

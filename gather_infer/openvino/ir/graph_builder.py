@@ -1,4 +1,4 @@
-"""Graph builders of the reader: names, nodes and constants of each graph, and the context of the whole file."""
+"""Graph builders of the reader, which write names, nodes and constants of one graph, and their shared context."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gather_infer.openvino.ir.network import Network, PortRef, topologically_sor
 
 RT_INFO: Final = "openvino.rt_info."
 READER_DOMAIN: Final = "openvino.opset1"
-"""Domain of nodes that the reader adds without a layer: `Const`, `ConcatParts`."""
+"""Domain of the node types `Const` and `ConcatParts`, which only the reader produces."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+")
@@ -38,10 +38,10 @@ _INTEGERS = re.compile(r"(?:0|-?[1-9][0-9]{0,18})(?:,(?:0|-?[1-9][0-9]{0,18}))+"
 
 @dataclass(frozen=True, slots=True)
 class PortType:
-    """The type that the file states for a value: a hint, used only where inference finds no type.
+    """The type that the file declares for a value: a hint, used only where inference finds no type.
 
-    element   OpenVINO's name of the element type, `dynamic` when unknown
-    dims      a size per axis, None for an unknown one; None when there is no `<dim>`: a scalar, or unknown rank
+    element   OpenVINO's name of the element type, `dynamic` if unknown
+    dims      a size per axis, None for an unknown size; None without any `<dim>`, for a scalar or an unknown rank
     """
 
     element: str
@@ -49,7 +49,7 @@ class PortType:
 
 
 def type_of(port: PortType) -> TypeProto:
-    """The type of a port as a type of ONNX, with the element type undefined where ONNX lacks it."""
+    """`port` as a tensor type of ONNX; the element type is UNDEFINED if ONNX lacks it."""
     made = TypeProto()
     tensor = made.tensor_type
     tensor.elem_type = onnx_type(port.element) or TensorProto.UNDEFINED
@@ -64,10 +64,16 @@ def type_of(port: PortType) -> TypeProto:
 class ConverterContext:
     """Converter context: the state that all graphs of a file share.
 
-    names             of its values
-    symbols           names of the dims of its inputs
-    shared_constants  constants that the reader adds, by type, shape and bytes
-    pending           graphs still to be written
+    main              the main graph
+    constants         reader of the Const layers
+    names             value names in use
+    symbols           symbols in use for dims of inputs
+    ports             value -> its type in the file
+    layers            (type, version) of layers -> their number
+    domains           domain -> version, for the opset imports
+    sinks             outputs of Assign layers
+    pending           builders of graphs whose layers are not yet written
+    shared_constants  (numpy dtype, shape, bytes) -> name of the constant that the reader added
     """
 
     main: GraphProto
@@ -82,7 +88,7 @@ class ConverterContext:
     shared_constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def constant(self, value: npt.ArrayLike, dtype: type = np.int64) -> str:
-        """An initializer of the main graph, visible in all bodies; equal values share one."""
+        """Name of an initializer of the main graph that holds `value`; equal values share one initializer."""
         array: npt.NDArray[Any] = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         name = self.shared_constants.get(key)
@@ -92,7 +98,7 @@ class ConverterContext:
         return name
 
     def domain(self, layer: IRLayer) -> str:
-        """The domain of the layer's node; adds it to the opset imports of the model."""
+        """The domain of the node for `layer`, such as `openvino.opset8`; adds the domain to the opset imports."""
         name = f"openvino.{layer.version}" if layer.opset is None else f"openvino.opset{layer.opset}"
         self.domains[name] = layer.opset or 1
         return name
@@ -102,9 +108,10 @@ class ConverterContext:
 class GraphBuilder:
     """Builder of one graph from a network.
 
-    values        the value of each known output; those of a body's Parameters are bound before it is written
-    preset_names  required names of outputs
-    finish        called once the nodes of the graph are written
+    values        output port -> value, for the ports known so far; the ports of Parameters are bound first
+    preset_names  output port -> required name of its value
+    finish        called with the builder after the nodes of the graph are written
+    produced      values that nodes of the graph compute, without values that are graph outputs already
     """
 
     context: ConverterContext
@@ -119,21 +126,21 @@ class GraphBuilder:
         return topologically_sorted(self.network)
 
     def result(self, layer: IRLayer) -> str:
-        """The value that a Result layer returns."""
+        """The value that `layer`, a Result, returns."""
         return self.values[self.network.source(layer)]
 
     def inputs(self, layer: IRLayer) -> list[str]:
-        """The values that a layer reads, by input port."""
+        """The values that `layer` reads, in the order of its input ports."""
         sources = self.network.sources
         return [self.values[sources[layer.id, port.id]] for port in layer.inputs]
 
     def element(self, layer: IRLayer, port: Port) -> str:
-        """The element type of an input: that of the output which it reads."""
+        """The element type of the input `port` of `layer`, taken from the output port that it reads if known there."""
         source = self.network.outputs[self.network.sources[layer.id, port.id]].element
         return port.element if source == DYNAMIC else source
 
     def define(self, layer: IRLayer, port: Port) -> str:
-        """A new value for an output port."""
+        """Create the value for the output `port` of `layer`, record it with its type, and return its name."""
         end = (layer.id, port.id)
         name = self.preset_names.get(end)
         if name is None:
@@ -145,11 +152,11 @@ class GraphBuilder:
         return name
 
     def node(self, op_type: str, inputs: Iterable[str], stem: str, **attributes: Any) -> str:
-        """Add a node of ai.onnx with one output, whose name begins with `stem`."""
+        """Add a node of ai.onnx with one output; returns the name of the output, which begins with `stem`."""
         return self.named_node(op_type, inputs, self.context.names.fresh(stem), "", **attributes)
 
     def named_node(self, op_type: str, inputs: Iterable[str], output: str, domain: str = "", **attributes: Any) -> str:
-        """Add a node without a layer, named like its one output."""
+        """Add a node with one output; `output`, which is returned, is the name of both node and output."""
         made = helper.make_node(op_type, list(inputs), [output], output, domain=domain, **attributes)
         if domain:
             self.context.domains.setdefault(domain, 1)
@@ -158,7 +165,11 @@ class GraphBuilder:
         return output
 
     def fresh_output(self, value: str, stem: str) -> str:
-        """A value to return from the graph: `value` itself if one of its nodes made it and it is no output yet."""
+        """The name to return from the graph for `value`, valid for one graph output only.
+
+        The name is `value` if a node of the graph computes it and it is not an output yet. Otherwise it is the name of
+        a copy, which begins with `stem`.
+        """
         if value in self.produced:
             self.produced.remove(value)
             return value
@@ -172,7 +183,11 @@ def declare(
     dims: Sequence[int] | None = None,
     type_of: Callable[[str], int | None] = onnx_type,
 ) -> ValueInfoProto:
-    """Add an input or output to the graph's list `values`, without a type where ONNX lacks the element type."""
+    """Add the input or output `name` to `values`, the list of inputs or outputs of a graph; returns the new entry.
+
+    element   OpenVINO's name of the element type; the entry has no type if `type_of` returns None for it
+    dims      sizes, None for an unknown rank
+    """
     made: ValueInfoProto = values.add(name=name)
     number = type_of(element)
     if number is not None:
@@ -185,7 +200,10 @@ def declare(
 
 
 def dialect_node(builder: GraphBuilder, layer: IRLayer) -> NodeProto:
-    """Add the dialect node of a layer, with attributes unchanged."""
+    """Add the node of the dialect for `layer`, with the attributes of the layer.
+
+    If ONNX lacks an element type, `input_types` and `output_types` hold OpenVINO's names of the types.
+    """
     node: NodeProto = builder.graph.node.add(op_type=layer.type, name=layer.name, domain=builder.context.domain(layer))
     node.input.extend(builder.inputs(layer))
     node.attribute.extend(_attribute(name, text) for name, text in layer.data.items())
@@ -203,7 +221,7 @@ def dialect_node(builder: GraphBuilder, layer: IRLayer) -> NodeProto:
 
 
 def annotate(holder: Any, layer: IRLayer) -> None:
-    """Add the `rt_info` of a layer and of its ports to the metadata of a node, an input or an output."""
+    """Add the `rt_info` of `layer` and of its ports to the metadata of `holder`, a node, an input or an output."""
     for key, value in layer.rt_info:
         holder.metadata_props.add(key=RT_INFO + key, value=value)
     for kind, ports in (("input", layer.inputs), ("output", layer.outputs)):
@@ -213,7 +231,7 @@ def annotate(holder: Any, layer: IRLayer) -> None:
 
 
 def _attribute(name: str, text: str) -> AttributeProto:
-    """An attribute of `<data>`: an integer or list of integers for text in their canonical form, else a string."""
+    """The attribute `name` of `<data>`: an int or ints if `text` is their canonical decimal form, else a string."""
     if _INTEGER.fullmatch(text) and _fits(int(text)):
         return AttributeProto(name=name, type=AttributeProto.INT, i=int(text))
     if _INTEGERS.fullmatch(text) and all(map(_fits, numbers := [int(part) for part in text.split(",")])):

@@ -24,13 +24,13 @@ _ONNX: Final = {
     "f8e4m3": TensorProto.FLOAT8E4M3FN, "f8e5m2": TensorProto.FLOAT8E5M2, "u4": TensorProto.UINT4,
     "i4": TensorProto.INT4,
 }  # fmt: skip
-"""Types that ONNX has at the opset of the reader's models; u2, f4e2m1 and f8e8m0 came later.
+"""OpenVINO's name -> number in TensorProto, for the types that ONNX has at the opset of the reader's models.
 
-Where several elements share a byte, the first one is in the low bits.
+u2, f4e2m1 and f8e8m0 came later. Where several elements share a byte, the first element is in the low bits.
 """
 
 _LATER_OPSETS: Final = {"f4e2m1": TensorProto.FLOAT4E2M1, "f8e8m0": TensorProto.FLOAT8E8M0}
-"""Types that ONNX has in later opsets; inputs of these types are declared with them."""
+"""OpenVINO's name -> number in TensorProto, for types of later opsets, with which inputs are declared."""
 
 _BITS: Final = {
     **dict.fromkeys(("f64", "i64", "u64"), 64),
@@ -42,21 +42,21 @@ _BITS: Final = {
 }  # fmt: skip
 
 _BLOCK_BYTES: Final = {"u3": 3, "u6": 3}
-"""Types stored in whole blocks of this many bytes: 8 elements of u3, 4 of u6."""
+"""Type -> bytes per block, for types stored in whole blocks: 8 elements of u3, 4 of u6."""
 
 _PRECISIONS: Final = {
     "fp64": "f64", "fp32": "f32", "fp16": "f16", "bin": "u1", "bool": "boolean", "undefined": DYNAMIC,
     "unspecified": DYNAMIC, "mixed": DYNAMIC, "custom": DYNAMIC,
 }  # fmt: skip
-"""`precision` of ports in lower case, where it differs from the name of the type."""
+"""`precision` of a port in lower case -> name of the type, where the two differ."""
 
 _INTEGERS: Final = frozenset(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 
 
 def element_of(text: str) -> str:
-    """The type for an `element_type` or a `precision`: `f32` for both `f32` and `FP32`.
+    """OpenVINO's name of the type in an `element_type` or a `precision`: `f32` for both `f32` and `FP32`.
 
-    Raises ModelReadError for one that OpenVINO does not have.
+    Raises ModelReadError for a type that OpenVINO does not have.
     """
     name = text.strip().lower()
     name = _PRECISIONS.get(name, name)
@@ -66,27 +66,27 @@ def element_of(text: str) -> str:
 
 
 def onnx_type(element: str) -> int | None:
-    """The number of the type in ONNX, None when it has none."""
+    """The number in TensorProto of the type with OpenVINO's name `element`; None if ONNX lacks the type."""
     return _ONNX.get(element)
 
 
 def input_type(element: str) -> int | None:
-    """The number of the type of an input in ONNX, that of a later opset too; None when there is none."""
+    """As `onnx_type`, for inputs: includes the types that ONNX has only in later opsets."""
     return onnx_type(element) or _LATER_OPSETS.get(element)
 
 
 def lacks_onnx_type(element: str) -> bool:
-    """Whether the type is known and ONNX lacks it."""
+    """Whether the type `element` is known and ONNX lacks it at the opset of the reader's models."""
     return element not in _ONNX and element != DYNAMIC
 
 
 def is_integer(element: str) -> bool:
-    """Whether the type is allowed for shapes, axes and indices."""
+    """Whether the type `element` is allowed for shapes, axes and indices."""
     return element in _INTEGERS
 
 
 def packed_bytes(element: str, count: int) -> int:
-    """Bytes of `count` elements in the .bin; for a type of fixed size, not for strings."""
+    """Size in the .bin of `count` elements of type `element`, in bytes; not for strings."""
     bits = _BITS[element]
     block = _BLOCK_BYTES.get(element, 1)
     return -(-count * bits // (8 * block)) * block

@@ -25,7 +25,7 @@ _LEGACY_OPERATORS: Final = frozenset(
         "ExperimentalDetectronTopKROIs", "GRUCell", "Proposal", "RNNCell",
     )
 )  # fmt: skip
-"""Operators of opset 6 that OpenVINO also reads from the sets `experimental` and `extension`, its only ones there."""
+"""Operators of opset 6 that OpenVINO also reads from `experimental` and `extension`, its only operators there."""
 
 _LEGACY_OPSET: Final = 6
 _CONTROL: Final = frozenset(
@@ -39,10 +39,11 @@ RtInfo = tuple[tuple[str, str], ...]
 class Port:
     """An input or output of a layer.
 
-    id        by which edges refer to it, text
-    element   OpenVINO's name of the element type, `dynamic` when unknown
-    dims      a size per axis, None for an unknown one; None when there is no `<dim>`: a scalar, or unknown rank
-    names     the tensor's names
+    id        text by which edges refer to the port, unique among the inputs or the outputs of the layer
+    element   OpenVINO's name of the element type, `dynamic` if unknown
+    dims      a size per axis, None for an unknown size; None without any `<dim>`, for a scalar or an unknown rank
+    names     tensor names of the port
+    rt_info   keys and values of its `<rt_info>`
     """
 
     id: str
@@ -56,9 +57,12 @@ class Port:
 class IRLayer:
     """A layer of the main network or of a body.
 
-    opset     the number in `version`, None for an operator of `extension` and the like
+    type      operator name, such as `Gather`
+    version   name of the operator set, such as `opset8` or `extension`
+    opset     the number in `version`; None for an extension set, which has no numbers
     data      the attributes of `<data>`
-    control   the elements that only layers with bodies have, by tag
+    names     names in `output_names`
+    control   tag -> element, for the elements that only layers with bodies have, such as `port_map`
     """
 
     id: str
@@ -83,7 +87,7 @@ class IRLayer:
 
     @contextmanager
     def error_context(self) -> Iterator[None]:
-        """Context that prefixes a ModelReadError with the label of the layer."""
+        """Context that prefixes a ModelReadError raised in it with the label of the layer."""
         try:
             yield
         except ModelReadError as error:
@@ -91,14 +95,14 @@ class IRLayer:
             raise error if text.startswith(self.label) else self.error(text) from error
 
     def attribute(self, name: str) -> str:
-        """An attribute of `<data>`. Raises ModelReadError when it is missing."""
+        """The attribute `name` of `<data>`. Raises ModelReadError when the attribute is missing."""
         value = self.data.get(name)
         if value is None:
             raise self.error(f"{self.type} has no attribute {name!r}")
         return value
 
     def single_port(self, kind: str) -> Port:
-        """The single `input` or `output`. Raises ModelReadError when the layer has none or several."""
+        """The single port of `kind` "input" or "output". Raises ModelReadError when the layer has none or several."""
         ports = self.inputs if kind == "input" else self.outputs
         if len(ports) != 1:
             raise self.error(f"{self.type} must have one {kind}, has {len(ports)}")
@@ -107,7 +111,7 @@ class IRLayer:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge from an output to an input, each by the ids of layer and port."""
+    """An edge from output port `source` to input port `target`, each as (layer id, port id)."""
 
     source: tuple[str, str]
     target: tuple[str, str]
@@ -142,7 +146,10 @@ def _read_layer(element: Element) -> IRLayer:
 
 
 def _opset(version: str, kind: str) -> int | None:
-    """The number in `opset8`, None for an operator of a set without numbers. Raises ModelReadError for another text."""
+    """The opset number in `version`, such as 8 for `opset8`; None for operator `kind` of an extension set.
+
+    An operator that older files have in an extension set gets its opset. Raises ModelReadError for any other text.
+    """
     if version in EXTENSION_SETS:
         if kind in _LEGACY_OPERATORS and version != "ie_internal_opset":
             return _LEGACY_OPSET
@@ -185,11 +192,11 @@ ELEMENT_CONVERTERS: Final[dict[tuple[str, str], ElementConverter]] = {
     ("output", "port"): _read_port,
     ("edges", "edge"): _read_edge,
 }
-"""Converters of elements to records, by the tags of parent and element, applied while the file is read."""
+"""(tag of parent, tag of element) -> converter of the element to a record, applied while the file is read."""
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    r"""The names in `a\,b,c`, which are `a,b` and `c`, without empty ones."""
+    r"""The non-empty names in a comma-separated list; `a\,b,c` holds the names `a,b` and `c`."""
     if not text:
         return ()
     found = (part.replace("\\,", ",") for part in _COMMA.split(text))
@@ -202,7 +209,7 @@ def _rt_info(element: Element) -> Iterator[tuple[str, str]]:
 
 
 def flattened(rt_info: Element) -> Iterator[tuple[str, str]]:
-    """The entries of an `<rt_info>`, with the keys of nested elements joined by dots."""
+    """The (key, value) pairs of an `<rt_info>`; the keys of nested elements are joined by dots."""
     pending = [("", child) for child in reversed(rt_info.children) if isinstance(child, Element)]
     while pending:
         above, element = pending.pop()

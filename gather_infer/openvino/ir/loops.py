@@ -1,4 +1,4 @@
-"""Loop and TensorIterator as ONNX's Loop, whose body holds nodes of the dialect and captures outer values by name.
+"""Loop and TensorIterator layers as Loop nodes of ONNX, whose bodies hold dialect nodes and capture outer values.
 
 The reader does not know ranks, so it keeps negative axes. Parts concatenated along an axis become scan outputs of the
 Loop, stacked along axis 0; a node `ConcatParts` of the dialect after the Loop concatenates them:
@@ -29,22 +29,25 @@ FOREVER: Final = 2**63 - 1
 _FILLED: Final = frozenset(
     ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean")
 )  # fmt: skip
-"""Types for which onnxruntime has a kernel of ConstantOfShape."""
+"""Element types for which onnxruntime has a kernel of ConstantOfShape."""
 
 
 def add_loop(builder: GraphBuilder, layer: IRLayer) -> GraphBuilder:
-    """Add the Loop of a Loop or TensorIterator; returns the builder of its body, still to be written."""
+    """Add the Loop node for `layer`, a Loop or TensorIterator; returns the builder of its body, not yet written."""
     return _LoopBuilder(builder, layer, read_body(layer)).add()
 
 
 @dataclass(slots=True)
 class _LoopBuilder:
-    """Builder of the Loop for a layer with a repeated body.
+    """Builder of the Loop node for a Loop or TensorIterator layer.
 
-    begins    begin of the first part of a sliced input, by the id of its Parameter, a one-element vector; "" for 0
-    counts    number of parts of each sliced input, one-element vectors
-    states    Parameters with a back edge (loop-carried values), each with its name in the body and its initial value
+    outer     builder of the graph around the Loop
+    begins    id of the Parameter of a sliced input -> value of its `start` position, a one-element vector; "" for 0
+    counts    values of the number of parts of each sliced input, one-element vectors
+    states    (Parameter, its name in the body, its initial value) for each loop-carried value
+    invariant output port of a Parameter -> the outer value that it has in every iteration
     stacked   Results that become scan outputs
+    counter, condition_name   names of the first two inputs of the body
     """
 
     outer: GraphBuilder
@@ -88,7 +91,10 @@ class _LoopBuilder:
     # before the loop
 
     def measure_slices(self, entry: PortMapEntry, values: dict[str, str]) -> None:
-        """Compute the begin of the first part of a sliced input, and the number of parts."""
+        """Add nodes that compute the begin of the first part of the sliced input `entry`, and the number of parts.
+
+        `values` maps ids of input ports of the layer to values; results are kept in `begins` and `counts`.
+        """
         axis, outer, stem = entry.axis, self.outer, self.layer.name
         if entry.port is None or axis is None:
             raise self.layer.error("a sliced input without a port")
@@ -112,7 +118,7 @@ class _LoopBuilder:
         self.counts.append(length)
 
     def limits(self, inputs: list[str]) -> tuple[str, str]:
-        """The trip count and the initial condition of the Loop, both scalars, "" for none."""
+        """Values of the trip count and the initial condition of the Loop node, both scalars; "" if there is none."""
         layer, outer = self.layer, self.outer
         if layer.type == "Loop":
             if len(inputs) < 2:
@@ -126,7 +132,7 @@ class _LoopBuilder:
         return limit, start
 
     def concatenated_trip_count(self) -> str:
-        """Trip count of a TensorIterator without sliced inputs, from its concatenated outputs; "" with sliced ones."""
+        """Trip count of a TensorIterator from its concatenated outputs; "" if sliced inputs determine it."""
         if self.counts:
             return ""
         joined = [entry for entry in self.body.outputs if entry.axis is not None]
@@ -137,7 +143,10 @@ class _LoopBuilder:
         return self.outer.context.constant(counts[0] if counts else 1)
 
     def trip_count(self, value: str) -> str:
-        """The trip count of a Loop, "" without a limit: a negative number means an endless loop."""
+        """The trip count of the Loop node, from the trip count `value` of the layer; "" if it is known to be negative.
+
+        A negative trip count of the layer means that only the condition ends the loop.
+        """
         outer, stem = self.outer, self.layer.name
         known = self.known_element(0)
         if known is not None:
@@ -154,7 +163,7 @@ class _LoopBuilder:
         return self.outer.node("Reshape", [value, self.outer.context.constant([])], f"{self.layer.name}.start")
 
     def known_element(self, position: int) -> int | None:
-        """The one element that an input port reads, None when it is not a constant."""
+        """The element of the one-element constant at input number `position`; None if that input is not a constant."""
         outer = self.outer
         source = outer.network.layers[outer.network.sources[self.layer.id, self.layer.inputs[position].id][0]]
         if source.type != "Const":
@@ -169,7 +178,10 @@ class _LoopBuilder:
     # in the body
 
     def bind_parameter(self, entry: PortMapEntry, values: dict[str, str], inner: GraphBuilder) -> None:
-        """Bind a Parameter of the body to the iteration number, a slice, a loop-carried value or an outer value."""
+        """Bind the Parameter of `entry` to the iteration number, a slice, a loop-carried value or an outer value.
+
+        `values` maps ids of input ports of the layer to values; `inner` builds the body.
+        """
         end = output_port(entry.inner)
         is_state = entry.inner.id in self.body.back
         if entry.port is None:
@@ -187,7 +199,7 @@ class _LoopBuilder:
             inner.values[end] = self.invariant[end] = values[entry.port]
 
     def iteration(self, parameter: IRLayer, inner: GraphBuilder) -> str:
-        """The iteration number in the type of the Parameter: i32 or i64, a scalar or a vector."""
+        """The iteration number with the type of `parameter`: i32 or i64, a scalar or one element of any rank."""
         element, stem, value = _element(parameter), parameter.name, self.counter
         if element not in ("i32", "i64"):
             raise parameter.error(f"the number of an iteration must be i32 or i64, is {element}")
@@ -200,7 +212,7 @@ class _LoopBuilder:
         return value
 
     def part(self, entry: PortMapEntry, value: str, inner: GraphBuilder) -> str:
-        """The slice of an input for the current iteration."""
+        """The slice of `value`, the outer value of the sliced input `entry`, for the current iteration."""
         book, stem, begin = inner.context, entry.inner.name, self.begins[entry.inner.id]
         step = inner.node("Reshape", [self.counter, book.constant([1])], f"{stem}.i")
         if abs(entry.stride) > 1:
@@ -215,7 +227,7 @@ class _LoopBuilder:
         return inner.node("Slice", [value, first, last, book.constant([entry.axis or 0])], stem)
 
     def finish(self, inner: GraphBuilder) -> None:
-        """Declare the outputs of the body: the condition, the loop-carried values, the scan outputs."""
+        """Declare the outputs of the body `inner`: the condition, the loop-carried values, the scan outputs."""
         outputs, stem = inner.graph.output, self.layer.name
         ends = [entry.inner for entry in self.body.outputs if entry.port is None]
         if ends and self.layer.type == "Loop":
@@ -227,10 +239,10 @@ class _LoopBuilder:
             value = inner.fresh_output(inner.result(result), f"{stem}.out")
             declare(outputs, value, inner.element(result, result.single_port("input")))
 
-    # behind the loop
+    # after the loop
 
     def add_outputs(self, node: NodeProto) -> None:
-        """Add the outputs of the Loop, and the nodes that compute the outputs of the layer from them."""
+        """Add the outputs of the Loop `node`, and nodes that compute the outputs of the layer from them."""
         layer, outer, stem = self.layer, self.outer, self.layer.name
         entries = {entry.port: entry for entry in self.body.outputs if entry.port is not None}
         missing = [port.id for port in layer.outputs if port.id not in entries]
@@ -260,7 +272,10 @@ class _LoopBuilder:
             self.add_layer_output(entry, value, name, is_stack=value not in (*final.values(), *self.invariant.values()))
 
     def add_layer_output(self, entry: PortMapEntry, value: str, name: str, *, is_stack: bool) -> None:
-        """Add the node that computes an output of the layer."""
+        """Add the nodes that compute the layer output `name`, of port map entry `entry`, from the value `value`.
+
+        is_stack   `value` holds the parts of all iterations along axis 0; else it is the final value
+        """
         outer, book = self.outer, self.outer.context
         if entry.axis is not None:
             if (entry.stride > 0, entry.start, entry.end) not in ((True, 0, -1), (False, -1, 0)) and self.counts:
@@ -280,7 +295,11 @@ class _LoopBuilder:
             outer.named_node("Identity", [value], name)
 
     def zero_part(self, entry: PortMapEntry, stack: str) -> str:
-        """Zeros for the undefined last value of a Loop that may run no iterations; "" where it always runs."""
+        """A one-row stack of zeros, the last value of a Loop without iterations; "" if the Loop always runs one.
+
+        `stack` holds the parts of all iterations along axis 0. "" also for a TensorIterator and for element types that
+        ConstantOfShape lacks.
+        """
         network = self.body.network
         element = network.outputs[network.source(entry.inner)].element
         runs = not self.counts and self.known_element(0) not in (0, None) and self.known_element(1) == 1

@@ -11,19 +11,24 @@ from gather_infer.openvino.ir.document import Element
 from gather_infer.openvino.ir.layers import Edge, IRLayer, Port
 
 PortRef: TypeAlias = "tuple[str, str]"
-"""A port: the ids of its layer and of itself."""
+"""A port: the id of its layer and the id of the port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The layers by id in file order, and the output that each input reads."""
+    """The layers of a main network or a body, and their connections.
+
+    layers    layer id -> layer, in file order
+    sources   input port -> the output port that it reads
+    outputs   every output port by its reference
+    """
 
     layers: Mapping[str, IRLayer]
     sources: Mapping[PortRef, PortRef]
     outputs: Mapping[PortRef, Port]
 
     def source(self, layer: IRLayer) -> PortRef:
-        """The output that the single input of a layer reads."""
+        """The output port that the single input of `layer` reads."""
         return self.sources[layer.id, layer.single_port("input").id]
 
     def of_type(self, kind: str) -> list[IRLayer]:
@@ -31,9 +36,10 @@ class Network:
 
 
 def network_of(element: Element) -> Network:
-    """The network in a `<net>` or a body.
+    """The network in `element`, a `<net>` or a body.
 
-    Raises ModelReadError for a duplicate id, an edge without a target, and an input without an edge or with two.
+    Raises ModelReadError for a duplicate id, an edge from or to an unknown port, and an input port that no edge or more
+    than one edge leads to.
     """
     held = element.first("layers")
     if held is None:
@@ -84,7 +90,7 @@ def _port_label(end: PortRef) -> str:
 
 
 def topologically_sorted(network: Network) -> list[IRLayer]:
-    """The layers in topological order, otherwise as in the file. Raises ModelReadError when there is a cycle."""
+    """The layers in topological order, with ties in file order. Raises ModelReadError when there is a cycle."""
     done: set[str] = set()
     open_: set[str] = set()
     order: list[IRLayer] = []

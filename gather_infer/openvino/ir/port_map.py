@@ -14,18 +14,19 @@ from gather_infer.openvino.ir.network import Network, network_of
 _SIGNED = re.compile(r"-?[0-9]{1,18}")
 _NO_PORT = "-1"
 _LOOP_PURPOSES = ("current_iteration", "execution_condition")
-"""Purposes of values that a Loop exchanges with its body without a port."""
+"""Values of the attribute `purpose` for values that a Loop exchanges with its body without a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortMapEntry:
     """An entry of a port map.
 
-    port      the id of the layer's port, None for a value without one
+    port      id of the port of the layer; None if the value has no port
     inner     the Parameter or Result in the body
-    axis      along which the value is sliced, or the parts are concatenated; None when it is passed whole
-    start, end, stride, part   position of the parts: one every `stride`, from `start` to before `end`, where a negative
-                               number counts from the position after the last element; `part` elements each
+    axis      axis along which an input is sliced into parts, or the parts are concatenated to an output; None if the
+              value is passed whole
+    start, end, stride, part   a part of `part` elements begins every `stride` elements, from `start` to before `end`;
+                               in `start` and `end`, -1 is the position after the last element, -2 the last element
     """
 
     port: str | None
@@ -39,9 +40,9 @@ class PortMapEntry:
 
 @dataclass(frozen=True, slots=True)
 class LayerBody:
-    """A body of a layer, and its port map in file order.
+    """A body of a layer, and the entries of its port map in file order.
 
-    back   the Result that computes the next value of a Parameter, by the id of the Parameter
+    back   id of a Parameter -> the Result that computes its value for the next iteration
     """
 
     network: Network
@@ -51,7 +52,7 @@ class LayerBody:
 
 
 def read_body(layer: IRLayer, prefix: str = "") -> LayerBody:
-    """The body of a layer; `prefix` is that of its element names, `then_` or `else_`.
+    """The body of `layer`; `prefix` of the tags of its elements is `then_` or `else_` for an If, else "".
 
     Raises ModelReadError for a missing element, and for an unknown or duplicate reference to a port or layer.
     """

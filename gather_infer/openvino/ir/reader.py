@@ -39,9 +39,9 @@ from gather_infer.symbolic import DimSyntaxError, Expr, Interval, parse_dim, sym
 OPSET: Final = 21
 IR_VERSION: Final = 10
 VERSIONS: Final = (10, 11)
-"""Supported IR versions."""
+"""Supported versions of the IR format."""
 MAX_MESSAGE: Final = 1000
-"""Characters of a message: names of layers, attributes and types in a broken file may be megabytes long."""
+"""Largest length of a message in characters: names in a broken file may be megabytes long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +49,11 @@ class IR:
     """A model that OpenVINO wrote.
 
     model     the model in OpenVINO's dialect; its external tensors are in the .bin
-    ports     type and dims that the file states, by value: hints, which the model does not hold
-    version   of the format
-    layers    number of layers by type and opset, including those of bodies
-    bin       the file of the weights, None when there is none
-    sinks     values of Assign layers: no layer reads them, and dead code elimination has to keep them
+    ports     value -> type and dims that the file declares: hints that are not in `model`
+    version   version of the IR format
+    layers    (type, version) of layers -> their number, including layers of bodies
+    bin       the file of the weights, None if it does not exist
+    sinks     outputs of Assign layers, which dead code elimination has to keep although no layer reads them
     """
 
     model: ModelFile
@@ -65,9 +65,9 @@ class IR:
 
 
 def read_ir(path: str | os.PathLike[str]) -> IR:
-    """The model in an `.xml`, whose weights are in the `.bin` of the same name beside it.
+    """The model in the `.xml` at `path`, whose weights are in the `.bin` of the same name in the same directory.
 
-    Weights are not read; constants of up to 1 KiB, integers of up to 64 KiB, and strings are.
+    Only constants of up to 1 KiB, integers of up to 64 KiB and strings are read from the `.bin`.
 
     Raises ModelReadError, with the file and the layer, for a file that is not an IR of version 10 or 11, or is broken.
     """
@@ -86,7 +86,7 @@ def read_ir(path: str | os.PathLike[str]) -> IR:
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model of an IR, with the types of its ports as hints. Raises ModelReadError as `read_ir`."""
+    """The model in the `.xml` at `path`, with the types of ports as `hints`. Raises ModelReadError as `read_ir`."""
     ir = read_ir(path)
     return replace(ir.model, hints={name: type_of(port) for name, port in ir.ports.items()})
 
@@ -155,7 +155,7 @@ def _write_main(context: ConverterContext, proto: ModelProto, network: Network) 
 
 
 def _add_input(builder: GraphBuilder, layer: IRLayer) -> Iterator[DimConstraint]:
-    """Declare the input of a Parameter; yield the bounds of its dims, which its type cannot express."""
+    """Declare the graph input of `layer`, a Parameter; yield bounds of its dims, which ONNX types cannot express."""
     port = layer.single_port("output")
     layer.attribute("element_type")
     with layer.error_context():
@@ -178,7 +178,7 @@ def _add_input(builder: GraphBuilder, layer: IRLayer) -> Iterator[DimConstraint]
 
 
 def _symbol_text(text: str) -> str:
-    """`text`, made a plain symbol where it would parse as an expression of other symbols, as `2*n.0` of `n.0`."""
+    """`text`, unless it parses as an expression of other symbols: `2*n.0` becomes `2_n.0`."""
     try:
         is_symbol = parse_dim(text) == symbol(text)
     except DimSyntaxError:
@@ -187,7 +187,11 @@ def _symbol_text(text: str) -> str:
 
 
 def _output_names(context: ConverterContext, network: Network, results: list[IRLayer]) -> list[str]:
-    """Names of the outputs: that of the Result, else of the port that it reads, else of the layer."""
+    """Names of the graph outputs, in the order of `results`.
+
+    Each is the first unused name among the output names of the Result, the names of the port that it reads, and its
+    layer name.
+    """
     names = []
     for layer in results:
         port = network.outputs[network.source(layer)]
@@ -198,7 +202,7 @@ def _output_names(context: ConverterContext, network: Network, results: list[IRL
 
 
 def _write(builder: GraphBuilder) -> None:
-    """Write the layers of a network into its graph; subgraphs are queued."""
+    """Write the layers of `builder` into its graph; builders of subgraphs are added to `pending` of the context."""
     context = builder.context
     for layer in builder.ordered():
         context.layers[layer.type, layer.version] += 1
@@ -225,7 +229,7 @@ def _write(builder: GraphBuilder) -> None:
 
 
 def _sink(builder: GraphBuilder, layer: IRLayer, outputs: list[str]) -> str:
-    """The output of an Assign, added where the file has none."""
+    """The output of the node just written for `layer`, an Assign; an output is added if `outputs` is empty."""
     if not outputs:
         outputs = [builder.context.names.fresh(layer.name)]
         builder.graph.node[-1].output.extend(outputs)

@@ -1,4 +1,4 @@
-"""Shape syntax of the IR: partial shapes of a Parameter, `?,1..10,3`, static ones of a Const, `3, 224`, and `<dim>`."""
+"""Shape syntax of the IR: partial shapes of a Parameter (`?,1..10,3`), static shapes of a Const (`3, 224`), `<dim>`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _ANY: Final = Interval(0, None)
 
 
 def parse_number(text: str, label: str) -> int:
-    """A size or an offset: digits alone, at most MAX_SIZE. Raises ModelReadError, with `label` as its name."""
+    """The number in `text`, a size or an offset: only digits, at most MAX_SIZE.
+
+    Raises ModelReadError for any other text, with `label` as the name of the number.
+    """
     digits = text.strip()
     value = int(digits) if _NUMBER.fullmatch(digits) else -1
     if not 0 <= value <= MAX_SIZE:
@@ -27,7 +30,7 @@ def parse_number(text: str, label: str) -> int:
 
 
 def partial_shape(text: str) -> tuple[Size, ...] | None:
-    """The shape of a Parameter: a number or an interval per dim, None for an unknown rank, `...`.
+    """The shape of a Parameter: a number or an interval per dim; None for `...`, an unknown rank.
 
     Raises ModelReadError for invalid syntax.
     """
@@ -52,18 +55,18 @@ def _size(part: str, shape: str) -> Size:
 
 
 def static_shape(text: str) -> tuple[int, ...]:
-    """The shape of a Const. Raises ModelReadError for invalid syntax."""
+    """The shape of a Const, a number per dim. Raises ModelReadError for invalid syntax."""
     parts = text.split(",") if text.strip() else []
     return tuple(parse_number(part, f"a dim of shape {_quoted(text)}") for part in parts)
 
 
 def port_dim(text: str) -> int | None:
-    """The size in a `<dim>`, None for -1. Raises ModelReadError for invalid syntax."""
+    """The size in a `<dim>`; None for -1, an unknown size. Raises ModelReadError for invalid syntax."""
     return None if text.strip() == "-1" else parse_number(text, "<dim>")
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """The number of elements. Raises ModelReadError when it does not fit 64 bits."""
+    """The number of elements of a tensor of `shape`. Raises ModelReadError when it is above MAX_SIZE."""
     count = 1
     for size in shape:
         if size == 0:

@@ -1,4 +1,4 @@
-"""Lowering of compressed weights to the requested format, dequantized in float32 as by OpenVINO's CPU plugin."""
+"""Lowering of compressed weights to the requested format; they are dequantized in float32, as in OpenVINO on CPU."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _QUANTIZED: Final = frozenset(
 """Element types that DequantizeLinear takes at opset 21 and for which onnxruntime has a kernel."""
 _NBITS: Final = {"UINT4": 4, "INT4": 4, "UINT8": 8}
 _MIN_BLOCK: Final = 16
-"""Smallest block of com.microsoft.MatMulNBits, whose blocks are powers of two."""
+"""Smallest block size of com.microsoft.MatMulNBits; block sizes are powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightConversion:
     """The converted form of a compressed weight.
 
-    name     of the value that it computes
-    element  as in TensorProto, 0 for a type that ONNX lacks
+    name     the value that holds the weight in the file
+    element  number of the element type in TensorProto, 0 for a type that ONNX lacks
     format   "dequantize": a DequantizeLinear; "contrib": MatMulNBits; "float": converted and multiplied as in the file
     """
 
@@ -47,9 +47,9 @@ class WeightConversion:
 
 
 def lower_weights(model: ModelFile, format: WeightFormat, opset: int) -> tuple[ModelFile, tuple[WeightConversion, ...]]:
-    """A model in the dialect with its compressed weights lowered to a format, where they have it.
+    """A model in the dialect with its compressed weights lowered to `format` if possible; and the form of each weight.
 
-    A weight whose element type or layout DequantizeLinear lacks at an opset of ai.onnx is computed by plain operators.
+    A weight that DequantizeLinear at `opset` of ai.onnx does not support is computed by plain operators ("float").
     Raises ModelReadError when the bytes of a weight cannot be read.
     """
     proto = ModelProto()
@@ -64,9 +64,10 @@ def lower_weights(model: ModelFile, format: WeightFormat, opset: int) -> tuple[M
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Layout of a weight for DequantizeLinear: data [N, K] with a scale for each `size` elements of `axis`.
+    """Layout of the scales of a weight for DequantizeLinear.
 
-    size   0 for one scale for each index of the axis; axis is None for a single scale
+    axis   axis of the data along which scales differ; None for a single scale
+    size   number of elements along `axis` that share a scale; 0 for one scale per index of `axis`
     """
 
     axis: int | None
@@ -82,7 +83,7 @@ class _WeightLowering:
         self.opset = opset
         self.index = GraphIndex(model.proto)
         self.graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
-        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the removed node
+        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # graph, first output -> new nodes
         self.changed: set[str] = set()
         self.constants: list[WeightConstant] = []
 
@@ -108,7 +109,7 @@ class _WeightLowering:
         self.rebuild_graphs()
 
     def rebuild_graphs(self) -> None:
-        """Write the new nodes into every graph, and remove constants that are no longer read."""
+        """Write the new nodes into every graph, and remove constants of weights that are no longer read."""
         if not self.changed:
             return
         gone = {table.initializer.name for table in self.constants}
@@ -133,7 +134,7 @@ class _WeightLowering:
         return self.model.tensor(constant.initializer).reshape(constant.shape)
 
     def zero(self, weight: Weight) -> Array | None:
-        """The zero point in the element type of the data; None when that type cannot hold it."""
+        """The zero point of `weight` in the element type of its data; None if there is none, or it does not fit."""
         if weight.zero is None:
             return None
         dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
@@ -150,7 +151,7 @@ class _WeightLowering:
     # the forms
 
     def widen_to_float32(self, weight: Weight) -> None:
-        """Dequantize in float32 where the file uses f16."""
+        """Make the nodes of `weight` compute in float32 if the file computes in f16."""
         if not weight.is_half:
             return
         for convert in weight.converts:
@@ -173,9 +174,9 @@ class _WeightLowering:
         self.replaced[weight.path, first.output[0]] = [*before, first]
 
     def to_dequantize_linear(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
-        """Write a DequantizeLinear for a weight.
+        """Replace the nodes of `weight` by a DequantizeLinear; `zero` is the zero point in the type of the data.
 
-        Where only MatMuls with transpose_b read the weight, its data is stored transposed, and transpose_b is cleared.
+        If only MatMuls with transpose_b read the weight, its data is stored transposed, and transpose_b is cleared.
         """
         readers = self.transposing_matmuls(weight)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
@@ -204,7 +205,10 @@ class _WeightLowering:
         self.replace_chain(weight, [node])
 
     def to_matmul_nbits(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> bool:
-        """Write a MatMulNBits for each reader, if all are MatMuls with transpose_b; False where it does not apply."""
+        """Replace each reader of `weight` by a MatMulNBits; False if that is impossible, and nothing is changed.
+
+        Possible if all readers are MatMuls with transpose_b and MatMulNBits supports type and layout of the weight.
+        """
         readers = self.transposing_matmuls(weight)
         bits = _NBITS.get(TensorProto.DataType.Name(weight.data.element))
         size = blocks.size
@@ -246,7 +250,7 @@ class _WeightLowering:
         return bytes(constant.initializer.raw_data) if region is None else region.read()
 
     def reshaped_data(self, weight: Weight) -> str:
-        """The data with the shape of the weight: the same bytes, so external data stays where it is."""
+        """Name of the data of `weight` with the shape of the weight: the same bytes, so external data is not moved."""
         if weight.data.shape == weight.shape:
             return weight.data.name
         held = TensorProto()
@@ -258,13 +262,13 @@ class _WeightLowering:
         return held.name
 
     def replace_chain(self, weight: Weight, nodes: list[NodeProto]) -> None:
-        """Replace the chain of a weight by nodes."""
+        """Replace the chain of `weight` by `nodes`."""
         for node in weight.chain:
             self.replaced[weight.path, node.output[0]] = []
         self.replaced[weight.path, weight.result] = nodes
 
     def transposing_matmuls(self, weight: Weight) -> list[NodeProto]:
-        """The MatMuls that read the weight as `[N, K]` transposed; none when it has another reader too."""
+        """The MatMuls that read `weight`, of shape [N, K], with transpose_b; empty if it has any other reader."""
         if len(weight.shape) != 2 or self.index.is_output(weight.path, weight.result):
             return []
         found: list[NodeProto] = []
@@ -282,21 +286,24 @@ class _WeightLowering:
 
 
 def _since(element: int, blocks: _Blocks) -> int:
-    """The first opset whose DequantizeLinear has the element type and layout."""
+    """The first opset of ai.onnx whose DequantizeLinear supports the element type and the layout."""
     if blocks.size or element in (TensorProto.UINT4, TensorProto.INT4):
         return 21
     return 13 if element in (TensorProto.UINT8, TensorProto.INT8) else 19
 
 
 def _shape_of_scales(weight: Weight) -> tuple[int, ...]:
-    """Broadcast shape of scales and zero points, with the rank of the data. Raises ValueError when there is none."""
+    """Broadcast shape of scales and zero points, with 1s in front up to the rank of the data.
+
+    Raises ValueError when the shapes do not broadcast.
+    """
     zero = () if weight.zero is None else weight.zero.shape
     shape = np.broadcast_shapes(weight.scale.shape, zero)
     return (1,) * (len(weight.data.shape) - len(shape)) + shape
 
 
 def _blocks_of(weight: Weight) -> _Blocks | None:
-    """Layout of scales and zero points over the data; None for a layout that DequantizeLinear does not have."""
+    """Layout of the scales and zero points of `weight`; None for a layout that DequantizeLinear does not support."""
     data = weight.data.shape
     try:
         scale = _shape_of_scales(weight)
@@ -317,7 +324,10 @@ def _blocks_of(weight: Weight) -> _Blocks | None:
 
 
 def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
-    """Scales or zero points in the shape that DequantizeLinear takes: [N, K / size], a vector, or a scalar."""
+    """`array`, scales or zero points of `weight`, in the shape that DequantizeLinear takes.
+
+    The shape is [N, K / size] for blocks, else a vector or a scalar.
+    """
     whole = np.broadcast_to(array, _shape_of_scales(weight))
     if blocks.axis is None:
         return whole.reshape(())
@@ -325,7 +335,10 @@ def _layout(array: Array, weight: Weight, blocks: _Blocks) -> Array:
 
 
 def _packed(rows: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    """Rows of `bits`-wide numbers, each row padded to whole bytes, the first number in the low bits."""
+    """`rows` of numbers packed to `bits` bits each, 4 or 8; the first number of a byte is in the low bits.
+
+    Each row is padded to whole bytes.
+    """
     if bits == 8:
         return rows
     if rows.shape[1] % 2:

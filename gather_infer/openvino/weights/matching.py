@@ -20,11 +20,11 @@ FLOATS: Final = ("f16", "f32")
 
 @dataclass(frozen=True, slots=True)
 class WeightConstant:
-    """A constant of the file.
+    """A constant of the model.
 
-    name         of the value
-    initializer  its elements, or packed bytes where ONNX lacks the element type
-    element      the number of the element type in ONNX, 0 where it has none
+    name         name of the value
+    initializer  holds the elements, or packed bytes if ONNX lacks the element type
+    element      number of the element type in TensorProto, 0 if ONNX lacks the type
     """
 
     name: str
@@ -37,12 +37,13 @@ class WeightConstant:
 class Weight:
     """One compressed weight.
 
-    data, zero, scale   `(data - zero) * scale`, elementwise with broadcasting; zero is None where there is none
-    converts            the Converts of data and of zero
-    multiply            the node that multiplies
-    chain               all nodes that only this weight needs, in order; the last one computes `result`
-    shape               of the result
-    is_half             multiplied in f16 and converted to f32 at the end
+    data, zero, scale   the weight is `(data - zero) * scale`, elementwise with broadcasting; `zero` is None without
+                        a Subtract
+    converts            the Convert of `data`, and the Convert of `zero` if there is one
+    multiply            the Multiply by `scale`
+    chain               all nodes that compute the weight, in topological order; the last node writes `result`
+    shape               shape of the result
+    is_half             whether the weight is computed in f16, and converted to f32 at the end
     path                the graph of the chain; its constants may belong to an enclosing graph
     """
 
@@ -63,9 +64,10 @@ class Weight:
 
 
 class WeightMatcher:
-    """Finds the compressed weights in one graph of a model in the dialect, the main one or a body.
+    """Finds the compressed weights in the graph `path` of a model in the dialect.
 
-    graphs   of the model, this one and the enclosing ones among them
+    graphs   the graphs of the model by path, at least graph `path` and the graphs around it
+    index    index of the model
     """
 
     def __init__(self, graphs: Mapping[GraphPath, GraphProto], path: GraphPath, index: GraphIndex) -> None:
@@ -115,12 +117,15 @@ class WeightMatcher:
         shape = self._match_suffix(chain, shape)
         is_half = kind == "f16"
         if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
-            return None  # its readers use it in f16
+            return None  # the readers use the weight in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
         return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.path)
 
     def _match_suffix(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Append the Reshape and the Convert that may follow; returns the resulting shape."""
+        """Append the Reshape and the Convert to f32 that may follow to `chain`; returns the shape after the Reshape.
+
+        `shape` is the shape before the Reshape.
+        """
         after = self._only_reader(chain[-1])
         if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
             target = self._constant(after.input[1])
@@ -150,7 +155,7 @@ class WeightMatcher:
         return None if packed is None else WeightConstant(name, packed, 0, sizes)
 
     def _initializer(self, name: str) -> TensorProto | None:
-        """The initializer that a name refers to in this graph."""
+        """The initializer that `name` refers to in graph `path`; None if it refers to another value."""
         home = self.index.defining_scope(self.path, name)
         position = None if home is None else home.initializers.get(name)
         if home is None or position is None:
@@ -165,7 +170,10 @@ class WeightMatcher:
         return len(node.input) == _INPUTS[op_type] and len(node.output) == 1
 
     def _only_reader(self, node: NodeProto) -> NodeProto | None:
-        """The one node that reads the output of a node; None when there are several, or when it is a graph output."""
+        """The only node that reads the first output of `node`.
+
+        None if none or several nodes read it, a node of a subgraph reads it, or it is a graph output.
+        """
         name = node.output[0]
         readers = list(self.index.readers(self.path, name))
         if len(readers) != 1 or self.index.is_output(self.path, name):

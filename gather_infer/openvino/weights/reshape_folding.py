@@ -1,6 +1,7 @@
 """Constant folding of Reshape, Unsqueeze and Squeeze of narrow constants: the bytes stay, only the dims change.
 
-onnxruntime has no Reshape of 4-bit elements, and weights are matched by their constants.
+Narrow constants have at most 8 bits per element. onnxruntime has no Reshape of 4-bit elements, and the matcher of
+compressed weights expects constants without layers that reshape them.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ _NARROW: Final = frozenset(
 )  # fmt: skip
 _RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
 _Constant: TypeAlias = "TensorProto | NodeProto"
-"""An initializer, or the node `Const` of one whose element type ONNX lacks."""
+"""An initializer, or a `Const` node for a constant whose element type ONNX lacks."""
 
 
 def fold_constant_reshapes(model: ModelFile) -> ModelFile:
-    """A model in the dialect without the reshaping layers of constants with 8 bits or less an element."""
+    """`model`, in the dialect, with reshaped narrow constants instead of the layers that reshape such constants.
+
+    Returns `model` itself if there are none.
+    """
     if not any(_is_reshape(node) for _, graph in bodies(model.proto) for node in graph.node):
         return model
     proto = ModelProto()
@@ -49,7 +53,12 @@ def _is_const(node: NodeProto) -> bool:
 
 
 def _reshaped(graph: GraphProto, known: dict[str, _Constant]) -> dict[int, _Constant]:
-    """The folded constant of each reshaping layer, by position; nodes are in order. Adds the constants to `known`."""
+    """Position in `graph` of each reshaping node that folds -> the constant that replaces it.
+
+    known   name -> constant; the new constants are added
+
+    Nodes of `graph` must be in topological order.
+    """
     outputs = {value.name for value in graph.output}
     found: dict[int, _Constant] = {}
     for position, node in enumerate(graph.node):
@@ -64,7 +73,7 @@ def _reshaped(graph: GraphProto, known: dict[str, _Constant]) -> dict[int, _Cons
 
 
 def _replace(graph: GraphProto, made: dict[int, _Constant]) -> None:
-    """Replace nodes by constants."""
+    """Replace the nodes at the positions in `made` by the constants there."""
     if not made:
         return
     graph.initializer.extend(one for one in made.values() if isinstance(one, TensorProto))
@@ -75,7 +84,7 @@ def _replace(graph: GraphProto, made: dict[int, _Constant]) -> None:
 
 
 def _dims_of(constant: _Constant) -> tuple[int, ...] | None:
-    """The dims of a constant of narrow elements; None for another one."""
+    """The dims of a narrow constant; None for a constant with wider elements."""
     if isinstance(constant, TensorProto):
         return tuple(constant.dims) if constant.data_type in _NARROW else None
     shape = attributes_of(constant).get("shape", ())
@@ -83,7 +92,7 @@ def _dims_of(constant: _Constant) -> tuple[int, ...] | None:
 
 
 def _with_dims(constant: _Constant, name: str, shape: Sequence[int]) -> _Constant:
-    """The same elements under another name and with other dims; external data stays where it is."""
+    """A copy of `constant` with `name` and dims `shape`; external data is not moved."""
     if isinstance(constant, TensorProto):
         tensor = TensorProto()
         tensor.CopyFrom(constant)
@@ -101,7 +110,10 @@ def _with_dims(constant: _Constant, name: str, shape: Sequence[int]) -> _Constan
 
 
 def _result_shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Constant]) -> tuple[int, ...] | None:
-    """The dims that a layer produces; None where they are unknown, or do not fit the number of elements."""
+    """The dims of the output of the reshaping `node` for an input of `dims`.
+
+    None if its second input is not a constant in `known`, or does not fit `dims`.
+    """
     second = known.get(node.input[1]) if len(node.input) == 2 else None
     given = integers_of(second) if isinstance(second, TensorProto) else None if len(node.input) == 2 else []
     if given is None:
@@ -119,7 +131,10 @@ def _result_shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Cons
 
 
 def _reshape_target(node: NodeProto, dims: tuple[int, ...], pattern: list[int]) -> tuple[int, ...] | None:
-    """The shape for a pattern: -1 is the remaining dim, and 0 copies the dim at that axis with `special_zero`."""
+    """The result dims of the Reshape `node` for input `dims`; None if `pattern` does not fit them.
+
+    In `pattern`, -1 is the remaining dim, and with `special_zero`, 0 copies the dim at that axis.
+    """
     if str(attributes_of(node).get("special_zero", "false")).lower() in ("true", "1"):
         if any(size == 0 and axis >= len(dims) for axis, size in enumerate(pattern)):
             return None
@@ -132,7 +147,7 @@ def _reshape_target(node: NodeProto, dims: tuple[int, ...], pattern: list[int]) 
 
 
 def integers_of(tensor: TensorProto) -> list[int] | None:
-    """The elements of a small integer constant; None for another one."""
+    """The elements of `tensor`, of int64 or int32; None for another type, and for external data."""
     if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32) or tensor.external_data:
         return None
     return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]
