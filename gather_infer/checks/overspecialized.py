@@ -16,7 +16,7 @@ MAX_DIM: Final = (1 << 63) - 1
 
 
 def overspecialized_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """A finding for each constraint that forces a symbol of the inputs to a constant, or a dim to more than 64 bits."""
+    """A finding for each constraint that fixes a symbol of the input shapes, or a dim at a size above MAX_DIM."""
     known = _input_symbols(inference)
     for constraint in inference.constraints:
         pair = (constraint.left, constraint.right)

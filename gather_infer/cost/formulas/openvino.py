@@ -28,7 +28,7 @@ def _is_true(work: Work, name: str) -> bool:
     text="elements of the result * input channels of a filter * the elements of the kernel",
 )  # fmt: skip
 def convolution(work: Work) -> Dim:
-    """Filters [C_OUT, C_IN, kernel], input 1; input 2 of a DeformableConvolution."""
+    """Filters [C_OUT, C_IN, kernel] are input 1, or input 2 of a DeformableConvolution."""
     return work.output_elements() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
 
 
@@ -69,7 +69,7 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 
 @formulas.counts("GroupedMatMul", text="elements of the result * K")
 def grouped_matmul(work: Work) -> Dim:
-    """Rows [rows, K], each times the matrix of its group, or [groups, M, K]."""
+    """Input 0 is [rows, K], each row multiplied with the matrix of its group, or [groups, M, K]."""
     return work.output_elements() * last(work.shape(0))
 
 
@@ -78,7 +78,7 @@ def grouped_matmul(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * the sum of the sizes that are transformed; an FFT takes less",
 )  # fmt: skip
 def dft(work: Work) -> Dim:
-    """One pass per axis: each result is a sum of as many complex products as the axis is long."""
+    """One pass per transformed axis of length n: each element of its result is a sum of n complex products."""
     result = work.result()
     return work.output_elements() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
 
@@ -87,7 +87,7 @@ def dft(work: Work) -> Dim:
     "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
 )
 def rdft(work: Work) -> Dim:
-    """The last axis is transformed first: its input is real."""
+    """The last transformed axis is processed first, on real input; the passes along the other axes are complex."""
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
@@ -99,7 +99,10 @@ def rdft(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
 )
 def irdft(work: Work) -> Dim:
-    """The last axis is transformed last: each real result is a sum over the two parts of n // 2 + 1 bins."""
+    """The last transformed axis, of n real results, is processed last.
+
+    Each of its results is a sum over the real and imaginary parts of n // 2 + 1 bins.
+    """
     result = work.result()
     *others, along = _axes(work, len(result))
     bins = floordiv(result[along], 2) + 1
@@ -114,12 +117,12 @@ def stft(work: Work) -> Dim:
 
 @formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
 def istft(work: Work) -> Dim:
-    """data [batch, bins, frames, 2]: each number of a frame is a sum over both parts of the bins."""
+    """data [batch, bins, frames, 2]: each element of a frame is a sum over the real and imaginary parts of all bins."""
     return product(work.shape(0)) * work.scalar(2)
 
 
 def _axes(work: Work, rank: int) -> list[int]:
-    """The transformed axes, non-negative. Raises CostUnknown."""
+    """The transformed axes in input 1, each in [0, rank). Raises CostUnknown if they are unknown or out of range."""
     axes = work.integers(1)
     if not axes or not all(-rank <= axis < rank for axis in axes):
         raise CostUnknown(f"the axes {list(axes)} do not fit the rank")
@@ -127,6 +130,6 @@ def _axes(work: Work, rank: int) -> list[int]:
 
 
 def _points(work: Work, size: Dim) -> Dim:
-    """Length of the transform along the last axis."""
+    """The length of the transform along its last axis: the last element of input 2, or `size` if that is -1 or absent."""
     sizes = work.integers(2) if work.has(2) else ()
     return sizes[-1] if sizes and sizes[-1] != -1 else size
