@@ -29,7 +29,7 @@ def qlinear_matmul(work: Work) -> Dim:
 
 
 def inner(work: Work, a: int, b: int) -> Dim:
-    """K in the matrix product of inputs `a` and `b`, read from a known shape. Raises CostUnknown if neither is known."""
+    """K in the matrix product of inputs `a` and `b`, from a known shape. Raises CostUnknown if neither is known."""
     try:
         left = last(work.shape(a))
     except CostUnknown:

@@ -130,6 +130,6 @@ def _axes(work: Work, rank: int) -> list[int]:
 
 
 def _points(work: Work, size: Dim) -> Dim:
-    """The length of the transform along its last axis: the last element of input 2, or `size` if that is -1 or absent."""
+    """The length of the transform along its last axis: the last element of input 2, or `size` if it is -1 or absent."""
     sizes = work.integers(2) if work.has(2) else ()
     return sizes[-1] if sizes and sizes[-1] != -1 else size
