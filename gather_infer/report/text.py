@@ -33,7 +33,7 @@ WITH_VERBOSE: Final = ("GI302", "GI310")
 
 
 def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
-    """The output of `gather-infer infer`; a verbose view adds all rows and constraints, and the type of every tensor."""
+    """The output of `gather-infer infer`; a verbose view adds all rows, constraints and types of tensors."""
     inference, summary, root_causes = report.inference, report.summary, report.root_causes
     constraints = report.constraints or view.verbose
     every = report.everything or view.verbose

@@ -58,7 +58,7 @@ def _lines(found: Verification, view: View) -> list[str]:
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
     if found.redraws and (view.verbose or len(found.runs) < found.requested_runs):
-        lines.append(f"  redrawn: {found.redraws}, the original model fails there: {found.redraw_reason}")
+        lines.append(f"  repeated draws: {found.redraws}, last reason: {found.redraw_reason}")
     if (
         found.ok
         and found.compared_outputs
