@@ -165,7 +165,7 @@ class _Arrivals:
 
 
 class _BaselineFilter:
-    """Removes the findings that the baseline `file` accepts; removes none if `file` is None."""
+    """Removes the findings that a baseline file accepts; without such a file it removes none."""
 
     def __init__(self, file: str | None) -> None:
         from gather_infer.checks.baseline import Baseline

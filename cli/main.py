@@ -180,7 +180,7 @@ class _FailureReporter:
 
 
 def _is_output(filename: str) -> bool:
-    """Whether `filename` is a source file of click or of this package, which open no files for writing themselves."""
+    """Whether `filename` is a source file of click or of the command line, which write to standard streams only."""
     return os.sep + "click" + os.sep in filename or os.path.dirname(__file__) == os.path.dirname(filename)
 
 

@@ -42,7 +42,7 @@ class Progress:
         self._describe = describe
 
     def of(self, part: str) -> Callable[[Callable[[], str]], None]:
-        """A function to call like this object for a part of the work; it prefixes each description with `part`."""
+        """A progress callback for one part of the work, which prefixes each description with `part`."""
         return lambda tell: self(lambda: f"{part}{tell()}")
 
     def __enter__(self) -> Progress:

@@ -67,7 +67,7 @@ class Baseline:
         return result.only(is_new)
 
     def unused(self, results: Iterable[CheckResult]) -> int:
-        """The number of accepted findings in the baseline for the models of `results` that none of them has."""
+        """The total of `remaining` for the models of `results`: accepted findings that no longer occur."""
         models = {_relative_to(self.folder, result.model) for result in results}
         return sum(n for key, n in self.remaining.items() if n > 0 and key[0] in models)
 

@@ -107,7 +107,10 @@ def _static_declarations(values: Iterable[ValueInfoProto], facts: Mapping[str, V
 def _location(
     name: str, path: GraphPath, inference: Inference, producer: int | None, locations: NodeLocations
 ) -> Location:
-    """The location of the node at position `producer`, which outputs the value `name`; of the value itself for None."""
+    """The location of the node at position `producer` in the graph `path`, which outputs the value `name`.
+
+    If `producer` is None, the location of the value.
+    """
     model = inference.model.proto
     if producer is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))

@@ -100,7 +100,10 @@ def _without_payloads(model: ModelProto) -> ModelProto:
 
 
 def _location(model: ModelProto, text: str, value: str, locations: NodeLocations) -> Location:
-    """The location of the node that the checker's message `text` names; of `value` only if it does not identify one."""
+    """The location of the node that the checker's message `text` names.
+
+    If the message names no node, or several nodes have the name and operator, the location of `value`.
+    """
     match = _NODE.search(text)
     if match is None:
         return Location(value=value)

@@ -78,9 +78,9 @@ class CheckResult:
         return replace(self, diagnostics=tuple(kept))
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """4 if the check crashed, 3 if the model is unreadable, 2 if constraints contradict it; else 1 or 0.
+        """4 if the check crashed, 3 if the model is unreadable, 2 if the given constraints contradict the model.
 
-        1 means that there are findings of `fail_on` or higher.
+        Otherwise 1 if there are findings of `fail_on` or higher, else 0.
         """
         codes = {d.code for d in self.diagnostics}
         for code, exit_code in ((CRASHED, 4), (UNREADABLE, 3), (CONTRADICTED, 2)):

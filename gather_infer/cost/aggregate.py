@@ -87,7 +87,7 @@ class Aggregate:
     def add_larger(
         self, inner: Sequence[Aggregate | None], path: NodePath, node: NodeProto, base: Dim, scope: Scope
     ) -> None:
-        """Add the maximum of each sum over the graphs `inner`, of which the node runs one; which is not known."""
+        """Add the maximum of each sum over the graphs `inner`; the node runs one of them, but it is not known which."""
         for one in inner:
             if one is None:
                 self.add_unknown(path, node, NOT_INFERRED, *QUANTITIES)

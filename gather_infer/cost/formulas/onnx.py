@@ -103,7 +103,7 @@ def attention(work: Work) -> Dim:
 
 @preview.counts("FlexAttention", text="B * Hq * S * T * (E + Ev), masked scores too; its graphs work on scores alone")
 def flex_attention(work: Work) -> Dim:
-    """Q [B, Hq, S, E], K [B, Hk, T, E], V [B, Hk, T, Ev]"""
+    """Multiply-adds for Q [B, Hq, S, E], K [B, Hk, T, E] and V [B, Hk, T, Ev]."""
     q, k, v = work.shape(0, 4), work.shape(1, 4), work.shape(2, 4)
     return q[0] * q[1] * q[2] * k[2] * (q[3] + v[3])
 
@@ -113,9 +113,10 @@ def flex_attention(work: Work) -> Dim:
     text="B * S * E * Ev * (Hq + Hk), with a delta rule B * S * E * Ev * (Hq + 2 * Hk)",
 )
 def linear_attention(work: Work) -> Dim:
-    """Each step adds the product of a key and a value to a state [E, Ev], and multiplies the state with a query.
+    """Multiply-adds of linear attention over all steps and heads.
 
-    With a delta rule, the state is also multiplied with the key.
+    Each step adds the product of a key and a value to a state [E, Ev], and multiplies the state with a query. With a
+    delta rule, the state is also multiplied with the key.
     """
     q, k, v = work.shape(0, 3), work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
@@ -157,7 +158,7 @@ ELIMINATED: Final = "matrices * n * (n - 1) * (n - 1), by elimination in place"
 
 
 def inverse(work: Work) -> Dim:
-    """Gauss-Jordan elimination: for each of n pivots, n - 1 rows are updated in n - 1 columns."""
+    """Multiply-adds of Gauss-Jordan elimination: for each of n pivots, n - 1 rows are updated in n - 1 columns."""
     shape = work.shape(0)
     n = last(shape)
     return product(shape[:-2]) * n * (n - 1) * (n - 1)

@@ -28,19 +28,19 @@ def _is_true(work: Work, name: str) -> bool:
     text="elements of the result * input channels of a filter * the elements of the kernel",
 )  # fmt: skip
 def convolution(work: Work) -> Dim:
-    """Filters [C_OUT, C_IN, kernel] are input 1, or input 2 of a DeformableConvolution."""
+    """Multiply-adds for filters [C_OUT, C_IN, kernel], which are input 1, or input 2 of a DeformableConvolution."""
     return work.output_elements() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
 
 
 @formulas.counts("GroupConvolution", text="elements of the result * C_IN/groups * the elements of the kernel")
 def group_convolution(work: Work) -> Dim:
-    """Filters [GROUPS, C_OUT, C_IN, kernel]."""
+    """Multiply-adds for filters [GROUPS, C_OUT, C_IN, kernel] in input 1."""
     return work.output_elements() * product(work.shape(1)[2:])
 
 
 @formulas.counts("ConvolutionBackpropData", text="elements of the input * C_OUT * the elements of the kernel")
 def backprop(work: Work) -> Dim:
-    """Filters [C_IN, C_OUT, kernel]."""
+    """Multiply-adds of a transposed convolution with filters [C_IN, C_OUT, kernel] in input 1."""
     return product(work.shape(0)) * product(work.shape(1)[1:])
 
 
@@ -48,7 +48,7 @@ def backprop(work: Work) -> Dim:
     "GroupConvolutionBackpropData", text="elements of the input * C_OUT/groups * the elements of the kernel"
 )
 def group_backprop(work: Work) -> Dim:
-    """Filters [GROUPS, C_IN, C_OUT, kernel]."""
+    """Multiply-adds of a transposed convolution with filters [GROUPS, C_IN, C_OUT, kernel] in input 1."""
     return product(work.shape(0)) * product(work.shape(1)[2:])
 
 
@@ -60,7 +60,7 @@ def einsum(work: Work) -> Dim:
 
 @formulas.counts("ScaledDotProductAttention", text="batch * L * S * (E + Ev), masked scores too")
 def scaled_dot_product_attention(work: Work) -> Dim:
-    """query [..., L, E], key [..., S, E], value [..., S, Ev]"""
+    """Multiply-adds for query [..., L, E], key [..., S, E] and value [..., S, Ev]."""
     return (product(work.shape(0)) + work.output_elements()) * last(work.shape(1), -2)
 
 
@@ -69,7 +69,7 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 
 @formulas.counts("GroupedMatMul", text="elements of the result * K")
 def grouped_matmul(work: Work) -> Dim:
-    """Input 0 is [rows, K], each row multiplied with the matrix of its group, or [groups, M, K]."""
+    """Elements of the result times K; input 0 is [groups, M, K], or [rows, K] with a matrix for each group of rows."""
     return work.output_elements() * last(work.shape(0))
 
 
@@ -78,7 +78,10 @@ def grouped_matmul(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * the sum of the sizes that are transformed; an FFT takes less",
 )  # fmt: skip
 def dft(work: Work) -> Dim:
-    """One pass per transformed axis of length n: each element of its result is a sum of n complex products."""
+    """Multiply-adds by definition, summed over the transformed axes.
+
+    Along an axis of length n, each element of the result is a sum of n complex products.
+    """
     result = work.result()
     return work.output_elements() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
 
@@ -87,7 +90,10 @@ def dft(work: Work) -> Dim:
     "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
 )
 def rdft(work: Work) -> Dim:
-    """The last transformed axis is processed first, on real input; the passes along the other axes are complex."""
+    """Multiply-adds by definition, summed over the transformed axes.
+
+    The last axis is transformed first, with real input; the transforms along the other axes are complex.
+    """
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
@@ -99,9 +105,10 @@ def rdft(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
 )
 def irdft(work: Work) -> Dim:
-    """The last transformed axis, of n real results, is processed last.
+    """Multiply-adds by definition, summed over the transformed axes.
 
-    Each of its results is a sum over the real and imaginary parts of n // 2 + 1 bins.
+    The last axis, with n real results, is transformed last. Each of its results is a sum over the real and imaginary
+    parts of n // 2 + 1 bins.
     """
     result = work.result()
     *others, along = _axes(work, len(result))
@@ -117,7 +124,10 @@ def stft(work: Work) -> Dim:
 
 @formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
 def istft(work: Work) -> Dim:
-    """data [batch, bins, frames, 2]: each element of a frame is a sum over the real and imaginary parts of all bins."""
+    """Multiply-adds by definition for data [batch, bins, frames, 2].
+
+    Each element of a frame is a sum over the real and imaginary parts of all bins.
+    """
     return product(work.shape(0)) * work.scalar(2)
 
 
