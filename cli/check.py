@@ -198,7 +198,10 @@ def _expanded(models: Iterable[str]) -> Iterator[str]:
 
 
 def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
-    """The rule files that pyproject.toml names if `is_trusted`, because they are executed; else none and a message."""
+    """The rule files that pyproject.toml names, if `is_trusted`; else none, and a message names them.
+
+    Rule files are executed, and pyproject.toml is looked up from the folder where the command runs.
+    """
     files = project.paths("rules")
     if files and not is_trusted:
         named = ", ".join(files)

@@ -34,7 +34,7 @@ def files(context: Context, parameter: Parameter, text: str) -> Items:
 
 
 def codes(context: Context, parameter: Parameter, text: str) -> Items:
-    """Codes of findings that complete the last code of the comma-separated list `text`, after its other codes."""
+    """Completions of the comma-separated list `text`: its earlier codes, then a code that starts with the last one."""
     before, comma, last = text.rpartition(",")
     return [f"{before}{comma}{code}" for code in CODES if code.startswith(last.upper())]
 

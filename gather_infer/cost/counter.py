@@ -135,7 +135,7 @@ class _Counter:
         live.allocate(node.output, path, node)
 
     def function(self, node: NodeProto) -> tuple[int, FunctionProto] | None:
-        """The local function that a node calls, after its position in the model; None if it calls none."""
+        """The local function that a node calls, as a pair of its position in the model and the proto; else None."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
     def user_formula(self, node: NodeProto) -> Formula | None:

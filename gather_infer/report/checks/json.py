@@ -13,7 +13,7 @@ from gather_infer.report.output_formats import CheckReport, FileReport
 
 
 def checks_json(report: CheckReport) -> dict[str, Json]:
-    """All findings of all files; `fails` marks the files that fail the run."""
+    """All findings of all files as one JSON object; `fails` marks the files that fail the run."""
     return {
         "schema": SCHEMA,
         "exit_code": report.exit_code,
