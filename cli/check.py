@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gather_infer.rules import RuleSet
 
 ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
-"""Constraints on dims, inputs and ranges, as strings `NAME=...`."""
+"""The constraints on dims, on inputs and on ranges, in this order, each as strings `NAME=...`."""
 
 
 @click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
@@ -154,7 +154,7 @@ class _Arrivals:
         self.number = 0
 
     def in_order(self, names: Iterable[str]) -> Iterator[CheckResult]:
-        """Yield the result of each name as soon as all earlier ones are complete."""
+        """Yield the results of the models `names`, in this order, each as soon as all earlier ones are complete."""
         waiting: dict[str, CheckResult] = {}
         for name in names:
             while name not in waiting:
@@ -165,7 +165,7 @@ class _Arrivals:
 
 
 class _BaselineFilter:
-    """The filter for accepted findings; without a baseline it accepts none."""
+    """Removes the findings that a baseline file accepts; without such a file it removes none."""
 
     def __init__(self, file: str | None) -> None:
         from gather_infer.checks.baseline import Baseline
@@ -184,7 +184,7 @@ class _BaselineFilter:
 
 
 def _expanded(models: Iterable[str]) -> Iterator[str]:
-    """The models, with each folder replaced by the models below it. Raises UsageError for a folder without models."""
+    """Yield `models`, with each folder replaced by the models below it. Raises UsageError for a folder without any."""
     from gather_infer.checks.folders import models_below
 
     for model in models:
@@ -198,7 +198,10 @@ def _expanded(models: Iterable[str]) -> Iterator[str]:
 
 
 def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
-    """The rule files of the project if they are trusted: they are code from the folder where the command runs."""
+    """The rule files that pyproject.toml names, if `is_trusted`; else none, and a message names them.
+
+    Rule files are executed, and pyproject.toml is looked up from the folder where the command runs.
+    """
     files = project.paths("rules")
     if files and not is_trusted:
         named = ", ".join(files)
@@ -215,7 +218,10 @@ def _results(
     rule_files: tuple[str, ...],
     jobs: int | None,
 ) -> Iterator[CheckResult]:
-    """Yield the result of each model: a single one and standard input from this process, others from workers."""
+    """Yield the check result of each model, in the order of completion.
+
+    A single model and standard input are checked in this process, several files in worker processes.
+    """
     constraints = (facts.dims, facts.inputs, ranges)
     defaults = (
         () if facts.dims else project.texts("dim"),
@@ -259,7 +265,7 @@ def _check_one(
 
 @cache
 def _rules(files: tuple[str, ...]) -> tuple[RuleSet, ...]:
-    """The rule sets in the files, which run once in each process."""
+    """The rule sets that `files` define; the cache makes each process run the files once."""
     return tuple(Facts((), (), files).rules()) if files else ()
 
 
@@ -269,7 +275,7 @@ def _path(project: Configuration, key: str) -> str | None:
 
 
 def _require_used(results: Iterable[CheckResult], facts: Facts, ranges: tuple[str, ...]) -> None:
-    """Raises UsageError for a constrained name that no model has."""
+    """Raise UsageError if a constraint names an input or an input dim that no checked model has."""
     checked = [set(result.unused) for result in results if result.was_checked]
     for name in sorted(set.intersection(*checked)) if checked else ():
         raise UsageError(f"no model has an input or an input dim with the name {name!r}")

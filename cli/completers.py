@@ -27,14 +27,14 @@ VARIABLE = "_GATHER_INFER_COMPLETE"
 
 
 def files(context: Context, parameter: Parameter, text: str) -> Items:
-    """An item that makes the shell complete files."""
+    """A single item that makes the shell complete file names."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(text, type="file")]
 
 
 def codes(context: Context, parameter: Parameter, text: str) -> Items:
-    """Codes of findings; completes the last one of a list."""
+    """Completions of the comma-separated list `text`: its earlier codes, then a code that starts with the last one."""
     before, comma, last = text.rpartition(",")
     return [f"{before}{comma}{code}" for code in CODES if code.startswith(last.upper())]
 
@@ -44,14 +44,14 @@ def codes_or_files(context: Context, parameter: Parameter, text: str) -> Items:
 
 
 def operators(context: Context, parameter: Parameter, text: str) -> Items:
-    """All supported operators."""
+    """The supported operators whose names start with `text`."""
     from gather_infer.catalog.operators import known_names
 
     return _with_prefix(text, (qualified(domain, op) for domain, op in known_names()))
 
 
 def operators_of_model(context: Context, parameter: Parameter, text: str) -> Items:
-    """The operators of the model on the command line; none if it cannot be read."""
+    """The operators of the model on the command line that start with `text`; empty if the model cannot be read."""
     model = _model(context)
     if model is None:
         return []
@@ -61,7 +61,10 @@ def operators_of_model(context: Context, parameter: Parameter, text: str) -> Ite
 
 
 def tensors(context: Context, parameter: Parameter, text: str) -> Items:
-    """The tensors of the model on the command line, those of subgraphs with their path."""
+    """The tensors of the model on the command line that start with `text`; empty if the model cannot be read.
+
+    The name of a tensor in a subgraph includes its path.
+    """
     model = _model(context)
     if model is None:
         return []
@@ -71,7 +74,7 @@ def tensors(context: Context, parameter: Parameter, text: str) -> Items:
 
 
 def _model(context: Context) -> ModelFile | None:
-    """The model on the command line; None if it cannot be read."""
+    """The model on the command line; None if there is none, if it is standard input, or if it cannot be read."""
     path = context.params.get("model") or context.params.get("subject") or _file_on_line()
     if not path or path == "-":
         return None
@@ -84,7 +87,10 @@ def _model(context: Context) -> ModelFile | None:
 
 
 def _file_on_line() -> str | None:
-    """The first word of the line that is a file: click parses no arguments while the value of an option is missing."""
+    """The first word after the command's name that is an existing file; None if there is none.
+
+    It serves when click has parsed no arguments, as while the value of an option is missing.
+    """
     from click.shell_completion import split_arg_string
 
     words = split_arg_string(os.environ.get("COMP_WORDS", ""))[2:]

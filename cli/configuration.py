@@ -17,9 +17,10 @@ TABLE: Final = "gather-infer"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The validated keys of the table.
+    """The validated table `[tool.gather-infer]` of a pyproject.toml.
 
-    folder   the directory of the file; paths in the table are relative to it
+    folder   the directory of the file; paths in the table are relative to this directory
+    keys     parsed values by key, as the parsers in KEYS return them
     """
 
     folder: Path = Path()
@@ -40,7 +41,7 @@ class Configuration:
         return found
 
     def paths(self, key: str) -> tuple[str, ...]:
-        """Paths, resolved against the folder of the file."""
+        """The paths under `key`, resolved against `folder`; empty if the key is absent."""
         return tuple(str(self.folder / text) for text in self.texts(key))
 
 
@@ -83,7 +84,7 @@ KEYS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
 
 
 def find_configuration(start: Path) -> Configuration:
-    """The configuration for commands that run in `start`; empty if there is none.
+    """The configuration in the nearest pyproject.toml with the table, in `start` or above; empty if there is none.
 
     Raises UsageError for an unreadable file, an unknown key or an illegal value.
     """
@@ -116,14 +117,14 @@ def _table(file: Path) -> Mapping[str, object] | None:
 
 
 def _require_utf8(file: Path, data: bytes) -> None:
-    """Raises UsageError for a file in UTF-16 that has the table, which the program would silently ignore."""
+    """Raise UsageError if `data` is UTF-16 text with the table, which would otherwise be ignored silently."""
     for encoding in ("utf-16-le", "utf-16-be"):
         if TABLE.encode(encoding) in data:
             raise UsageError(f"{file}: must be UTF-8, as all TOML, is UTF-16")
 
 
 def _toml(file: Path) -> Any:
-    """The TOML parser, which is in the standard library since Python 3.11. Raises UsageError if there is none."""
+    """The module that parses TOML: tomllib since Python 3.11, else tomli. Raises UsageError if tomli is missing."""
     if sys.version_info >= (3, 11):
         import tomllib
 

@@ -43,7 +43,7 @@ class Console:
 
     @property
     def width(self) -> int | None:
-        """Characters per line of the terminal that shows the results, None if they do not go to a terminal."""
+        """Characters per line of the terminal that shows the results; None if they are not written to a terminal."""
         stream = sys.stderr if self.results_to_stderr else sys.stdout
         return shutil.get_terminal_size().columns if stream.isatty() else None
 
@@ -58,7 +58,7 @@ class Console:
         return Progress(self.started, not self.quiet and not is_plain and may_show())
 
     def lines_of(self, kind: ResultKind[R], result: R) -> list[str]:
-        """A result in the requested format."""
+        """`result` as lines in the requested output format."""
         return kind.lines(self.output_format, result, View(self.verbose, self.width, self.seconds))
 
     def result(self, kind: ResultKind[R], result: R) -> None:
@@ -104,12 +104,12 @@ def _echo(text: str, colour: bool, *, err: bool) -> None:
     # names from a file must not control the terminal or start a line; only indented lists of an error have line breaks
     line = "\n".join(map(printable, re.split(r"\n(?=  )", text)))
     wanted = _wants_colours(colour)
-    # with color=None, click strips colours if the stream is no terminal
+    # with color=None, click strips colours if the stream is not a terminal
     click.echo(line if wanted is False else _painted(line), err=err, color=wanted)
 
 
 def _wants_colours(allowed: bool) -> bool | None:
-    """Whether to print colours; None for terminals only. NO_COLOR overrides FORCE_COLOR, which overrides TERM.
+    """Whether to print colours; None means on terminals only. NO_COLOR overrides FORCE_COLOR, which overrides TERM.
 
     allowed   False with --no-color
     """

@@ -77,7 +77,7 @@ def command(
 
 
 def _sizes(texts: tuple[str, ...]) -> dict[str, int]:
-    """The sizes in `batch=1,seq=128`. Raises UsageError."""
+    """The size of each name in texts such as `batch=1,seq=128`. Raises UsageError for a malformed or repeated entry."""
     found: dict[str, int] = {}
     for entry in (entry for text in texts for entry in text.split(",") if entry.strip()):
         name, equals, size = (part.strip() for part in entry.partition("="))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.explanation import Explanation, SymbolExplanation
 
 SHOWN = 12
-"""Limit of the explained tensors; a last line counts the others."""
+"""Maximal number of tensors that are explained without --all; 13 are explained, too. A last line counts the others."""
 
 _CODE = re.compile(r"gi\d*", re.IGNORECASE)
 
@@ -95,7 +95,7 @@ def command(
 
 
 def _code(text: str) -> str:
-    """The code that `text` names. Raises UsageError if there is none."""
+    """`text` as a documented code, in upper case. Raises UsageError if there is no such code."""
     code = text.upper()
     if code in CODES:
         return code

@@ -30,25 +30,25 @@ class Facts:
 
     @property
     def options(self) -> list[str]:
-        """The names of the given options."""
+        """The options that the user gave, such as `--dim`."""
         given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
         return [option for option, values in given.items() if values]
 
     def infer_command(self, model: str) -> str:
-        """`gather-infer infer MODEL` with the same options."""
+        """The shell command that runs `gather-infer infer` on `model` with the same facts."""
         given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
         options = [part for option, values in given.items() for value in values for part in (option, value)]
         return shlex.join(["gather-infer", "infer", model, *options, *([CONSTANTS] if self.constants else ())])
 
     def rules(self) -> list[RuleSet]:
-        """Run the rule files; their rule sets. Raises as `load_sets`."""
+        """Run the rule files and return the rule sets in them. Raises the errors of `load_sets`."""
         from gather_infer.rules import RuleSet
 
         return load_sets(self.rule_files, RuleSet, "--rules")
 
 
 def facts_options(function: Function) -> Function:
-    """--dim, --input, --rules and --initializers-as-constants, as `facts`."""
+    """Add --dim, --input, --rules and --initializers-as-constants to a command, which receives them as `facts`."""
 
     @functools.wraps(function)
     def run(
@@ -74,7 +74,7 @@ def facts_options(function: Function) -> Function:
 
 
 def ranges_option(function: Function) -> Function:
-    """--range, as `ranges`."""
+    """Add --range to a command, which receives its values as `ranges`."""
     return option(
         "--range", "ranges", section="Facts", multiple=True, metavar="NAME=LOW..HIGH",
         help="Bound the elements of an integer input: ids=0..30521, last=0..seq-1.",
@@ -82,7 +82,7 @@ def ranges_option(function: Function) -> Function:
 
 
 def assume_option(function: Function) -> Function:
-    """--no-assume, as `no_assume`."""
+    """Add --no-assume to a command, which receives it as `no_assume`."""
     return option(
         "--no-assume",
         section="Facts",

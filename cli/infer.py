@@ -64,7 +64,7 @@ def command(
 
 
 def _infer(model: str, facts: Facts, request: InferRequest, target: Target | None, outputs: bool) -> int:
-    """Infer one model, and write it if there is a target; the exit code."""
+    """Infer one model, write it if `target` is given and the exit code is 0, and return the exit code."""
     from gather_infer.model import save
     from gather_infer.model.model_loading import to_model_file, to_onnx_file, with_constants
 

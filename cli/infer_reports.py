@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InferRequest:
-    """Options of the report, which hold for each model."""
+    """The options of `gather-infer infer` that apply to each of its models."""
 
     assume: bool
     everything: bool
@@ -38,7 +38,7 @@ class InferRequest:
     console: Console
 
     def exit_code(self, report: InferenceReport) -> int:
-        """1 if the model has errors, or warnings with --strict; else 0."""
+        """1 if the model has errors, or warnings with --strict; else, and always with --exit-zero, 0."""
         found = report.findings
         is_wrong = has_errors_or_warnings(found) if self.strict else any(d.severity is Severity.ERROR for d in found)
         return 1 if is_wrong and not self.exit_zero else 0
@@ -54,7 +54,11 @@ def inference_report(
     annotate: bool = False,
     outputs: bool = False,
 ) -> tuple[InferenceReport, Any]:
-    """The report of a model, and the proto: with the inferred types written into it if `annotate` is set."""
+    """The report of a model, and its ModelProto.
+
+    annotate   return a proto with the inferred types written into it, instead of the one of the file
+    outputs    with `annotate`, also declare the known sizes of the outputs
+    """
     from gather_infer.catalog.family import is_gather
     from gather_infer.inference import infer
     from gather_infer.inference.annotate import annotated
@@ -89,7 +93,7 @@ def inference_report(
 
 
 def infer_all(models: Sequence[str], facts: Facts, request: InferRequest) -> int:
-    """Infer several models and print each report at once; the highest exit code."""
+    """Infer several models, print each report as soon as it is complete, and return the highest exit code."""
     if models.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
     from gather_infer.inference.constraints.shared import SharedConstraints
@@ -126,7 +130,7 @@ def infer_all(models: Sequence[str], facts: Facts, request: InferRequest) -> int
 def _report_one(
     model: str, constraints: SharedConstraints, request: InferRequest, progress: Progress
 ) -> tuple[InferenceReport, set[str]]:
-    """The report of one of several models, and the names in the constraints that it does not have."""
+    """The report of `model`, and the names in `constraints` that are neither inputs nor input dims of the model."""
     from gather_infer.inference.constraints.shared import applicable
     from gather_infer.model.model_loading import to_model_file, with_constants
 
@@ -140,7 +144,7 @@ def _report_one(
 
 
 def _print_unreadable(model: str, error: ModelReadError, console: Console, objects: list[dict[str, Any]]) -> None:
-    """Print or collect the JSON object of a model that cannot be read."""
+    """Print the JSON object for an unreadable model (jsonl), append it to `objects` (json), or do nothing (text)."""
     from gather_infer.report.json import unreadable_json
     from gather_infer.report.summary import Unreadable
 
@@ -152,7 +156,7 @@ def _print_unreadable(model: str, error: ModelReadError, console: Console, objec
 
 
 def _print_report(report: InferenceReport, console: Console, progress: Line, objects: list[dict[str, Any]]) -> None:
-    """Print the report of one of several models, or collect its JSON object."""
+    """Print `report`, or append it to `objects` if the format prints all models as one JSON value."""
     if console.output_format in INFERRED.formats:
         lines = console.lines_of(INFERRED, report)
         with progress.aside():

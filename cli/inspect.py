@@ -51,7 +51,7 @@ def command(models: tuple[str, ...], console: Console) -> int:
 
 
 def _summary(path: str) -> ModelSummary:
-    """Raises ModelReadError."""
+    """The summary of the model at `path`. Raises ModelReadError if the model cannot be read."""
     from gather_infer.catalog.family import is_gather
     from gather_infer.model.model_loading import to_model_file
     from gather_infer.report import summarize
@@ -80,7 +80,7 @@ def _external_files(file: ModelFile) -> tuple[ExternalFile, ...]:
 
 
 def _bytes_of(file: ModelFile, location: str) -> int | None:
-    """Bytes of a data file, None if it is missing or outside the model's directory."""
+    """Size in bytes of the data file `location`; None if it is missing or outside the model's directory."""
     from gather_infer.model.external import data_file
 
     if file.base_dir is None:

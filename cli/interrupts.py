@@ -1,6 +1,6 @@
 """Handling of interrupts from the start of the program to its end: when to raise them, and when to defer them.
 
-This module imports only what is fast to import, because no handler is installed before it.
+This module imports only modules that load fast, because no handler is installed until its imports are done.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 
-TYPE_CHECKING = False  # that of `typing` takes longer to import than the rest
+TYPE_CHECKING = False  # importing `typing` would take longer than all other imports here
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -17,7 +17,7 @@ INTERRUPTED = 130
 
 
 class _State:
-    """The number of interrupts, and whether to defer them, as before the program starts and after it ends."""
+    """The number of interrupts so far, and whether to defer them: True before the program starts and after it ends."""
 
     __slots__ = ("count", "is_deferred")
 
@@ -30,7 +30,7 @@ STATE = _State()
 
 
 def handle_interrupts() -> None:
-    """Install the handler, unless the process ignores interrupts or already has another handler."""
+    """Install the handler of SIGINT, unless the process ignores SIGINT or already has another handler."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
     signal.signal(signal.SIGINT, _interrupt)
@@ -78,7 +78,10 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _in_a_callback(unraisable: sys.UnraisableHookArgs) -> None:
-    """Raise an interrupt again that arrived where Python cannot raise it, as in the callback of a weak reference."""
+    """Raise a KeyboardInterrupt again if Python could not propagate it, as in the callback of a weak reference.
+
+    Other exceptions are reported by the default hook.
+    """
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _raise_later()
     else:

@@ -157,7 +157,7 @@ class _FailureReporter:
             self.report(f"try '{error.ctx.command_path} --help'")
 
     def explain(self, error: Exception) -> int:
-        """Print the line for `error`; its exit code."""
+        """Print one line for `error` and return the exit code."""
         if self.debug:
             traceback.print_exception(error)
         if was_interrupted():  # C code, as numpy's import, may replace KeyboardInterrupt by another exception
@@ -180,7 +180,7 @@ class _FailureReporter:
 
 
 def _is_output(filename: str) -> bool:
-    """Whether the code in `filename` writes to standard streams only."""
+    """Whether `filename` is a source file of click or of the command line, which write to standard streams only."""
     return os.sep + "click" + os.sep in filename or os.path.dirname(__file__) == os.path.dirname(filename)
 
 

@@ -56,7 +56,7 @@ class Command(click.Command):
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse like click, but for an extra argument of a command that writes a file, suggest -o."""
+        """Parse like click, but suggest -o if a command that writes a file gets a superfluous argument."""
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
@@ -82,14 +82,14 @@ class Command(click.Command):
 
 
 def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:
-    """click.option in the section with a heading; options for files get file completion."""
+    """`click.option`, listed under the heading `section` of the help page; options for files get file completion."""
     if settings.get("metavar") in ("FILE", "FILE.py", "OUT"):
         settings["shell_complete"] = files
     return click.option(*names, cls=Option, section=section, **settings)
 
 
 def model_argument(name: str = "model", **settings: Any) -> Callable[[Function], Function]:
-    """The argument for a model, or for several."""
+    """An argument for a model, with file completion; `settings` are arguments of `click.argument`."""
     return click.argument(name, **{"shell_complete": files, **settings})
 
 
@@ -101,7 +101,7 @@ def with_options(function: Function, *options: Callable[[Function], Function]) -
 
 
 def common_options(*kinds: ResultKind[Any], verbose: str) -> Callable[[Function], Function]:
-    """--format, -q, -v, --debug and --no-color, as `console`.
+    """A decorator that adds --format, -q, -v, --debug and --no-color to a command, which receives them as `console`.
 
     kinds     the kinds of results; --format accepts the formats that all of them have
     verbose   help text of -v

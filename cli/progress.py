@@ -26,8 +26,8 @@ class Progress:
     started     start of the command in seconds of `time.monotonic`
     is_wanted   False shows nothing
 
-    Call it with a function that describes the current step. A thread calls the function at each update, so that the
-    work itself never waits for the terminal.
+    Call the object with a function that describes the current step. A thread calls the function at each update, so
+    that the work never waits for the terminal.
     """
 
     def __init__(self, started: float, is_wanted: bool) -> None:
@@ -42,7 +42,7 @@ class Progress:
         self._describe = describe
 
     def of(self, part: str) -> Callable[[Callable[[], str]], None]:
-        """A progress for a part of the work; its descriptions are prefixed with the name of the part."""
+        """A progress callback for one part of the work, which prefixes each description with `part`."""
         return lambda tell: self(lambda: f"{part}{tell()}")
 
     def __enter__(self) -> Progress:
@@ -87,5 +87,5 @@ class Progress:
 
 
 def may_show() -> bool:
-    """Whether to show progress: standard error is a terminal with a movable cursor, and this is no CI run."""
+    """Whether to show progress: standard error is a terminal with a movable cursor, and CI is not set."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")

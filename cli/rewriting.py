@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class Rewriting:
     """Arguments of a command that rewrites a model.
 
-    passes, skip   names of the rules to apply, all if empty, and of those not to apply
+    passes       names of the rules to apply; empty means all
+    skip         names of the rules not to apply
+    max_growth   maximal number of bytes by which one rewrite may grow the constants
     """
 
     model: str
@@ -42,7 +44,7 @@ class Rewriting:
     console: Console
 
     def run(self, rewrite: Callable[..., OptimizeResult]) -> int:
-        """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write and print; the exit code."""
+        """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write, print; return the exit code."""
         if self.target is None and not self.dry_run:
             raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
         with self.console.progress() as progress:
@@ -79,7 +81,7 @@ class Rewriting:
 def rewriting_options(
     by: str, *extra: Callable[[Function], Function], becomes: str, verbose: str
 ) -> Callable[[Callable[..., int]], Function]:
-    """MODEL and the options of a command that rewrites it, as `rewriting`.
+    """A decorator that adds MODEL and the rewriting options to a command, which receives them as a `Rewriting`.
 
     by        the name of the command
     extra     additional options of the command

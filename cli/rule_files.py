@@ -13,7 +13,9 @@ _Set = TypeVar("_Set")
 
 
 def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]:
-    """The sets of a kind, `RuleSet` or `RewriteSet`, among the module-level names of each file.
+    """Run `files` and return the objects of class `kind`, RuleSet or RewriteSet, at module level of each file.
+
+    option   the command-line option that named the files, for error messages
 
     Raises UsageError if a file does not exist, defines no set, or raises an exception.
     """
@@ -32,7 +34,7 @@ def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]
 
 
 def _require_python(file: str, option: str) -> None:
-    """Raises UsageError for a file that is no Python source: runpy would run an archive as a program."""
+    """Raise UsageError for a file that is not Python source: runpy would run an archive as a program."""
     try:
         with open(file, "rb") as source:
             compile(source.read(), file, "exec", dont_inherit=True)

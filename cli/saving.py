@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The destination from -o, --external-data and --in-place."""
+    """The destination of a model, from -o, --external-data and --in-place; `path` "-" is standard output."""
 
     path: str
     external_data: str | None
@@ -39,7 +39,10 @@ class Save(Protocol):
 
 
 def output_options(help: str) -> Callable[[Function], Function]:
-    """-o OUT, --external-data FILE and --in-place, as `target`; None if the command writes no model."""
+    """A decorator that adds -o, --external-data and --in-place to a command, which receives them as `target`.
+
+    `target` is None if the options request no file. `help` is the help text of -o.
+    """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
@@ -63,19 +66,19 @@ DRY_RUN_OF_EDITS = "Write nothing; print the edits, more than 10 with -v."
 
 
 def dry_run_option(help: str) -> Callable[[Function], Function]:
-    """--dry-run, as `dry_run`."""
+    """A decorator that adds --dry-run, with the text `help`, to a command, which receives it as `dry_run`."""
     return option("--dry-run", section="Output", is_flag=True, help=help)
 
 
 def strict_option(help: str) -> Callable[[Function], Function]:
-    """--strict, as `strict`: errors and warnings in the model affect the exit code."""
+    """A decorator that adds --strict, with the text `help`, to a command, which receives it as `strict`."""
     return option("--strict", section="Report", is_flag=True, help=help)
 
 
 def target_of(models: Sequence[str], output: str | None, external_data: str | None, in_place: bool) -> Target | None:
-    """The destination of the command's model, None if there is none.
+    """The destination of the model that a command writes; None if the options request no file.
 
-    models   the models that the command reads; with several, no model is written
+    models   the models that the command reads; with several, the command cannot write a model
 
     Raises click.UsageError if the options contradict each other.
     """
@@ -101,11 +104,11 @@ def target_of(models: Sequence[str], output: str | None, external_data: str | No
 def write_and_print(
     lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool = False
 ) -> SaveReport | None:
-    """Write the model, then print its report; the files that were written.
+    """Write a model, then print its report; return the written files, None if nothing was written.
 
-    lines     the report, complete before anything is written, so that a command that fails writes nothing
-    target    None writes nothing
-    refused   write nothing although there is a target
+    lines     lines of the report, made before anything is written, so that a command that fails writes nothing
+    target    where to write the model; None writes nothing
+    refused   write nothing although `target` is given
     """
     written = None
     if target is not None and not refused:
@@ -120,7 +123,7 @@ def write_and_print(
 
 
 def _writing() -> Callable[[], str]:
-    """A description of the writing for the progress line, with the bytes of weights written so far."""
+    """A function that returns the text of the progress line during writing, with the bytes of weights so far."""
     from gather_infer.model.source import READ_COUNTER
     from gather_infer.report.layout import size
 
@@ -129,7 +132,7 @@ def _writing() -> Callable[[], str]:
 
 
 def write_texts(texts: Mapping[Path, str]) -> None:
-    """Write files whole or not at all. Raises ModelWriteError."""
+    """Write each text to its path in UTF-8, all files or none. Raises ModelWriteError if that fails."""
     from gather_infer.model.staging import Staging
 
     with Staging() as staging:
@@ -140,7 +143,7 @@ def write_texts(texts: Mapping[Path, str]) -> None:
 
 
 def finish(lines: list[str], save: Save, target: Target | None, console: Console, *, refused: bool) -> int:
-    """Finish a command that rewrites a model: write, print, report the files; the exit code, 1 if refused."""
+    """Write a rewritten model, print its report and the written files; return the exit code: 1 if `refused`, else 0."""
     written = write_and_print(lines, save, target, console, refused=refused)
     if written is not None:
         console.wrote(written, timed=True)

@@ -7,7 +7,7 @@ from .options import Function, option
 
 
 def op_option(function: Function) -> Function:
-    """--op, as `op`."""
+    """Add --op to a command, which receives it as `op`."""
     return option(
         "--op",
         section="Tensors",
@@ -18,7 +18,7 @@ def op_option(function: Function) -> Function:
 
 
 def unknown_option(function: Function) -> Function:
-    """--unknown, as `unknown`."""
+    """Add --unknown to a command, which receives it as `unknown`."""
     return option(
         "--unknown", section="Tensors", is_flag=True, help="Select tensors with an unknown type, rank or dim."
     )(function)

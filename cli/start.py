@@ -1,6 +1,6 @@
-"""Entry point of the process: interrupts, and closed standard streams.
+"""Entry point of the process: handles interrupts, and replaces closed standard streams.
 
-Importing this module installs the interrupt handling: from then on, an interrupt ends the program with one line. The
+Importing this module installs the interrupt handler: from then on, an interrupt ends the program with one line. The
 program cannot handle an interrupt while the interpreter itself starts.
 """
 
@@ -15,7 +15,7 @@ except KeyboardInterrupt:
     sys.stderr.write("error: interrupted\n")
     raise SystemExit(130) from None
 
-TYPE_CHECKING = False  # that of `typing` takes longer to import than the rest
+TYPE_CHECKING = False  # importing `typing` would take longer than all other imports here
 if TYPE_CHECKING:
     from typing import NoReturn
 

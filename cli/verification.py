@@ -39,10 +39,13 @@ class VerifyOptions:
         default: float | None = None,
         progress: Progress = no_progress,
     ) -> Verification:
-        """Compare runs of the models before and after. Raises as `gather_infer.verification.verify`.
+        """Compare runs of the original model `source` and the rewritten `proto`.
 
-        default    default of rtol and atol if neither is given; None compares bits
+        inference  inferred types of `source`
+        default    rtol and atol if neither option is given; None compares bits
         progress   called with a function that describes the current step
+
+        Raises the errors of `gather_infer.verification.verify`.
         """
         from gather_infer.verification import verify
 
@@ -56,7 +59,7 @@ class VerifyOptions:
 
 
 def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-    """The feeds in the files, read before anything is rewritten. Raises UsageError for an unreadable file."""
+    """The feeds in each .npz file, as arrays by input name. Raises UsageError for an unreadable file."""
     if not files:
         return ()
     from gather_infer.verification import read_feeds
@@ -65,7 +68,10 @@ def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
 
 
 def verify_options(function: Function) -> Function:
-    """--verify, --feeds, --rtol and --atol, as `verifying`; None if neither --verify nor --feeds is given."""
+    """Add --verify, --feeds, --rtol and --atol to a command, which receives them as `verifying`.
+
+    `verifying` is None if neither --verify nor --feeds is given.
+    """
 
     @functools.wraps(function)
     def run(

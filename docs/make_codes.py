@@ -17,7 +17,7 @@ HEAD = '''\
 A finding has a severity, a code, a message, a place and the facts that it rests on. All findings of a model come out in
 one run.
 
-* **error**: no run of the model succeeds. onnxruntime refuses the file, or what the specification demands of a node
+* **error**: no run of the model succeeds. onnxruntime refuses the file, or what the specification requires of a node
   fails in every run that comes to it; or what was declared with `--dim` and `--range` lets runs through that fail
   (`GI501`, `GI502`);
 * **warning**: runs succeed, and yet something is wrong: some of them fail, another tool refuses the file

@@ -168,7 +168,7 @@ GROUPS: dict[str, str] = {
 # code -> advice
 ADVICE: dict[str, str] = {
     "GI001": "Read the message: another kind of file, a damaged one, or one that was not downloaded whole.",
-    "GI002": "Check the file alone, with more memory; a crash is an internal error, please report it.",
+    "GI002": "Check the file alone, with more memory; if it crashes again, report this internal error with the model.",
     "GI003": "Correct the option or key that the message names, or check the model by itself.",
     "GI101": "Rename one of them; most runtimes refuse the file.",
     "GI102": "Break the cycle that the message spells out: ONNX has no cycles, a feedback is a Loop or a Scan.",

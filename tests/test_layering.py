@@ -1,4 +1,4 @@
-"""The rooms of the package: what each may import, and that the build ships all of them."""
+"""The layers of the package, its top-level modules and packages: permitted imports, and shipping by the build."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ REPO = Path(__file__).parents[1]
 PACKAGE = Path(gather_infer.__file__).parent  # the installed wheel, when the sources are not beside the tests
 CLI = Path(gather_infer_cli.__file__).parent
 
-ROOMS: dict[str, tuple[set[str], set[str]]] = {
-    # room: (rooms that it may import, third-party packages that it may import)
+LAYERS: dict[str, tuple[set[str], set[str]]] = {
+    # layer: (layers that it may import, third-party packages that it may import)
     "errors": (set(), set()),
     "lazy": (set(), set()),
     "domains": (set(), set()),
@@ -121,11 +121,11 @@ CIRCLES = {
     # a module of the circle: why it stays
     "gather_infer.symbolic.normal_form": "`n // d` and `str(n)` are methods of Expr, computed by modules about Expr",
 }
-"""Modules of one room that import each other when the program runs."""
+"""Modules of one layer that import each other at run time."""
 
 TYPING_CIRCLES = CIRCLES | {
-    "gather_infer.inference.interpreter": "a graph is walked node by node, and the nodes of control flow hold graphs",
-    "gather_infer.inference.environment": "a frame keeps what lineage notes in it",
+    "gather_infer.inference.interpreter": "a graph is interpreted node by node, and control-flow nodes hold graphs",
+    "gather_infer.inference.environment": "an environment holds the provenance of its values",
 }
 """The same when imports for annotations alone count as well."""
 
@@ -136,7 +136,7 @@ RESULTS = {
     "gather_infer.cost.result",
     "gather_infer.checks.result",
 }
-"""The modules of result dataclasses: all that `report` may know of the rooms that make results."""
+"""The modules of result dataclasses, the only modules that `report` may import from the layers that make results."""
 
 
 def _shown(path: Path) -> Path:
@@ -164,36 +164,36 @@ def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
             continue
         base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
         module = ".".join(filter(None, (base, node.module)))
-        # `from gather_infer import ops` names a room, `from .x import y` a module
+        # `from gather_infer import ops` names a layer, `from .x import y` a module
         if module == "gather_infer" or not node.module:
             yield from (f"{module}.{alias.name}" for alias in node.names)
         else:
             yield module
 
 
-def files(room: str) -> list[Path]:
-    single = PACKAGE / f"{room}.py"
-    return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
+def files(layer: str) -> list[Path]:
+    single = PACKAGE / f"{layer}.py"
+    return [single] if single.exists() else sorted((PACKAGE / layer).rglob("*.py"))
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_imports_only_what_it_may(room: str) -> None:
-    rooms, third_party = ROOMS[room]
-    for path in files(room):
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_what_it_may(layer: str) -> None:
+    layers, third_party = LAYERS[layer]
+    for path in files(layer):
         for module in imports(path):
             top, _, rest = module.partition(".")
             if top == "gather_infer":
                 other = rest.partition(".")[0]
-                assert other in rooms | {room}, f"{_shown(path)} imports {module}"
+                assert other in layers | {layer}, f"{_shown(path)} imports {module}"
             elif top not in sys.stdlib_module_names:
                 assert top in third_party, f"{_shown(path)} imports {module}"
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_may_import_only_what_it_does(room: str) -> None:
-    rooms, third_party = ROOMS[room]
-    found = [module.split(".") for path in files(room) for module in imports(path)]
-    assert rooms - {parts[1] for parts in found if parts[0] == "gather_infer" and len(parts) > 1} == set()
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_may_import_only_what_it_does(layer: str) -> None:
+    layers, third_party = LAYERS[layer]
+    found = [module.split(".") for path in files(layer) for module in imports(path)]
+    assert layers - {parts[1] for parts in found if parts[0] == "gather_infer" and len(parts) > 1} == set()
     assert third_party - {parts[0] for parts in found} == set()
 
 
@@ -234,25 +234,25 @@ def test_circles() -> None:
     assert sorted(map(sorted, circles(graph))) == [["a", "b", "c"], ["d", "e"]]
 
 
-def test_no_room_imports_one_that_imports_it() -> None:
-    rooms: dict[str, set[str]] = {}
+def test_no_layer_imports_one_that_imports_it() -> None:
+    layers: dict[str, set[str]] = {}
     for module, others in picture(typing=True).items():
-        if module != "gather_infer":  # its names are those of all rooms
-            rooms.setdefault(module.split(".")[1], set()).update(name.split(".")[1] for name in others if "." in name)
-    assert circles({room: others - {room} for room, others in rooms.items()}) == []
+        if module != "gather_infer":  # it re-exports names of all layers
+            layers.setdefault(module.split(".")[1], set()).update(name.split(".")[1] for name in others if "." in name)
+    assert circles({layer: others - {layer} for layer, others in layers.items()}) == []
 
 
 @pytest.mark.parametrize(("typing", "known"), [(False, CIRCLES), (True, TYPING_CIRCLES)], ids=["run time", "typing"])
-def test_circles_inside_a_room_are_known(typing: bool, known: Mapping[str, str]) -> None:
+def test_circles_inside_a_layer_are_known(typing: bool, known: Mapping[str, str]) -> None:
     found = circles(picture(typing=typing))
     assert [sorted(circle) for circle in found if circle.isdisjoint(known)] == []
     assert [module for module in known if not any(module in circle for circle in found)] == [], "no longer in a circle"
     assert len(found) == len(known), "a reason for each circle"
 
 
-def test_a_room_has_one_circle_at_most() -> None:
-    rooms = [circle.pop().split(".")[1] for circle in circles(picture(typing=False))]
-    assert len(rooms) == len(set(rooms))
+def test_a_layer_has_one_circle_at_most() -> None:
+    layers = [circle.pop().split(".")[1] for circle in circles(picture(typing=False))]
+    assert len(layers) == len(set(layers))
 
 
 def test_imports_inside_the_package_are_absolute() -> None:
@@ -278,9 +278,9 @@ def test_lazy_names(package: ModuleType) -> None:
         _ = package.nothing
 
 
-def test_every_room_has_its_rule() -> None:
+def test_every_layer_has_its_rule() -> None:
     found = {p.stem for p in PACKAGE.glob("*.py")} | {p.parent.name for p in PACKAGE.glob("*/__init__.py")}
-    assert found - {"__init__", "__main__"} == ROOMS.keys()
+    assert found - {"__init__", "__main__"} == LAYERS.keys()
 
 
 def test_nothing_imports_the_command_line() -> None:

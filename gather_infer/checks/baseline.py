@@ -1,6 +1,6 @@
 """Baselines: files of accepted findings, which later runs leave out.
 
-`key_of` identifies a finding. Of findings with the same key, a baseline accepts as many as it was written with.
+`key_of` identifies a finding. For each key, a baseline accepts as many findings as there were when it was written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MEMBERS = ("model", "code", "op_type", "node", "value")
 class Baseline:
     """Accepted findings; model paths are relative to `folder`.
 
-    Each entry accepts one finding; `remaining` counts the entries that have not matched yet.
+    remaining   for each key, the number of findings that can still be accepted
+    accepted    the number of findings accepted so far
     """
 
     folder: Path
@@ -35,7 +36,7 @@ class Baseline:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Baseline:
-        """The baseline in a file. Raises UsageError if the file cannot be read or is no baseline."""
+        """The baseline in a file. Raises UsageError if the file cannot be read or is not a baseline."""
         path = Path(path)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -52,7 +53,7 @@ class Baseline:
         return Baseline(path.resolve().parent, entries)
 
     def without_accepted(self, result: CheckResult) -> CheckResult:
-        """The result without accepted findings; each consumes an entry of `remaining`."""
+        """`result` without accepted findings; each accepted finding decrements its count in `remaining`."""
         model = _relative_to(self.folder, result.model)
 
         def is_new(finding: Diagnostic) -> bool:
@@ -66,15 +67,15 @@ class Baseline:
         return result.only(is_new)
 
     def unused(self, results: Iterable[CheckResult]) -> int:
-        """The number of entries for these models that no finding matched."""
+        """The total of `remaining` for the models of `results`: accepted findings that no longer occur."""
         models = {_relative_to(self.folder, result.model) for result in results}
         return sum(n for key, n in self.remaining.items() if n > 0 and key[0] in models)
 
 
 def write_baseline(path: str | os.PathLike[str], results: Iterable[CheckResult], min_severity: Severity) -> int:
-    """Write all findings of `min_severity` or higher as accepted; return how many there are.
+    """Write a baseline that accepts all findings of `min_severity` or higher; return their number.
 
-    The entries are sorted, so that changes of the file are easy to review. Raises ModelWriteError.
+    The entries are sorted, so that changes of the file are easy to review. Raises ModelWriteError if writing fails.
     """
     path = Path(path)
     folder = path.resolve().parent
@@ -103,7 +104,7 @@ def _key(entry: dict[str, Any]) -> Key:
 
 
 def _relative_to(folder: Path, model: str) -> str:
-    """The path of a model relative to the folder of the baseline; `<stdin>` and the like keep their names."""
+    """The path `model` relative to `folder`; a name in angle brackets, such as `<stdin>`, is returned unchanged."""
     if model.startswith("<"):
         return model
     try:

@@ -24,14 +24,14 @@ def check_many(
     jobs: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[CheckResult]:
-    """Yield the result of each file as soon as it is complete; `gather_infer.check_many`.
+    """Yield the check result of each file as soon as it is complete.
 
-    dims, inputs, ranges   as for `check`, as strings; each model uses those whose names it has
-    rules      rule sets that other processes can import, that is, those defined in a module
+    dims, inputs, ranges   as for `check`, as strings; each model uses those that name one of its inputs or input dims
+    rules      rule sets that worker processes can import, because a module defines them
     initializers_as_constants   as for `infer`
     jobs       number of worker processes, None for one per core; a file that crashes its process twice gets GI002
-    executor   runs the checks instead, for example a process pool or Dask's `client.get_executor()`. If it breaks,
-               worker processes check the remaining files
+    executor   runs the checks instead of worker processes, for example a process pool or Dask's
+               `client.get_executor()`. If it breaks, worker processes check the remaining files
 
     A file that cannot be read as a model gets GI001. No file is read before the first result is requested.
 
@@ -58,7 +58,11 @@ def check_many(
 def run_task(
     task: Task, paths: Sequence[str], *, jobs: int | None = None, executor: Executor | None = None
 ) -> Iterator[CheckResult]:
-    """Yield the result of a task for each file, in order of completion. Other processes must be able to import it."""
+    """Yield the result of `task` for each path, in order of completion. Worker processes must be able to import `task`.
+
+    jobs       number of worker processes; None for one per core
+    executor   runs the task instead of worker processes; None uses worker processes only
+    """
     processes = jobs or _cores()
     if executor is None:
         return results(task, paths, processes)
@@ -66,10 +70,10 @@ def run_task(
 
 
 def _by_executor(task: Task, paths: Sequence[str], executor: Executor, jobs: int) -> Iterator[CheckResult]:
-    """Run the task in the executor, and in worker processes for the files that the executor does not finish.
+    """Run `task` in the executor, and in `jobs` worker processes for the files that the executor does not finish.
 
-    Executors report a dead worker by different exceptions. So only a GatherInferError is raised; after any other
-    exception the file counts as unfinished.
+    Executors report a dead worker by different exceptions. So only a GatherInferError of the task is raised; after any
+    other exception the file counts as unfinished.
     """
     unfinished: list[str] = []
     pending: dict[Future[CheckResult], str] = {}

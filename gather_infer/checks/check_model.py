@@ -49,13 +49,13 @@ def check(
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
 ) -> CheckResult:
-    """Check a model statically for problems that would break deployment; `gather_infer.check`.
+    """Check a model statically for problems that would break deployment.
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     constraints on the dims of the inputs, as for `infer`
     inputs   types of inputs that the model does not declare fully, as for `infer`
     ranges   bounds of the elements of integer inputs, as for `infer`: `["input_ids=0..30521"]`
-    rules    rule sets of the caller
+    rules    additional rule sets, as for `infer`
     initializers_as_constants   as for `infer`
 
     Raises ModelReadError if the model cannot be read, and UsageError as `infer` does.
@@ -107,12 +107,12 @@ def check(
 def check_file(
     path: str, constraints: SharedConstraints, defaults: SharedConstraints = NO_CONSTRAINTS, *, is_alone: bool = False
 ) -> CheckResult:
-    """Check a file; one that cannot be read gets a finding instead of an exception.
+    """Check the file at `path`; a file that cannot be read gets a finding instead of an exception.
 
-    constraints   given by the caller for all files: each file uses those whose names it has, and a contradiction is a
-                  finding
-    defaults      constraints of the configuration; each file uses those whose names it has
-    is_alone      this is the only file: unknown names and contradictions in `constraints` raise UsageError
+    constraints   given by the caller for all files. Each file uses those that name one of its inputs or input dims; a
+                  contradiction becomes a finding
+    defaults      constraints of the configuration, used in the same way
+    is_alone      no other file is checked: unknown names and contradictions in `constraints` raise UsageError
     """
     started = time.monotonic()
     unused: tuple[str, ...] = ()
@@ -140,8 +140,8 @@ def check_file(
 def _inference_findings(inference: Inference) -> Iterator[Diagnostic]:
     """The findings of the inference, with severities for deployment.
 
-    No runtime relies on the output shapes that a body declares, so GI202 in a body is a note. `operator_findings`
-    and `external_data_findings` report unknown standard operators and missing data in more detail.
+    No runtime relies on the output shapes that a subgraph declares, so GI202 in a subgraph is a note. Findings about
+    unknown standard operators and missing data are left out: other checks report them in more detail.
     """
     for finding in inference.diagnostics:
         where = finding.location
@@ -154,7 +154,7 @@ def _inference_findings(inference: Inference) -> Iterator[Diagnostic]:
 def _contract_violations(
     diagnostics: Iterable[Diagnostic], inference: Inference, locations: NodeLocations
 ) -> Iterator[Diagnostic]:
-    """GI501 findings of the contract, each at the node that requires the line."""
+    """The GI501 findings among `diagnostics`, each located at the node that requires the violated line, if known."""
     at = [access.node for access in inference.accesses]
     at += [constraint.node for constraint in inference.constraints]
     at += [demand.node for demand in inference.implied_constraints]
@@ -167,7 +167,10 @@ def _contract_violations(
 
 
 def _not_reported(findings: Iterable[Diagnostic], reported: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """The checker's findings without duplicates: for onnx.checker, nodes out of order read undefined names (GI103)."""
+    """The `findings` of onnx.checker that do not repeat a problem in `reported`.
+
+    For onnx.checker, nodes out of order (GI114) read undefined names (GI103).
+    """
     codes = {d.code for d in reported}
     for finding in findings:
         if not (finding.code == "GI103" and "GI114" in codes) and not (finding.code == "GI113" and "GI113" in codes):

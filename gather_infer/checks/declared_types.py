@@ -19,7 +19,10 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 
 def declared_type_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """A finding for each negative dim, and for each value_info that holds for some sizes only or for no value."""
+    """Findings for declared dims below 0, and for each value_info that contradicts the inferred type.
+
+    A value_info also gets a finding if it holds for some input sizes only, or if no node produces its value.
+    """
     model = inference.model.proto
     for path, body in bodies(model):
         if not isinstance(body, GraphProto) or path.root is not Root.GRAPH:
@@ -64,10 +67,10 @@ def _mismatch(
     inference: Inference,
     path: GraphPath,
 ) -> tuple[str, Severity] | None:
-    """The message and severity for a value_info that contradicts the inferred type; None where it agrees.
+    """The message and severity for a value_info that contradicts the inferred type `fact`; None if it agrees.
 
-    specialized   dims that the outputs declare as static, with their sizes. A value_info that agrees with them gets a
-                  note only: the exporter specialized the whole file for these sizes
+    specialized   symbolic dims that graph outputs declare static, each with the declared size. A value_info that fixes
+                  only such dims gets a note: the exporter specialized the whole file for these sizes
     """
     if fact is None:
         return f"value_info declares {value.name}, which no node produces", Severity.NOTE
@@ -90,7 +93,7 @@ def _mismatch(
 
 
 def _static_declarations(values: Iterable[ValueInfoProto], facts: Mapping[str, Value]) -> Iterator[tuple[Dim, int]]:
-    """Each symbolic dim that is declared static, with the declared size."""
+    """Each dim that is symbolic in `facts` and a number in the declarations `values`, with this number."""
     for value in values:
         fact = facts.get(value.name)
         dims = shaped_dims(value)
@@ -104,7 +107,10 @@ def _static_declarations(values: Iterable[ValueInfoProto], facts: Mapping[str, V
 def _location(
     name: str, path: GraphPath, inference: Inference, producer: int | None, locations: NodeLocations
 ) -> Location:
-    """The location of the node that produces a value, or of the value itself if no node does."""
+    """The location of the node at position `producer` in the graph `path`, which outputs the value `name`.
+
+    If `producer` is None, the location of the value.
+    """
     model = inference.model.proto
     if producer is None:
         return Location(value=name, graph="" if path == MAIN else label_of(model, path))

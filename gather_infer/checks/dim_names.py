@@ -24,7 +24,7 @@ _COMPARE: Final = {"==": operator.eq, "<=": operator.le}
 
 
 def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """One finding for each dim name of the main graph whose uses differ in some run."""
+    """A finding for each dim name of the main graph that names two dims whose sizes differ in some run."""
     graph = inference.model.proto.graph
     producers = {name: position for position, node in enumerate(graph.node) for name in node.output}
     first: dict[str, tuple[str, Dim]] = {}
@@ -57,7 +57,10 @@ def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iter
 
 
 def _distinguishing_sizes(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:
-    """Sample sizes at which two dims differ and no known fact excludes a run; None where none are found."""
+    """Sizes of the symbols in `a` and `b` at which the dims differ and that no known fact excludes.
+
+    None if the dims are proved equal or no sample size distinguishes them.
+    """
     if known_eq(a, b, inference.known) is True:
         return None
     symbols = sorted(free_symbols(a) | free_symbols(b))
@@ -72,7 +75,10 @@ def _distinguishing_sizes(a: Dim, b: Dim, inference: Inference) -> Mapping[str, 
 
 
 def _is_legal(sizes: Mapping[str, int], inference: Inference) -> bool:
-    """Whether these sizes satisfy all bounds, facts and constraints that they determine. Raises ZeroDivisionError."""
+    """Whether `sizes`, by symbol, satisfy every bound, fact and constraint whose symbols all have a size.
+
+    Raises ZeroDivisionError if a divisor in one of them is 0.
+    """
     known = inference.known
     if any(size not in known.symbol_bounds(name) for name, size in sizes.items()):
         return False

@@ -23,8 +23,8 @@ DIVISIONS: Final = frozenset({"Div", "Mod"})
 def divisor_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each integer Div and Mod whose divisor contains a 0.
 
-    If the divisor is a constant, onnxruntime refuses the file even where no run reaches the node. For other divisors,
-    each run fails that has an element to divide.
+    If the divisor is a constant, onnxruntime refuses the file even if no run reaches the node. For other divisors,
+    every run with at least one element to divide fails.
     """
     initializers = {
         tensor.name for _, body in bodies(inference.model.proto) for tensor in getattr(body, "initializer", ())
@@ -44,7 +44,10 @@ def divisor_findings(inference: Inference, locations: NodeLocations) -> Iterator
 def _zero_division(
     node: NodeProto, facts: Mapping[str, Value], inference: Inference, path: GraphPath, constants: set[str]
 ) -> tuple[str, Severity] | None:
-    """The message and severity for a node; None if it does not divide by 0."""
+    """The message and severity for `node`; None if it is not known to divide an integer by 0.
+
+    constants   names of initializers, and of outputs of Constant nodes in the graph `path`
+    """
     if node.op_type not in DIVISIONS or plain_domain(node.domain) or len(node.input) != 2 or not node.output:
         return None
     divisor = _fact(node.input[1], path, inference)
@@ -64,7 +67,7 @@ def _zero_division(
 
 
 def _fact(name: str, path: GraphPath, inference: Inference) -> Value | None:
-    """The inferred type of a name in a graph or in the graphs that enclose it."""
+    """The inferred type of `name` in the graph `path` or the nearest enclosing graph that has it; None if unknown."""
     while True:
         found = inference.scopes.get(path, {}).get(name)
         if found is not None or not path.steps or path.steps[-1].attribute is None:

@@ -37,7 +37,7 @@ def element_type_findings(model: ModelProto, locations: NodeLocations) -> Iterat
 
 
 def _is_complete(proto: TypeProto) -> bool:
-    """Whether every tensor in a type has an element type."""
+    """Whether a tensor type, also inside a sequence or optional type, has an element type; True for all other types."""
     match proto.WhichOneof("value"):
         case "tensor_type":
             return bool(proto.tensor_type.elem_type != TensorProto.UNDEFINED)

@@ -1,4 +1,4 @@
-"""External data that is missing or incomplete, or that has keys which readers refuse."""
+"""External data that is missing or incomplete, or whose keys the format does not define."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SHOWN: Final = 5
 
 
 def external_data_findings(file: ModelFile) -> Iterator[Diagnostic]:
-    """A finding for each data file and problem, at the first of its tensors; no data is read.
+    """A finding for each problem of each data file, at the first tensor that has the problem; no data is read.
 
-    A model in memory has no such findings, because the folder of its data is unknown.
+    Missing data of a model in memory is not reported, because the folder of the data is unknown.
     """
     yield from _missing(file)
     yield from _keys(file)
@@ -47,8 +47,9 @@ def _missing(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _keys(file: ModelFile) -> Iterator[Diagnostic]:
-    """Findings for unknown keys: onnx before 1.21 sets attributes of its objects by them, onnxruntime refuses the file.
+    """A finding for each key that the format does not define, at the first tensor with this key.
 
+    onnxruntime refuses the file; onnx before 1.21 sets an attribute with the name of the key on a Python object:
     CVE-2026-34445, https://github.com/onnx/onnx/pull/7751
     """
     found: dict[str, list[str]] = {}
@@ -72,7 +73,7 @@ def _keys(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _and_others(names: list[str]) -> tuple[str, ...]:
-    """The other tensors with the same problem, in one line."""
+    """A detail line that lists further tensors with the same problem; empty if there are none."""
     if not names:
         return ()
     shown = ", ".join(name or "an unnamed one" for name in names[:SHOWN])
@@ -85,7 +86,7 @@ def _location(tensor: TensorProto) -> str:
 
 
 def _readers(model: ModelProto) -> dict[str, str]:
-    """The first node that reads each name, as text: node name and operator."""
+    """For each name, the first node that reads it, as text: node name and operator."""
     found: dict[str, str] = {}
     for _, body in bodies(model):
         for node in body.node:

@@ -17,7 +17,7 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, subst
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 NARROW: Final = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT4, DType.UINT4})
-"""Types that ordinary sizes and ids overflow."""
+"""Integer types whose range ordinary sizes and token ids exceed."""
 
 _ARITHMETIC: Final = {"Add": value_ranges.add, "Sub": value_ranges.sub, "Mul": value_ranges.mul}
 
@@ -65,7 +65,13 @@ def _graph_findings(
 
 
 def _overflow(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows: int) -> tuple[str, Severity] | None:
-    """The message for a result that may overflow: a warning if it is proved or likely, else a note."""
+    """The message and severity if the result of `node` may overflow; None if it fits or the operator is another one.
+
+    The severity is a warning if the overflow is proved or likely, else a note.
+
+    declared   scope with the declared bounds of the symbols
+    rows       length of the indexed axis; 0 if it is symbolic or unknown
+    """
     if plain_domain(node.domain) or not node.output:
         return None
     result = facts.get(node.output[0])
@@ -104,7 +110,7 @@ def _overflow(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows
 
 
 def _known_range(value: Value | None) -> ValueRange | None:
-    """The value range of a tensor; None if only the element type bounds it."""
+    """The value range of an integer tensor; None for other values, or if only the element type bounds the elements."""
     if not isinstance(value, SymbolicTensor) or value.dtype not in INTEGER_RANGE:
         return None
     if value.values is None and value.value_range is None:
@@ -113,7 +119,7 @@ def _known_range(value: Value | None) -> ValueRange | None:
 
 
 def _numeric_bounds(value_range: ValueRange, declared: Scope) -> Interval:
-    """The numeric bounds of a value range under the declared bounds of the symbols."""
+    """The numeric bounds of a value range under the declared bounds of the symbols; None where there is no bound."""
 
     def ends(dim: Dim | None) -> Interval:
         return Interval(None, None) if dim is None else declared.bounds(dim)
@@ -122,7 +128,7 @@ def _numeric_bounds(value_range: ValueRange, declared: Scope) -> Interval:
 
 
 def _attained_upper_bound(value_range: ValueRange, declared: Scope) -> int | None:
-    """A lower bound of the range's upper end if all symbols with a declared maximum are at their maximum."""
+    """A lower bound of `value_range.hi` when each symbol with a declared maximum has this maximum; None if unknown."""
     if not isinstance(value_range.hi, Expr):
         return value_range.hi
     largest = {name: most for name in value_range.hi.symbols if (most := declared.bounds(symbol(name)).hi) is not None}
@@ -135,7 +141,7 @@ def _attained_upper_bound(value_range: ValueRange, declared: Scope) -> int | Non
 
 
 def _fits(value: Value | None, lower: int, upper: int) -> bool:
-    """Whether the element type alone guarantees that all elements are in the range."""
+    """Whether the element type of `value` alone guarantees that all elements are in [lower, upper]."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None:
         return False
     if value.dtype not in INTEGER_RANGE:

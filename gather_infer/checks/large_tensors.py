@@ -15,7 +15,7 @@ MIN_ELEMENTS: Final = 1 << 31
 
 
 def large_tensor_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """A finding for each tensor that an index addresses and that has 2^31 elements or more in every run.
+    """A finding for each indexed tensor that has 2^31 elements or more in every run.
 
     https://github.com/microsoft/onnxruntime/issues/28107: the CUDA kernel computed offsets in 32 bits.
     """

@@ -15,9 +15,10 @@ from gather_infer.node_ids import GraphPath, NodePath, Root
 
 
 class NodeLocations:
-    """The nodes of each graph by position, with their labels, which are computed once per graph.
+    """The nodes of a model and their locations, by graph path and position.
 
-    A graph is one in the model file, or the function body from which the inference derived the types of an operator.
+    A path names a graph of the model file, or the function body from which the inference derived the types of an
+    operator. Labels of nodes are computed once per graph.
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -27,12 +28,12 @@ class NodeLocations:
         self._imported = self._bodies.main.opsets.versions
 
     def nodes(self, path: GraphPath) -> Sequence[NodeProto]:
-        """The nodes of a graph."""
+        """The nodes of the graph at `path`."""
         body = self._inferred_body(path)
         return graph_at(self._model, path).node if body is None else body.nodes
 
     def location(self, path: GraphPath, position: int, value: str = "") -> Location:
-        """The location of a node; `value` is the tensor that the finding is about, `input x` or `output y`."""
+        """The location of a node; `value` is the tensor that a finding is about, as `input x` or `output y`."""
         node, body = self.nodes(path)[position], self._inferred_body(path)
         if path not in self._labels:
             self._labels[path] = self._labels_of(path) if body is None else body.labels
@@ -50,7 +51,7 @@ class NodeLocations:
 
 
 def _since(op_type: str, domain: str, imported: int) -> int:
-    """The since_version of the operator, or the imported version of its domain if onnx does not know the operator."""
+    """The since_version of the operator at opset `imported` of its domain; `imported` if onnx has no such operator."""
     if not defs.has(op_type, domain) or imported < 1:
         return imported
     try:

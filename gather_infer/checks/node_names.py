@@ -35,7 +35,7 @@ def node_name_findings(model: ModelProto, locations: NodeLocations) -> Iterator[
 
 
 def _called(model: ModelProto) -> set[int]:
-    """The positions of the functions that the model reaches through calls."""
+    """The positions in `model.functions` of the functions that calls reach from the graph."""
     keys = {(plain_domain(f.domain), f.name, f.overload): at for at, f in reversed(list(enumerate(model.functions)))}
     calls: dict[int | None, set[int]] = {}
     for path, body in bodies(model):

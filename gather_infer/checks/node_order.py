@@ -24,7 +24,10 @@ def order_findings(model: ModelProto, locations: NodeLocations) -> Iterator[Diag
 
 
 def _read_before_produced(body: GraphOrFunction) -> tuple[int, str] | None:
-    """The first node that reads an output of a later node or of itself, and the name of that output."""
+    """The position of the first node that reads an output of a later node or of itself, and the name of that output.
+
+    None if the nodes are sorted topologically.
+    """
     producers: dict[str, int] = {}
     for position, node in enumerate(body.node):
         for name in node.output:

@@ -21,9 +21,10 @@ MAX_BYTES: Final = 64 << 20
 
 
 def nonfinite_findings(file: ModelFile) -> Iterator[Diagnostic]:
-    """One finding for NaN and one for infinity, each at the first tensor that contains it.
+    """A finding for NaN and one for infinity, each at the smallest of the tensors read that contain it.
 
-    Intended infinities are left out: single elements, and masks, whose other elements are all 0 or 1.
+    Infinities that are probably intended are ignored: in tensors of one element, and in masks, whose finite elements
+    are all 0 or 1.
     """
     nans: list[tuple[str, str]] = []
     infinities: list[tuple[str, str]] = []
@@ -51,7 +52,7 @@ def nonfinite_findings(file: ModelFile) -> Iterator[Diagnostic]:
 
 
 def _readable(file: ModelFile) -> list[TensorProto]:
-    """The float tensors to read: the smallest ones, up to MAX_BYTES in total."""
+    """The float tensors to read, smallest first, up to MAX_BYTES in total."""
     sized: list[tuple[int, int, TensorProto]] = []
     for number, tensor in enumerate(iter_tensors(file.proto)):
         if tensor.data_type in FLOATS and not file.has_no_directory(tensor) and all(dim > 0 for dim in tensor.dims):

@@ -17,7 +17,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 
 LARGE: Final = 1 << 10
-"""Bytes of a payload above which the checker gets an empty tensor in its place, because it would copy the payload."""
+"""Size in bytes above which a payload is removed from the model for the checker, which would copy it."""
 
 _MEANINGS: Final = (
     # pattern of the checker's message -> code; the group is the value that the message names
@@ -41,7 +41,7 @@ _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
 def checker_findings(file: ModelFile, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """The first error of onnx.checker, which stops at one."""
+    """The first error of onnx.checker as a finding; none if the checker accepts the model."""
     text = _refusal(_without_payloads(file.proto))
     if text is None:
         return
@@ -61,7 +61,10 @@ def checker_findings(file: ModelFile, locations: NodeLocations) -> Iterator[Diag
 
 
 def _without_shape(model: ModelProto) -> tuple[str, list[str]]:
-    """The first input or output without a shape, whose name the checker omits, and a detail line for each kind."""
+    """The name of the first input or output without a shape, and detail lines that list all of them.
+
+    The checker's message omits the name. It is "" if every input and output has a shape.
+    """
     names = [
         [v.name for v in values if v.type.HasField("tensor_type") and not v.type.tensor_type.HasField("shape")]
         for values in (model.graph.input, model.graph.output)
@@ -86,7 +89,7 @@ def _refusal(model: ModelProto) -> str | None:
 
 
 def _without_payloads(model: ModelProto) -> ModelProto:
-    """A copy of the model with empty tensors in place of large and external ones; other checks have read their data."""
+    """A copy of the model in which large and external tensors are empty; other checks cover their data."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for tensor in iter_tensors(copy):
@@ -97,7 +100,10 @@ def _without_payloads(model: ModelProto) -> ModelProto:
 
 
 def _location(model: ModelProto, text: str, value: str, locations: NodeLocations) -> Location:
-    """The location of the node that the checker names, if the name and the operator identify one node."""
+    """The location of the node that the checker's message `text` names.
+
+    If the message names no node, or several nodes have the name and operator, the location of `value`.
+    """
     match = _NODE.search(text)
     if match is None:
         return Location(value=value)

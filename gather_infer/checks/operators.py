@@ -25,7 +25,7 @@ def is_unknown_onnx_operator(finding: Diagnostic) -> bool:
 def operator_findings(
     model: ModelProto, diagnostics: Iterable[Diagnostic], locations: NodeLocations
 ) -> Iterator[Diagnostic]:
-    """A finding for each operator that its opset lacks, at the first of its nodes.
+    """A finding for each operator of a standard domain that the imported opset lacks, at the first node that uses it.
 
     diagnostics   findings of the inference. An operator that the inference knows and the opset lacks gets a warning
                   only, because some runtime implements it: LayerNormalization before opset 17
@@ -69,14 +69,14 @@ def _newest(domain: str) -> int:
 
 @cache
 def _names(domain: str, version: int) -> list[str]:
-    """The operators of an opset."""
+    """The names of the operators of `domain` at opset `version`, sorted, without deprecated ones."""
     every = (s for s in defs.get_all_schemas_with_history() if s.domain == domain and s.since_version <= version)
     newest = {schema.name: schema for schema in sorted(every, key=lambda schema: schema.since_version)}
     return sorted(name for name, schema in newest.items() if not schema.deprecated)
 
 
 def _unavailable_reason(domain: str, op_type: str, version: int) -> str | None:
-    """Why the opset lacks the operator, "" if the name is unknown in all versions; None if the opset has it."""
+    """Why opset `version` lacks the operator, "" if it is neither newer nor deprecated; None if the opset has it."""
     try:
         schema = defs.get_schema(op_type, version, domain)
     except defs.SchemaError:

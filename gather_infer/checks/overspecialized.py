@@ -16,7 +16,10 @@ MAX_DIM: Final = (1 << 63) - 1
 
 
 def overspecialized_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """A finding for each constraint that forces a symbol of the inputs to a constant, or a dim to more than 64 bits."""
+    """A finding for each constraint that equates a symbol of the input shapes with a number.
+
+    A constraint that equates any dim with a number above MAX_DIM gets an error.
+    """
     known = _input_symbols(inference)
     for constraint in inference.constraints:
         pair = (constraint.left, constraint.right)

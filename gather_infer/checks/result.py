@@ -21,7 +21,7 @@ _RANKS = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 def reaches(severity: Severity, threshold: Severity) -> bool:
-    """Whether a severity is `threshold` or higher."""
+    """Whether `severity` is `threshold` or higher."""
     return _RANKS[severity] >= _RANKS[threshold]
 
 
@@ -33,7 +33,7 @@ class CheckResult:
     diagnostics  all findings, by descending severity, then in model order
     accesses     number of index accesses by verdict; a verdict without accesses is missing
     contract     the lines of the contract, each with the nodes that require it
-    unused       names in the given constraints that the model does not have
+    unused       names in the given constraints that are neither inputs nor input dims of the model
     seconds      duration of the check
     """
 
@@ -73,12 +73,15 @@ class CheckResult:
         return tuple(d for d in self.diagnostics if reaches(d.severity, severity))
 
     def only(self, is_kept: Callable[[Diagnostic], bool]) -> CheckResult:
-        """The result with the findings that `is_kept` selects, and always those about a model that was not checked."""
+        """A copy with the findings that `is_kept` accepts, and with all of GI001 to GI003 (model not checked)."""
         kept = (d for d in self.diagnostics if d.code in (UNREADABLE, CRASHED, CONTRADICTED) or is_kept(d))
         return replace(self, diagnostics=tuple(kept))
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 clean, 1 findings of `fail_on` or higher, 2 constraints contradict the model, 3 unreadable, 4 crashed."""
+        """4 if the check crashed, 3 if the model is unreadable, 2 if the given constraints contradict the model.
+
+        Otherwise 1 if there are findings of `fail_on` or higher, else 0.
+        """
         codes = {d.code for d in self.diagnostics}
         for code, exit_code in ((CRASHED, 4), (UNREADABLE, 3), (CONTRADICTED, 2)):
             if code in codes:

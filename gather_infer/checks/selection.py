@@ -12,7 +12,7 @@ from gather_infer.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Codes or prefixes of codes to report: `GI301`, `GI3`.
+    """Selects findings by codes or prefixes of codes: `GI301`, `GI3`.
 
     select   report only these; all codes if empty
     ignore   do not report these. The longest matching prefix decides: select GI301 and ignore GI3 reports GI301
@@ -27,12 +27,15 @@ class Selection:
         return wanted > unwanted
 
     def of(self, result: CheckResult) -> CheckResult:
-        """The result with the selected findings."""
+        """`result` with the selected findings only."""
         return result.only(self.has) if self.select or self.ignore else result
 
 
 def read_codes(texts: Iterable[str], option: str) -> tuple[str, ...]:
-    """The codes and prefixes in `GI3,GI101`. Raises UsageError for a prefix of no code."""
+    """The codes and prefixes in texts such as `gi3,GI101`, in upper case.
+
+    Raises UsageError, naming `option`, for an entry with which no code begins.
+    """
     codes: list[str] = []
     for text in texts:
         for entry in map(str.strip, text.split(",")):

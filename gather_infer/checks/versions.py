@@ -16,7 +16,7 @@ OVERLOADS_SINCE = 10
 
 
 def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
-    """A finding for each opset and feature that is newer than the IR version of the file."""
+    """A finding for each opset, and for functions and overloads, that are newer than the IR version of the file."""
     ir_version = model.ir_version
     imported: dict[str, int] = {}
     for entry in model.opset_import:
@@ -38,7 +38,7 @@ def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
 
 
 def _ir_version_of(domain: str, version: int) -> int | None:
-    """The IR version of the release that introduced an opset; None if onnx's table lacks the domain."""
+    """The IR version of the release that introduced an opset; None if onnx's table lacks the domain or the version."""
     column = {"": 2, "ai.onnx.ml": 3, "ai.onnx.preview.training": 4, "ai.onnx.training": 4}.get(domain)
     if column is None:
         return None

@@ -1,7 +1,7 @@
 """Main loop of a worker process, which isolates the parent from crashes that a file may cause.
 
-It reads pickles from standard input, first the task and then paths of files, and writes the result of each path as a
-pickle to standard output. Everything else that the process prints goes to standard error.
+The worker reads pickles from standard input: first the task, then paths of files. It writes the result of the task for
+each path as a pickle to standard output. All other output of the process is redirected to standard error.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from gather_infer.processes import LOG_TAIL_BYTES, exit_description, last_log_li
 Task: TypeAlias = Callable[[str], CheckResult]
 
 ATTEMPTS: Final = 2
-"""Processes that a file may crash before it is given up; the first crash may have another cause, as low memory."""
+"""Number of processes that a file may crash before it gets GI002. A single crash may have another cause: low memory."""
 
 _START = "import sys; sys.path[:] = {path!r}; from gather_infer.checks.worker import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
@@ -30,9 +30,10 @@ _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 
 
 def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult]:
-    """Yield the result of each file, in order of completion; the processes end with the iteration.
+    """Yield the result of `task` for each file, in order of completion, from `jobs` processes.
 
-    Raises a GatherInferError that the task raises for any of the files, and UsageError if the task cannot be pickled.
+    The processes end when the iteration ends. Raises the first GatherInferError that the task raises, and UsageError
+    if the task cannot be pickled.
     """
     try:
         pickled_task = pickle.dumps(task)
@@ -63,7 +64,7 @@ def results(task: Task, paths: Sequence[str], jobs: int) -> Iterator[CheckResult
 
 
 class Worker:
-    """A process that runs a task; it is started on demand, and again after a crash."""
+    """A process that runs a pickled task, started at the first request and restarted after a crash."""
 
     def __init__(self, pickled_task: bytes) -> None:
         self._pickled_task = pickled_task
@@ -72,7 +73,7 @@ class Worker:
         self._is_closed = False
 
     def result(self, path: str) -> CheckResult:
-        """The result of a file; one with GI002 if the file crashes every process that reads it."""
+        """The result of the task for the file `path`; a result with GI002 if the file crashes ATTEMPTS processes."""
         ending = ""
         for _ in range(ATTEMPTS):
             if self._is_closed:
@@ -118,7 +119,7 @@ class Worker:
         return process
 
     def _end(self) -> str:
-        """Wait for the process to end; how it ended, with the last lines of its log."""
+        """Wait for the process to end; return a text about how it ended, with the last line of its log."""
         process, self._process = self._process, None
         if process is None:
             return ""

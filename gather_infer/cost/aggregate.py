@@ -27,9 +27,9 @@ NOT_INFERRED: Final = "its subgraph was not inferred"
 class Aggregate:
     """Cost of a graph, its subgraphs included.
 
-    peaks    program points that may be the peak; excludes bytes that are live outside the graph
-    nodes    cost of every node that computes
-    unknown  contributions left out
+    peaks    program points that may be the peak; their live bytes exclude tensors outside the graph
+    nodes    cost of each node that runs an operator; constants and nodes that only run graphs are left out
+    unknown  contributions that the sums and peaks leave out
     sums     addends of macs, reads and writes with their multiplicity: repeated layers share one addend
     """
 
@@ -41,7 +41,10 @@ class Aggregate:
     def evaluate(
         self, path: NodePath | None, node: NodeProto | None, quantity: str, function: Callable[..., Dim], *args: Any
     ) -> Dim | None:
-        """The result of `function(*args)`; None, with an unknown contribution recorded, when it raises CostUnknown."""
+        """The result of `function(*args)`; None if it raises CostUnknown or DimTooLarge.
+
+        An exception adds an unknown contribution to `quantity`, by `node` at `path`; both are None for the model.
+        """
         try:
             return function(*args)
         except CostUnknown as unknown:
@@ -55,12 +58,12 @@ class Aggregate:
         self.unknown += [UnknownContribution(path, op_type, quantity, reason) for quantity in quantities]
 
     def count(self, cost: NodeCost) -> None:
-        """Add the cost of a node."""
+        """Add the cost of a node to `nodes` and to the sums."""
         self.nodes.append(cost)
         self.add_sums(macs=cost.macs, reads=cost.reads, writes=cost.writes)
 
     def total(self, quantity: str) -> Dim:
-        """The total of macs, reads or writes. Raises DimTooLarge."""
+        """The sum for `quantity`, one of SUMS. Raises DimTooLarge if the expression exceeds the size limit."""
         return total(dim * number for dim, number in self.sums.get(quantity, {}).items())
 
     def add_sums(self, number: int = 1, /, **sums: Dim | None) -> None:
@@ -70,7 +73,10 @@ class Aggregate:
                 self.sums.setdefault(quantity, Counter())[value] += number
 
     def add(self, inner: Aggregate | None, path: NodePath, node: NodeProto, base: Dim) -> None:
-        """Add a graph that a node runs once, with `base` bytes live around it; None when it was not inferred."""
+        """Add the cost of a graph that a node runs once, with `base` bytes live outside the graph.
+
+        `inner` is None if the graph was not inferred.
+        """
         if inner is None:
             self.add_unknown(path, node, NOT_INFERRED, *QUANTITIES)
             return
@@ -81,7 +87,7 @@ class Aggregate:
     def add_larger(
         self, inner: Sequence[Aggregate | None], path: NodePath, node: NodeProto, base: Dim, scope: Scope
     ) -> None:
-        """Add one of several graphs, not known which: the maximum of each sum."""
+        """Add the maximum of each sum over the graphs `inner`; the node runs one of them, but it is not known which."""
         for one in inner:
             if one is None:
                 self.add_unknown(path, node, NOT_INFERRED, *QUANTITIES)
@@ -95,7 +101,7 @@ class Aggregate:
     def add_loop(
         self, inner: Aggregate, iterations: LoopIterations, path: NodePath, node: NodeProto, base: Dim, scope: Scope
     ) -> None:
-        """Add a loop body, summed over its iterations."""
+        """Add the cost of a loop body, summed over `iterations`; `base` bytes are live outside the body."""
         for quantity in SUMS:
             for each, number in inner.sums.get(quantity, {}).items():
                 self.add_sums(number, **{quantity: self.evaluate(path, node, quantity, iterations.sum_over, each)})
@@ -108,19 +114,22 @@ class Aggregate:
             self.nodes.append(_repeated(cost, iterations, scope, base))
 
     def _include(self, inner: Aggregate, base: Dim) -> None:
-        """Take over the program points, nodes and unknown contributions of a nested graph."""
+        """Add program points, nodes and unknown contributions of a nested graph; `base` bytes are live outside it."""
         self.peaks.extend([ProgramPoint(point.live + base, point.node) for point in inner.peaks.points])
         self.nodes += [replace(cost, live=cost.live + base) for cost in inner.nodes] if base != 0 else inner.nodes
         self.unknown += inner.unknown
 
 
 def _largest(quantity: str, aggregates: Sequence[Aggregate], scope: Scope) -> Dim:
-    """The maximum of a sum over several graphs. Raises DimTooLarge."""
+    """The maximum over `aggregates` of their sums for `quantity`. Raises DimTooLarge."""
     return maximum(*(tally.total(quantity) for tally in aggregates), scope=scope)
 
 
 def _repeated(cost: NodeCost, iterations: LoopIterations, scope: Scope, base: Dim) -> NodeCost:
-    """The cost of a node in a loop body, summed over the iterations."""
+    """The cost of a node in a loop body, summed over the iterations; unknown sums are None.
+
+    Its `live` is the maximum over the iterations plus `base`, the bytes live outside the body.
+    """
 
     def summed(dim: Dim | None) -> Dim | None:
         try:

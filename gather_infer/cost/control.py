@@ -13,7 +13,7 @@ from gather_infer.tensor import SequenceType, SymbolicTensor, Value
 
 
 def branches(condition: Value | None) -> tuple[str, ...]:
-    """Attribute names of the branches that an If may run: one when the condition is known."""
+    """Attribute names of the branches that an If may run: one if `condition` is known, else both."""
     known = condition.only_element if isinstance(condition, SymbolicTensor) else None
     if isinstance(known, bool):
         return ("then_branch",) if known else ("else_branch",)
@@ -23,7 +23,7 @@ def branches(condition: Value | None) -> tuple[str, ...]:
 def loop_iterations(
     instance: GraphInstance, node: NodeProto, body: GraphPath, path: NodePath, facts: Facts
 ) -> LoopIterations:
-    """The iterations of a Loop, Scan or SequenceMap. Raises CostUnknown."""
+    """The iterations of a Loop, Scan or SequenceMap. Raises CostUnknown if their number is not known."""
     if node.op_type == "SequenceMap":
         sequence = instance.find(node.input[0]) if node.input else None
         if not isinstance(sequence, SequenceType) or sequence.length is None:

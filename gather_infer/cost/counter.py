@@ -29,16 +29,17 @@ from gather_infer.symbolic import Dim, Fuel, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
 PROOFS: Final = 2000
-"""Budget of eliminations for proofs that one sum is never larger than another."""
+"""Budget of Fourier-Motzkin eliminations for proofs that one sum is never larger than another."""
 
 MAX_DEPTH: Final = 40
-"""Nesting depth of graphs and calls; the inference stops there too."""
+"""Maximal nesting depth of graphs and calls; the inference has the same limit."""
 
 
 def cost_of(facts: Facts) -> Cost:
-    """The cost of one run of a model, computed from its inferred types; behind `Inference.cost`.
+    """The cost of one run of a model, computed from its inferred types; called by `Inference.cost`.
 
-    `Cost.unknown_contributions` lists what the sums leave out. Raises UsageError when a formula of the user misbehaves.
+    `Cost.unknown_contributions` lists the contributions that the sums leave out. Raises UsageError if a formula of the
+    user raises an unexpected exception or does not return a dim.
     """
     return _Counter(facts).cost()
 
@@ -87,14 +88,14 @@ class _Counter:
         )
 
     def total(self, aggregate: Aggregate, quantity: str) -> Dim:
-        """A sum over the model; 0, with an unknown contribution, when the expression exceeds the size limit."""
+        """The sum of `quantity` over the model; 0 and an unknown contribution if it exceeds the size limit."""
         found = aggregate.evaluate(None, None, quantity, aggregate.total, quantity)
         return 0 if found is None else found
 
     # graphs
 
     def graph(self, instance: GraphInstance, inputs: Sequence[str]) -> Aggregate:
-        """The cost of a graph, subgraphs included; `inputs` are those for which it has its own buffers."""
+        """The cost of a graph with its subgraphs; `inputs` are the graph inputs that occupy buffers of their own."""
         aggregate = Aggregate(ParetoSet(self.scope))
         live = Liveness(instance, inputs, self.index.uses(instance.index.path), aggregate)
         for position in instance.index.order:
@@ -117,7 +118,7 @@ class _Counter:
     def node(
         self, instance: GraphInstance, node: NodeProto, position: int, aggregate: Aggregate, live: Liveness
     ) -> None:
-        """Add a node: by its formula, or by the graphs that it runs."""
+        """Add the cost of a node to `aggregate`: by the formula of its operator, or by the graphs that it runs."""
         path = self.path(instance, position)
         domain = canonical_domain(node.domain)
         if self.function(node) is not None and not self.is_operator(domain, node.op_type):
@@ -134,11 +135,11 @@ class _Counter:
         live.allocate(node.output, path, node)
 
     def function(self, node: NodeProto) -> tuple[int, FunctionProto] | None:
-        """The local function that a node calls, with its position; None when it calls none."""
+        """The local function that a node calls, as a pair of its position in the model and the proto; else None."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
     def user_formula(self, node: NodeProto) -> Formula | None:
-        """The user's formula of an operator; None for a call of a local function."""
+        """The user's formula for the operator of `node`; None if there is none, or if the node calls a function."""
         if not self.facts.rules or self.function(node) is not None:
             return None
         return user_formula(self.facts.rules, node.domain, node.op_type)
@@ -148,18 +149,18 @@ class _Counter:
         return None if table is None else table.find(op_type)
 
     def is_zero_cost(self, domain: str, op_type: str) -> bool:
-        """Whether an operator has no multiply-adds."""
+        """Whether the tables list the operator as one without multiply-adds."""
         table = tables().get(domain)
         return table is not None and op_type in table.zero_cost
 
     def is_operator(self, domain: str, op_type: str) -> bool:
-        """Whether the tables have an operator; runtimes then run it even if a local function has its name."""
+        """Whether the tables list the operator; runtimes then run it even if a local function has the same name."""
         return self.formula(domain, op_type) is not None or self.is_zero_cost(domain, op_type)
 
     # one node
 
     def leaf(self, instance: GraphInstance, node: NodeProto, path: NodePath, live: Dim, aggregate: Aggregate) -> None:
-        """Add the cost of an operator that runs no graphs."""
+        """Add the cost of an operator that runs no graphs; `live` is the number of bytes live at the node."""
         domain = canonical_domain(node.domain)
         work = Work(
             node.op_type,
@@ -188,7 +189,7 @@ class _Counter:
     def macs(
         self, instance: GraphInstance, node: NodeProto, work: Work, path: NodePath, aggregate: Aggregate
     ) -> Dim | None:
-        """Multiply-adds of an operator; None, with an unknown contribution, when they are unknown."""
+        """Multiply-adds of an operator; None, with an unknown contribution in `aggregate`, if they are unknown."""
         domain = canonical_domain(node.domain)
         if self.is_zero_cost(domain, node.op_type):
             return 0
@@ -208,7 +209,10 @@ class _Counter:
         path: NodePath,
         aggregate: Aggregate,
     ) -> Dim | None:
-        """As `macs`, by a formula of the user. Raises UsageError when it misbehaves."""
+        """Multiply-adds by a formula of the user; None, with an unknown contribution, if it raises CostUnknown.
+
+        Raises UsageError if the formula raises another exception or does not return a dim.
+        """
         seen = replace(work, attributes=instance.attributes_of(node))
         return aggregate.evaluate(path, node, "macs", evaluate_user_formula, formula, seen, node.domain, path)
 
@@ -223,7 +227,7 @@ class _Counter:
     # graphs in nodes
 
     def subgraph(self, instance: GraphInstance, node: NodeProto, position: int, attribute: str) -> GraphInstance | None:
-        """The subgraph in an attribute of a node; None when it is absent or was not inferred."""
+        """The subgraph in `attribute` of the node at `position`; None if it is absent or was not inferred."""
         for at, held in enumerate(node.attribute):
             if held.name != attribute or held.type != AttributeProto.GRAPH:
                 continue
@@ -247,7 +251,7 @@ class _Counter:
         return None
 
     def call(self, instance: GraphInstance, node: NodeProto, position: int, path: NodePath) -> Aggregate | None:
-        """The cost of a call of a local function; None when its body was not inferred."""
+        """The cost of a call of a local function; None if its body was not inferred or calls are nested too deeply."""
         found = self.function(node)
         assert found is not None, "the node calls a function of the model"
         at, function = found
@@ -268,7 +272,7 @@ class _Counter:
     def branch(
         self, instance: GraphInstance, node: NodeProto, position: int, path: NodePath, aggregate: Aggregate, live: Dim
     ) -> None:
-        """Add an If: the branch that runs, or for each quantity the larger branch when it is not known which."""
+        """Add the cost of an If: of the branch that runs, or for each quantity the maximum if the branch is unknown."""
         names = branches(instance.find(node.input[0]) if node.input else None)
         inner = [self.subgraph(instance, node, position, name) for name in names]
         aggregates = [None if one is None else self.graph(one, ()) for one in inner]
@@ -285,7 +289,7 @@ class _Counter:
         aggregate: Aggregate,
         live: Liveness,
     ) -> None:
-        """Add a loop: its body over all iterations, and its scan outputs."""
+        """Add the cost of a loop: of its body over all iterations, and of writing and reading its scan outputs."""
         body = self.subgraph(instance, node, position, "body")
         if body is None:
             aggregate.add(None, path, node, live.live_bytes)

@@ -21,7 +21,7 @@ from gather_infer.trail import Assumption, Cause, Constraint, Iterations
 
 
 class TrustedAnnotationType(Protocol):
-    """A type that the inference took from the file unproved."""
+    """An annotation of the file whose type the inference uses without proof."""
 
     @property
     def type(self) -> Value: ...
@@ -56,15 +56,15 @@ class Facts(Protocol):
 class GraphInstance:
     """A graph or function body in one calling context.
 
-    path        path of this instance; for a function body below the calling node
-    body        its nodes
+    path        path of this instance; a function body has a path below the calling node
+    body        the graph or function that holds the nodes
     index       index of the graph at its definition
     values      inferred type of each name
     label       prefix of its nodes' labels, ends with a slash
     outer       the enclosing instance; None for the main graph and function bodies
     versions    imported opset versions by domain
-    generated   symbols that nodes of the model introduced
-    attributes  attribute values of the call, in a function body
+    generated   symbols that the inference introduced for sizes unknown before a run
+    attributes  for a function body, the attributes of the call by name
     """
 
     path: GraphPath
@@ -78,7 +78,7 @@ class GraphInstance:
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
-        """The type of a name in this graph or an enclosing one; None when it is unknown."""
+        """The type of `name` in this graph or the nearest enclosing one that has it; None if it is unknown."""
         instance: GraphInstance | None = self
         while instance is not None:
             if name in instance.values:
@@ -87,15 +87,18 @@ class GraphInstance:
         return None
 
     def nbytes(self, values: Iterable[Value | None]) -> Dim:
-        """Total bytes of the values. Raises CostUnknown."""
+        """The total size of `values` in bytes. Raises CostUnknown if one of the sizes is unknown."""
         return total(value_bytes(value, self.generated) for value in values)
 
     def version(self, domain: str) -> int:
-        """The opset version of a domain as nodes write it; 0 when it is not imported."""
+        """The opset version of `domain`, which is spelt as in a node; 0 if the domain is not imported."""
         return openvino_opset(domain) or self.versions.get(plain_domain(domain), 0)
 
     def attributes_of(self, node: NodeProto) -> dict[str, Any]:
-        """Attributes of a node as Python values, references resolved to those of the call; omits graphs."""
+        """The attributes of a node as Python values by name, without graphs.
+
+        References to attributes of the enclosing function are replaced by the attributes of the call.
+        """
         found: dict[str, Any] = {}
         for attribute in node.attribute:
             bound = self.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute

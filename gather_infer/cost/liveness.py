@@ -49,7 +49,7 @@ class Liveness:
         self.aggregate.peaks.add(ProgramPoint(self.live_bytes, path))
 
     def free(self, position: int) -> None:
-        """Free the tensors whose last use is this node."""
+        """Free the tensors whose last use is the node at `position`."""
         self._free(self._rank[position])
 
     def _add(self, names: Iterable[str], rank: int, path: NodePath | None, node: NodeProto | None) -> None:

@@ -18,7 +18,7 @@ class LoopIterations:
     """The iterations of a loop body.
 
     trip_count    number of iterations
-    counter       symbol of the iteration number in the types of the body; None when it has none
+    counter       symbol of the iteration number in the types of the body; None if they do not contain it
     loop_variant  symbols whose value may differ between iterations
     """
 
@@ -27,7 +27,7 @@ class LoopIterations:
     loop_variant: frozenset[str]
 
     def sum_over(self, dim: Dim) -> Dim:
-        """The sum of an expression over all iterations; it must be a polynomial of degree <= 2 in the counter.
+        """The sum of `dim` over all iterations; `dim` must be a polynomial of degree <= 2 in the counter.
 
         sum(1) == n, sum(i) == n*(n - 1)/2, sum(i*i) == (n - 1)*n*(2*n - 1)/6    for i in 0 .. n - 1
 
@@ -44,7 +44,10 @@ class LoopIterations:
         return found
 
     def max_over(self, dim: Dim, scope: Scope) -> Dim:
-        """The maximum over the iterations; the value at iteration 0 for a loop that runs none. Raises CostUnknown."""
+        """The maximum of `dim` over all iterations; the value at iteration 0 if there are none.
+
+        Raises CostUnknown if `dim` has loop-variant symbols or is not known to be monotone in the counter.
+        """
         self._require_invariant(dim)
         if self.counter is None or self.counter not in free_symbols(dim):
             return dim
@@ -62,7 +65,7 @@ class LoopIterations:
             raise CostUnknown(f"{names} may differ from iteration to iteration")
 
     def _powers(self, dim: Dim) -> dict[int, Dim]:
-        """The coefficients of a dim as a polynomial in the counter, by power."""
+        """The coefficients of `dim` as a polynomial in the counter, by power. Raises CostUnknown if it is not one."""
         if self.counter is None:
             return {0: dim}
         at = symbol(self.counter)
@@ -76,7 +79,7 @@ class LoopIterations:
 
 
 def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
-    """factor * dividend / divisor, where the divisor divides the dividend; cancels common factors first."""
+    """factor * dividend / divisor, where `divisor` divides `dividend`; cancels common factors first."""
     shared = gcd(divisor, *(value for _, value in terms_of(factor)))
     smaller = from_terms({monomial: value // shared for monomial, value in terms_of(factor)})
     return smaller * floordiv(dividend, divisor // shared)
@@ -85,7 +88,7 @@ def _quotient(factor: Dim, dividend: Dim, divisor: int) -> Dim:
 def loop_variant_symbols(
     causes: Mapping[str, Cause], node: NodePath, body: GraphPath, counter: str | None, trip_count: Dim
 ) -> frozenset[str]:
-    """Symbols introduced by a loop node or its body that are not functions of loop-invariant symbols."""
+    """Symbols that a loop node or its body introduces and that are not functions of loop-invariant symbols."""
     found: set[str] = set()
     for name, cause in causes.items():  # operands precede the symbols derived from them
         is_inside = body.contains(cause.node.graph) or cause.node == node

@@ -13,13 +13,14 @@ BITS: Final = {
     DType.UINT4: 4, DType.INT4: 4, DType.FLOAT4E2M1: 4, DType.UINT2: 2, DType.INT2: 2, DType.FLOAT6E2M3: 6,
     DType.FLOAT6E3M2: 6,
 }  # fmt: skip
-"""Bits of the packed element types, several elements of which share a byte."""
+"""Bits per element of the packed element types, of which several elements share a byte."""
 
 
 def value_bytes(value: Value | None, generated: Collection[str] = ()) -> Dim:
-    """Bytes of the elements of a value. Raises CostUnknown when they are unknown, as for strings.
+    """The size in bytes of the elements of a value. Raises CostUnknown if the size is unknown, as for strings.
 
-    generated   symbols that nodes introduced: such a dim of a sequence's element type may differ between members
+    generated   symbols that the inference introduced: a dim of a sequence's element type that contains such a symbol
+                may differ between members
     """
     match value:
         case SymbolicTensor(dtype=dtype, shape=shape) if dtype is not None and shape is not None:

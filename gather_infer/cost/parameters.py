@@ -18,9 +18,9 @@ _A = AttributeProto
 
 
 def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[UnknownContribution]]:
-    """Bytes of initializers and Constant nodes by element type, largest first, and the tensors left out.
+    """Bytes of initializers and Constant nodes by element type, largest first, and the malformed tensors left out.
 
-    Equal tensors count each time. Payloads are not read, except strings. A malformed tensor is left out.
+    Equal tensors count each time. Only payloads of strings are read.
     """
     found: dict[DType, int] = {}
     unknown: list[UnknownContribution] = []
@@ -43,7 +43,7 @@ def parameters(model: ModelFile) -> tuple[Mapping[DType, int], list[UnknownContr
 
 
 def _constant_tensors(node: NodeProto) -> Iterator[TensorProto]:
-    """Yield the payload of a Constant node as tensors."""
+    """Yield the payload of a Constant node as tensors; numbers in attributes yield a shape and type without data."""
     for attribute in node.attribute:
         match attribute.type:
             case _A.TENSOR:

@@ -13,14 +13,16 @@ from gather_infer.symbolic.normal_form import terms_of
 
 @dataclass(frozen=True, slots=True)
 class ProgramPoint:
-    """Bytes of the activations that are live while `node` runs; before the first node when it is None."""
+    """The number of bytes of activations that are live while `node` runs; None is the point before the first node."""
 
     live: Dim
     node: NodePath | None
 
 
 class ParetoSet:
-    """Program points that no other point is known to dominate in every run, in order of insertion.
+    """Program points in order of insertion, without those that another point dominates.
+
+    A point dominates another if it is proved to have at least as many live bytes in every run.
 
     scope   facts about the symbols
     """
@@ -33,7 +35,7 @@ class ParetoSet:
         self._seen: set[Dim] = set()
 
     def add(self, point: ProgramPoint) -> None:
-        """Insert a point unless an existing one dominates it, and drop the points that it dominates."""
+        """Insert `point` unless an existing point dominates it, and drop the points that `point` dominates."""
         if point.live in self._seen:
             return
         self._seen.add(point.live)
@@ -59,7 +61,7 @@ class ParetoSet:
             self.add(moment)
 
     def _at_most(self, a: Dim, b: Dim) -> bool:
-        """Whether a <= b in every run: by the signs of the terms of b - a, or by proof when it is no polynomial."""
+        """Whether a <= b is proved: by the signs of the terms of b - a if it is a polynomial, else by `known_le`."""
         difference = b - a
         # A polynomial in symbols shifted to start at 0 is never negative if no coefficient is.
         if all(atom.is_symbol for monomial, _ in terms_of(difference) for atom in monomial):
@@ -67,6 +69,6 @@ class ParetoSet:
         return known_le(a, b, self.scope) is True
 
     def _beyond_bounds(self, dim: Dim) -> Dim:
-        """Substitute `symbol + lower bound` for each symbol, so that symbols range from 0."""
+        """`dim` with each symbol replaced by symbol + lower bound, so that the new symbols start at 0."""
         least = {name: self.scope.symbol_bounds(name).lo or 0 for name in free_symbols(dim)}
         return substitute(dim, {name: symbol(name) + lo for name, lo in least.items() if lo})

@@ -35,7 +35,7 @@ class Samples:
         self._atoms: dict[Atom, Values] = {}
 
     def values(self, dim: Dim) -> Values:
-        """The dim at every sample: all symbols 0, all 1, all large, then mixtures."""
+        """The value of `dim` at every sample: all symbols 0, all 1, all 4096, then mixed sizes."""
         found: Values = np.zeros(POINTS)
         for monomial, coefficient in terms_of(dim):
             found = found + reduce(mul, map(self._atom, monomial), np.full(POINTS, float(coefficient)))
@@ -58,7 +58,7 @@ class Samples:
         return np.array([self._size(atom.name, point) for point in range(POINTS)], float)
 
     def _size(self, name: str, point: int) -> int:
-        """The size of a symbol at a sample; a hash of both picks it, so that samples are reproducible."""
+        """The size of symbol `name` at sample `point`; mixed sizes come from a hash, so they are reproducible."""
         size = SIZES[point if point <= LARGE else crc32(f"{point} {name}".encode()) % len(SIZES)]
         bounds = self.scope.symbol_bounds(name)
         if bounds.hi is not None:

@@ -36,10 +36,10 @@ class NodeCost:
     """Cost of a node in one run of the model, summed over its executions; None for a quantity that is unknown.
 
     macs     multiply-adds
-    reads    bytes that it reads, constants included
-    writes   bytes that it writes
-    live     bytes of the activations that are live while it runs, as far as they are known
-    formula  the formula of its multiply-adds as text; "" when the operator has none
+    reads    bytes that the node reads, constants included
+    writes   bytes that the node writes
+    live     known bytes of the activations that are live while the node runs
+    formula  the formula of its multiply-adds as text; "" if the operator has none
     source   URL of the operator's page
     """
 
@@ -56,8 +56,9 @@ class NodeCost:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """Sums over the nodes of an operator, as far as their costs are known.
+    """Sums of the known costs of all nodes of an operator.
 
+    nodes          number of nodes
     unknown_macs   number of nodes whose multiply-adds are unknown
     """
 
@@ -76,6 +77,7 @@ class OperatorCost:
 class UnknownContribution:
     """A contribution that a sum leaves out.
 
+    node       None for a sum of the model, and for a tensor, whose name is in `op_type`
     quantity   macs, reads, writes, peak or parameters
     reason     what is not known
     """
@@ -94,15 +96,14 @@ class Cost:
     macs                   multiply-adds: products of two elements that are added to a sum
     reads                  bytes that nodes read, constants included
     writes                 bytes that nodes write
-    program_points         points that may have the most live activations: a Pareto front
+    program_points         points that may have the most live bytes of activations: a Pareto front
     parameters             bytes of constants by element type
-    nodes                  every node that computes, in subgraphs and functions too
+    nodes                  every node that runs an operator, also in subgraphs and functions
     unknown_contributions  contributions that the sums leave out
-    branches               number of Ifs of which it is not known which branch runs: sums count the larger branch,
-                           `nodes` has both
-    symbols                sizes of inputs, and sizes that nodes introduced
+    branches               number of Ifs whose condition is unknown: sums count the larger branch, `nodes` has both
+    symbols                names of input sizes, and of the symbols that the inference introduced
     scope                  facts about the symbols
-    causes                 origin of each symbol that a node introduced
+    causes                 cause of each symbol that the inference introduced
     constraints            relations between symbols that hold in every run that succeeds
     assumptions            unproved relations that the sizes rest on
     sizes                  sizes that `at` substituted for symbols
@@ -158,11 +159,11 @@ class Cost:
         return sum(self.parameters.values())
 
     def is_exact(self, *quantities: str) -> bool:
-        """Whether the given quantities (macs, reads, writes, peak) leave out no contribution."""
+        """Whether every contribution to the given quantities (macs, reads, writes, peak) is known."""
         return not any(gap.quantity in quantities for gap in self.unknown_contributions)
 
     def by_operator(self) -> list[OperatorCost]:
-        """Costs per operator, by descending multiply-adds, then bytes; symbolic sums rank by degree."""
+        """Costs per operator, by descending multiply-adds, then bytes; sums rank by degree, then by coefficient."""
         groups: dict[tuple[str, str], list[NodeCost]] = {}
         for node in self.nodes:
             groups.setdefault((node.domain, node.op_type), []).append(node)
@@ -170,10 +171,11 @@ class Cost:
         return sorted(found, key=lambda one: (_rank(one.macs), _rank(one.reads + one.writes), one.op_type))
 
     def at(self, sizes: Mapping[str, int] | None = None, /, **named: int) -> Cost:
-        """The cost with sizes substituted for symbols: `cost.at(batch=1, seq=128)`, or a mapping for other names.
+        """The cost with sizes substituted for symbols: `cost.at(batch=1, seq=128)`.
 
-        Other symbols stay. Failures at these sizes are among the `errors`. Raises UnknownName for an unknown symbol,
-        UsageError for a value that is no size and for sizes that no run can have.
+        A mapping gives sizes of symbols whose names are not identifiers. Symbols without a size stay. Failures at these
+        sizes are among the `errors` of the result. Raises UnknownName for an unknown symbol, and UsageError for a value
+        that is not a size and for sizes that no run can have.
         """
         sizes = {**(sizes or {}), **named}
         for name, size in sizes.items():
@@ -233,7 +235,7 @@ class Cost:
             raise UsageError(f"{self.model}: with {bindings} the divisor in {dim} is 0") from error
 
     def _require_legal(self, sizes: Mapping[str, int]) -> None:
-        """Raise UsageError when bounds, facts or constraints exclude these sizes."""
+        """Raise UsageError if bounds, facts or constraints exclude `sizes`."""
         for name, size in sizes.items():
             bounds = self.scope.symbol_bounds(name)
             if size not in bounds:

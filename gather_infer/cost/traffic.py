@@ -10,16 +10,17 @@ from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim
 
 PARTIAL = frozenset({"Slice", "StridedSlice"})
-"""Operators that read only the elements of their first input that they output; the gather family does so too."""
+"""Operators that, like the gather family, read only those elements of their first input that they output."""
 
 OUTPUT_DIMS = frozenset({"ShapeOf"})
-"""Layers without a rule that output dims of their input, like rules with the trait `outputs_dims`."""
+"""OpenVINO layers that have no rule and output dims of their input, as rules with the trait `outputs_dims` do."""
 
 
 def read_bytes(instance: GraphInstance, node: NodeProto, work: Work, traits: Traits) -> Dim:
-    """Bytes that a node reads; a tensor that is several inputs is read once. Raises CostUnknown.
+    """The number of bytes that a node reads; a tensor used as several inputs counts once.
 
-    An operator that outputs dims does not read its first input. One that selects elements reads as many as it outputs.
+    An operator that outputs dims does not read its first input. An operator that selects elements of its first input
+    reads as many elements of it as it outputs. Raises CostUnknown if the size of an input is unknown.
     """
     remaining = dict(zip(node.input, work.inputs, strict=True))
     remaining.pop("", None)
@@ -34,10 +35,10 @@ def read_bytes(instance: GraphInstance, node: NodeProto, work: Work, traits: Tra
 
 
 def _data(traits: Traits) -> int:
-    """Position of the input that the indices address."""
+    """Index of the input that the index inputs address."""
     return next(iter(traits.addresses.values()))
 
 
 def written_bytes(instance: GraphInstance, node: NodeProto, work: Work) -> Dim:
-    """Bytes of the outputs that have a name. Raises CostUnknown."""
+    """The number of bytes of the outputs that have a name. Raises CostUnknown if one of the sizes is unknown."""
     return instance.nbytes(value for name, value in zip(node.output, work.outputs, strict=True) if name)

@@ -13,7 +13,7 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr
 
 
 def user_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula | None:
-    """The first formula of the user for an operator; `domain` as the node writes it. None when there is none."""
+    """The first formula in `rules` for an operator; None if there is none. `domain` is spelt as in the node."""
     for each in _rule_sets_of(rules, domain):
         counted = each.macs_formula(op_type)
         if counted is not None:
@@ -22,7 +22,7 @@ def user_formula(rules: Sequence[RuleSet], domain: str, op_type: str) -> Formula
 
 
 def user_rule(rules: Sequence[RuleSet], domain: str, op_type: str, version: int) -> RegisteredRule | None:
-    """The first rule of the user for an operator, with its traits; None when there is none."""
+    """The first rule in `rules` for an operator at opset `version`, with its traits; None if there is none."""
     return next(
         (found for each in _rule_sets_of(rules, domain) if (found := each.lookup(op_type, version)) is not None), None
     )
@@ -33,10 +33,10 @@ def _rule_sets_of(rules: Sequence[RuleSet], domain: str) -> list[RuleSet]:
 
 
 def evaluate_user_formula(formula: Formula, work: Work, domain: str, path: NodePath) -> Dim:
-    """Evaluate a formula of the user for a node.
+    """The multiply-adds of the node at `path` by a formula of the user.
 
-    Raises CostUnknown when the formula does, or raises SpecViolation; UsageError when it raises anything else, or
-    returns neither a number >= 0 nor an expression.
+    Raises CostUnknown if the formula raises CostUnknown or SpecViolation, and DimTooLarge if the formula does. Raises
+    UsageError if the formula raises another exception or returns neither a number >= 0 nor an expression.
     """
     file = file_of(formula.macs)
     what = f"the formula of {qualified(domain, work.op_type)} at node {path}"

@@ -16,10 +16,12 @@ class CostUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A node as a cost formula sees it.
+    """The view of a node that a cost formula reads.
 
-    inputs    inferred type of each input; None for an omitted one
-    outputs   inferred type of each output, likewise
+    inputs      inferred type of each input; None if it is omitted or has no inferred type
+    outputs     inferred type of each output; None likewise
+    attributes  attribute values by name, without graphs
+    version     imported opset version of the node's domain
     """
 
     op_type: str
@@ -29,31 +31,31 @@ class Work:
     version: int = 0
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute; `default` when it is absent."""
+        """The value of an attribute; `default` if it is absent."""
         return self.attributes.get(name, default)
 
     def integer(self, name: str, default: int = 0) -> int:
-        """The value of an integer attribute."""
+        """The value of an integer attribute; `default` if it is absent."""
         return int(self.attributes.get(name, default))
 
     def has(self, index: int) -> bool:
-        """Whether input `index` is present."""
+        """Whether input `index` is present and has an inferred type."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def shape(self, index: int, rank: int | None = None) -> Shape:
-        """The shape of an input. Raises CostUnknown when it is unknown or has another rank."""
+        """The shape of input `index`. Raises CostUnknown if it is unknown or does not have the given rank."""
         return _shape(self.inputs, index, rank, "input")
 
     def result(self, index: int = 0, rank: int | None = None) -> Shape:
-        """The shape of an output. Raises CostUnknown as `shape` does."""
+        """The shape of output `index`. Raises CostUnknown if it is unknown or does not have the given rank."""
         return _shape(self.outputs, index, rank, "output")
 
     def output_elements(self) -> Dim:
-        """Number of elements of output 0."""
+        """Number of elements of output 0. Raises CostUnknown if its shape is unknown."""
         return product(self.result())
 
     def scalar(self, index: int) -> Dim:
-        """The only element of an integer input. Raises CostUnknown when it is unknown."""
+        """The only element of an integer input. Raises CostUnknown if it is unknown."""
         fact = self.inputs[index] if self.has(index) else None
         element = fact.only_element if isinstance(fact, SymbolicTensor) else None
         if element is None or isinstance(element, (bool, float)):
@@ -83,7 +85,7 @@ def _shape(values: Sequence[Value | None], index: int, rank: int | None, kind: s
 
 
 def last(shape: Shape, axis: int = -1) -> Dim:
-    """The dim at an axis. Raises CostUnknown when the rank is too small."""
+    """The dim of `shape` at `axis`. Raises CostUnknown if the rank is too small."""
     if not -len(shape) <= axis < len(shape):
         raise CostUnknown(f"a tensor of rank {len(shape)} has no axis {axis}")
     return shape[axis]
@@ -94,11 +96,11 @@ Macs: TypeAlias = Callable[[Work], Dim]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Number of multiply-adds of an operator.
+    """Formula for the number of multiply-adds of an operator.
 
     text     the formula as text, in the letters of the operator's page
     source   URL of the page
-    macs     computes it for a node; may raise CostUnknown
+    macs     function that computes the number for a node; may raise CostUnknown
     """
 
     text: str
@@ -127,7 +129,7 @@ class Formulas:
         self._formulas: dict[str, Formula] = {}
 
     def counts(self, *op_types: str, text: str) -> Callable[[Macs], Macs]:
-        """Decorator: register a function as the formula of `op_types`; `text` describes it."""
+        """A decorator that registers a function as the formula of `op_types`; `text` is the formula as text."""
 
         def add(function: Macs) -> Macs:
             for op_type in op_types:
@@ -139,7 +141,7 @@ class Formulas:
         return add
 
     def find(self, op_type: str) -> Formula | None:
-        """The formula of an operator; None when it has none."""
+        """The formula of an operator; None if it has none."""
         return self._formulas.get(op_type)
 
     @property

@@ -1,4 +1,4 @@
-"""Output formats of the results. The package knows the result classes, but neither files nor terminals.
+"""Output formats of the results. The package reads result objects, but accesses neither files nor terminals.
 
 Names are resolved on first use, so that the summary of a file does not import the inference.
 """

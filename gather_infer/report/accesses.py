@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gather_infer.validate.verdict import Verdict
 
 Verdicts: TypeAlias = "Mapping[tuple[NodePath, int, int | None], Verdict]"
-"""Verdicts by the key of their access."""
+"""Verdicts by `Access.key`."""
 
 KINDS: Final = ("proved", "conditional", "violated", "undecided")
-"""Verdicts in output order."""
+"""The kinds of verdicts, in output order."""
 
 MAX_SCANNED: Final = 2000
-"""Limit of the rows that are searched for repetitions."""
+"""Maximal number of rows that are searched for repetitions."""
 
 _WORDS: Final = {
     # reason for which rows are left out -> text for one row, text for several
@@ -41,10 +41,11 @@ def accesses_text(
     width: int | None,
     affected: Collection[NodePath] = (),
 ) -> list[str]:
-    """A row for each node and index input; the last line counts omitted rows.
+    """The lines of the table: a row for each node and index input; the last line counts omitted rows.
 
-    limit     maximum number of rows, None for all. With a limit, accesses that only pick sizes or that follow from a
-              root cause are left out, and rows that differ in a number are grouped
+    limit     maximum number of rows, None for all. With a limit, accesses that only select sizes and undecided accesses
+              of `affected` nodes are left out, and rows that differ in numbers only are grouped
+    width     characters per line; None for no limit
     affected  nodes that read a tensor which is unknown because of an error or warning
     """
     left_out = Counter[str]()
@@ -70,7 +71,7 @@ def accesses_text(
 
 
 def accesses_count(number: Mapping[str, int]) -> str:
-    """`16 accesses: 13 proved, 1 conditional, 1 violated, 1 undecided`; empty when there are none."""
+    """The number of accesses by verdict as text: `16 accesses: 13 proved, 3 undecided`; empty if there are none."""
     total = sum(number.values())
     if not total:
         return ""
@@ -79,9 +80,11 @@ def accesses_count(number: Mapping[str, int]) -> str:
 
 
 def verdict_text(verdicts: Sequence[Verdict]) -> str:
-    """`proved`, `if -101 <= input_ids < 101`, `violated`, `undecided`; `surely if` for a sufficient condition.
+    """The worst of `verdicts` as text: `proved`, `if -101 <= input_ids < 101`, `violated`, `undecided`.
 
-    verdicts   those of the components of one index tuple; the text is that of the worst
+    A condition that is sufficient but not necessary begins with `surely if`.
+
+    verdicts   verdicts of the components of one index tuple
     """
     kind = _kind(verdicts)
     if kind != "conditional":
@@ -102,7 +105,7 @@ def _omission_reason(group: Sequence[Access], kind: str, affected: Collection[No
 
 
 def _picks_sizes(access: Access) -> bool:
-    """Whether an access picks known elements of known integers: mostly a `Gather` of a `Shape`."""
+    """Whether an access selects known integers from known integers, mostly in a Gather of a Shape."""
     return _is_known(access.data_type) and _is_known(access.result_type)
 
 
@@ -125,7 +128,7 @@ def _row(group: Sequence[Access], verdicts: Sequence[Verdict]) -> tuple[str, ...
 
 
 def _most_urgent(texts: Sequence[str], limit: int) -> set[int]:
-    """The positions of the most urgent rows: violated ones first, proved ones last."""
+    """The positions of the `limit` most urgent verdicts in `texts`: violated ones first, proved ones last."""
 
     def weight(text: str) -> int:
         return _URGENT.get(text, _URGENT["conditional"] if text else _URGENT["proved"])
@@ -144,7 +147,7 @@ def _table(rows: Sequence[RowGroup], width: int | None, *, with_verdicts: bool) 
 
 
 def operand_text(value: Value) -> str:
-    """A type with its elements if they are few; without float elements, which do not affect shapes."""
+    """A type as text, with the elements if they are few. Float elements are left out: they do not affect shapes."""
     if isinstance(value, SymbolicTensor) and value.dtype is not None and value.dtype.is_float:
         value = value.with_(values=None)
     return printable(str(value))

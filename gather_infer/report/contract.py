@@ -15,10 +15,10 @@ from gather_infer.report.output_formats import PLAIN, ContractReport, View
 
 _GAP: Final = 3
 _MIN_LABEL: Final = 24
-"""Minimum width for the label of a node; if there is less, the label is printed below its line."""
+"""Minimum width for the label of a node; with less space, the label is printed on the next line."""
 
 _PARTS: Final = 2
-"""Number of last parts of a node label that a shortened label keeps."""
+"""Minimum number of last parts of a node label that a shortened label keeps."""
 
 
 def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
@@ -53,7 +53,7 @@ def contract_text(report: ContractReport, view: View = PLAIN) -> list[str]:
 
 
 def _no_line_reason(report: ContractReport, view: View) -> Iterator[str]:
-    """The reason for a contract without lines."""
+    """The reason for a contract without lines; nothing if open entries explain it."""
     contract = report.contract
     if any(finding.severity is Severity.ERROR for finding in report.diagnostics):
         yield from fitted("  no line: every run fails, or errors hide the constraints", view.width, "    ")
@@ -64,7 +64,7 @@ def _no_line_reason(report: ContractReport, view: View) -> Iterator[str]:
 
 
 def _summary(contract: Contract, lines_shown: Sequence[Line]) -> str:
-    """`3 lines, 2 tight, 4 open`, `no lines`."""
+    """The counts of a contract as text: `3 lines, 2 tight, 4 open`, `no lines`."""
     text = "only sizes that must not be 0" if contract.nonempty else "no lines"
     if lines_shown:
         text = f"{count(len(lines_shown), 'line')}, {sum(line.tight for line in lines_shown)} tight"
@@ -77,7 +77,7 @@ def contract_json(report: ContractReport) -> dict[str, Json]:
 
 
 def _where(line: Line) -> str:
-    """`where sr == 16000`; empty for an unconditional line."""
+    """The condition of a line as text: `where sr == 16000`; empty for an unconditional line."""
     return printable(line.condition.strip()) if isinstance(line, DimsLine) else ""
 
 
@@ -86,7 +86,7 @@ def _labels(lines: Iterable[Line]) -> list[str]:
 
 
 def _short_labels(labels: Iterable[str], view: View) -> dict[str, str]:
-    """Labels shortened to their last parts, `…/stft/Conv`, as far as they stay distinct; unshortened if verbose."""
+    """For each label its shortest unambiguous tail, as `…/stft/Conv`; the full label if the view is verbose."""
     found: dict[str, str] = {}
     parts = {label: label.split("/") for label in labels}
     for label, parts_of_label in parts.items():
@@ -138,7 +138,10 @@ def _rows(
 
 
 def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
-    """Entries grouped by body, below the condition under which it runs; nodes with the same reason share an entry."""
+    """Lines for `entries`, grouped by body below the condition under which the body runs.
+
+    Nodes with the same reason share a line.
+    """
     for bodies in dict.fromkeys(entry.bodies for entry in entries):
         inside = [entry for entry in entries if entry.bodies == bodies]
         labels = list(dict.fromkeys(entry.node for entry in inside))
@@ -155,13 +158,13 @@ def _open(entries: Sequence[Open], view: View) -> Iterator[str]:
 
 
 def _shown(bodies: Sequence[ConditionalBody], view: View) -> Iterator[str]:
-    """`in then_branch of If_0, where sr == 16000`, for each enclosing body, with shortened labels."""
+    """A text for each of the nested `bodies`, with shortened labels: `in then_branch of If_0, where sr == 16000`."""
     for body in bodies:
         yield str(replace(body, node=_short_labels((body.node,), view)[body.node]))
 
 
 def _emptiness(lines: Sequence[DimsLine]) -> Iterator[str]:
-    """`batch`, `seq (not tight)`."""
+    """Each dim that must not be 0, as text: `batch`, `seq (not tight)`."""
     tight: dict[str, bool] = {}
     for line in lines:
         dim = next(relation.left for relation in line.relations if relation not in line.unless)

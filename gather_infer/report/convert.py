@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult, Converted
 
 SHOWN = 3
-"""Limit of the nodes in a list, which then ends in `and 9 more`."""
+"""Maximal number of nodes in a list; a longer list ends in `and 9 more`."""
 
 
 def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
@@ -44,7 +44,7 @@ def conversion_text(report: ConversionReport, view: View = PLAIN) -> list[str]:
 
 
 def _continuation_indent(line: str) -> str:
-    """The indentation of continuation lines."""
+    """The indentation of continuation lines of `line`: two more than its own."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
 
@@ -92,13 +92,13 @@ def _by_operator(converted: Sequence[Converted]) -> dict[tuple[str, int], list[C
 
 
 def _bounds(alike: Sequence[Converted]) -> str:
-    """`3 proved, 1 guarded`; empty for operators without index inputs."""
+    """Counts by treatment of the indices: `3 proved, 1 guarded`; empty for operators without index inputs."""
     kinds = Counter(one.indices for one in alike)
     return ", ".join(f"{kinds[kind]} {kind}" for kind in ("proved", "guarded", "assumed") if kinds[kind])
 
 
 def _indices(converted: Sequence[Converted], view: View) -> list[str]:
-    """The nodes whose indices may be out of bounds, and the treatment of such indices."""
+    """A line for each treatment of indices that are not proved in bounds, with the nodes."""
     lines = []
     for kind, what in (
         ("guarded", "guards, which give zeros for an index out of bounds"),
@@ -111,7 +111,7 @@ def _indices(converted: Sequence[Converted], view: View) -> list[str]:
 
 
 def _random(converted: Sequence[Converted], view: View) -> list[str]:
-    """The nodes whose random numbers differ from OpenVINO's."""
+    """A line with the nodes whose random numbers differ from OpenVINO's; empty if there are none."""
     found = [printable(str(one.node)) for one in converted if one.draws]
     if not found:
         return []
@@ -125,7 +125,7 @@ def _abbreviated(names: Sequence[str], view: View) -> str:
 
 
 def _kept(result: ConversionResult, view: View) -> list[str]:
-    """Nodes that stay in OpenVINO's domain, and trusted annotations of their outputs."""
+    """Lines about nodes that stay in OpenVINO's domain, and about trusted annotations of their outputs."""
     kept = result.kept
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in kept:
@@ -163,7 +163,7 @@ _FIRST = {
 
 
 def _state(result: ConversionResult) -> list[str]:
-    """A line for each kind of variable; a variable that is never assigned has become a constant."""
+    """A line for each kind of state variable; variables that the conversion made constants are not listed."""
     lines = []
     for initial, first in _FIRST.items():
         alike = [v for v in result.variables if v.initial == initial and v.past]
@@ -175,7 +175,7 @@ def _state(result: ConversionResult) -> list[str]:
 
 
 def _interface(result: ConversionResult, view: View) -> list[str]:
-    """The interface: kept names and order, changed declarations, kept bounds."""
+    """Lines about the interface: kept names and order, changed declarations, kept bounds."""
     graph = result.source.proto.graph
     lines = interface_text(result.interface, view)
     if not result.interface.changed:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from gather_infer.cost.result import Cost, NodeCost, OperatorCost, UnknownContribution
 
 SHOWN = 12
-"""Limit of the rows of a list, which then ends in `... 13 more: --all`."""
+"""Maximal number of rows of a list; a longer list ends in `... 13 more: --all`."""
 
 SHOWN_PEAKS = 3
-"""Limit of the candidate sums of the peak, which then end in `... 13 more: --all`."""
+"""Maximal number of candidates for the peak; a longer list ends in `... 13 more: --all`."""
 
 _LABEL = 14
 _NARROWEST = 24
 _ENTRY = re.compile(r"  (?=.{14}\S)[a-z ]{14} *(?=\S)")
-"""The label of a line from `_entry`."""
+"""Matches the label and the spaces at the start of a line from `_entry`."""
 _UNITS = ("k", "M", "G", "T", "P")
 
 
@@ -48,7 +48,7 @@ def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
 
 
 def sums_of(cost: Cost) -> list[tuple[str, str]]:
-    """The totals except the peak: `("macs", "128*batch*seq*(seq + 96)")`, ..."""
+    """The label and text of each total except the peak: `("macs", "128*batch*seq*(seq + 96)")`, ..."""
     return [
         ("macs", _at_least(cost, "macs") + _number(cost.macs)),
         ("parameters", _at_least(cost, "parameters") + _parameters(cost)),
@@ -58,7 +58,7 @@ def sums_of(cost: Cost) -> list[tuple[str, str]]:
 
 
 def peak_texts(cost: Cost) -> list[str]:
-    """The peak of live activations, or the candidates of which it is the largest."""
+    """The peak of live activations as text; several texts are candidates, of which the largest is the peak."""
     least = _at_least(cost, "peak")
     return [f"{least}{_bytes(moment.live)}" for moment in cost.peaks] or [f"{least}0 B"]
 
@@ -70,7 +70,7 @@ def operator_cells(row: OperatorCost) -> tuple[str, ...]:
 
 
 def unknown_contribution_texts(cost: Cost) -> list[str]:
-    """The unknown contributions, which the totals leave out: a line for each operator and reason."""
+    """A line for each operator and reason of unknown contributions, which the totals leave out."""
     return list(_unknown_contributions(cost.unknown_contributions))
 
 
@@ -113,12 +113,12 @@ def _parameters(cost: Cost) -> str:
 
 
 def _entry(label: str, text: str, *, deeper: int = 0) -> str:
-    """`  macs          128*batch*seq*(seq + 96)`"""
+    """A line with a label, such as `  macs          128*batch*seq*(seq + 96)`; `deeper` indents the text further."""
     return f"  {label:<{_LABEL}}{' ' * deeper}{text}"
 
 
 def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
-    """The lines, wrapped at the width with a hanging indent below the start of their text."""
+    """`lines`, wrapped at `width`; continuation lines are indented two characters more than the text of the line."""
     for line in lines:
         if width is None or len(line) <= width:
             yield line
@@ -132,7 +132,10 @@ def _fitted(lines: Iterable[str], width: int | None) -> Iterator[str]:
 
 
 def _peak(cost: Cost, everything: bool) -> Iterator[str]:
-    """The peak of live activations: a sum, or the candidates of which the largest counts, with their program points."""
+    """Lines about the peak of live activations: a sum, or the candidates of which the largest is the peak.
+
+    The program point of each sum is printed for a single sum, and if `everything` is set.
+    """
     peaks = cost.peaks
     least = _at_least(cost, "peak")
     if not peaks:
@@ -216,7 +219,7 @@ def _more(number: int, noun: str) -> Iterator[str]:
 
 
 def _zero_cost_note(nodes: int, operators: int) -> Iterator[str]:
-    """The note about nodes without multiply-adds, which the rows leave out."""
+    """A note on the number of nodes and operators without multiply-adds, which the rows leave out; none for 0 nodes."""
     if nodes:
         kinds = f" of {count(operators, 'operator')}" if operators else ""
         verb = "takes" if nodes == 1 else "take"
@@ -247,7 +250,7 @@ def _notes(cost: Cost, everything: bool) -> Iterator[str]:
 
 
 def _unknown_contributions(contributions: Sequence[UnknownContribution]) -> Iterator[str]:
-    """`macs of 3 nodes MatMulNBits: it has no formula (first /a)`."""
+    """Lines such as `macs of com.contoso.Foo (3 nodes, first /a): com.contoso.Foo has no formula`."""
     groups: dict[tuple[str, str], dict[str, set[str]]] = {}
     for gap in contributions:
         node = "the inputs" if gap.node is None else str(gap.node)
@@ -302,7 +305,7 @@ def cost_json(report: CostReport) -> dict[str, Json]:
 
 
 def _peak_json(cost: Cost) -> Json:
-    """The formula of the peak, or None if it is too large: then it is the largest of the program points."""
+    """The peak as a number or formula; None if it exceeds the size limit: it is then the largest program point."""
     try:
         return _json(cost.peak)
     except DimTooLarge:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from gather_infer.contract import Line
     from gather_infer.trail import Cause
 
-_LARGEST = 8  # limit of the elements in a line
+_LARGEST = 8  # maximal number of elements in a line
 _OPERATOR = 10
 """Minimum width of the operator of a node."""
 _NODE = re.compile(r" *(\S+ +\S+) {3,}(\S.*)")
-"""An operator, the name of its node, and its facts."""
+"""Matches a line with an operator and the name of its node (group 1), and its facts (group 2)."""
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
@@ -75,7 +75,7 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
 
 
 def _fitted(line: str, width: int | None) -> list[str]:
-    """The line, wrapped at the width: the facts of a node go below its name, and a type stays on one line."""
+    """`line`, wrapped at `width`: the facts of a node are on lines below its name, and brackets are never broken."""
     if width is None or len(line) <= width:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()))
@@ -119,7 +119,10 @@ def _list(label: str, entries: Sequence[object]) -> list[str]:
 
 
 def _interface_dims(interface_dims: Sequence[InterfaceDim]) -> list[str]:
-    """`axis 0 of the input ids`; dims that differ in a number form a group, `axis 2 of 48 inputs past.{0..47}.key`."""
+    """Texts such as `axis 0 of the input ids`; names that differ in a number share a text.
+
+    The text of a group is `axis 2 of 48 inputs past.{0..47}.key`.
+    """
     rows = group_rows((place.value, place.kind, f"axis {place.axis}") for place in interface_dims)
     return [
         f"{axis} of {f'{row.count} {kind}s' if row.numbers else f'the {kind}'} {name}"
@@ -144,7 +147,10 @@ def _created_at(cause: Cause) -> str:
 
 
 def _bounds(symbol: SymbolExplanation) -> str:
-    """`1 <= seq <= 512, as declared`; `seq >= 1 in every run that does not fail`; `seq >= 0, as all sizes are`."""
+    """The bounds of a symbol as text, with their reason.
+
+    `1 <= seq <= 512, as declared`, `seq >= 1 in every run that does not fail`, `seq >= 0, as all sizes are`
+    """
     bounds = symbol.bounds
     text = f"{symbol.symbol} >= {bounds.lo or 0}"
     if bounds.hi is not None:
@@ -155,7 +161,7 @@ def _bounds(symbol: SymbolExplanation) -> str:
 
 
 def _uses(symbol: SymbolExplanation) -> list[str]:
-    """The number of tensors that use the symbol, and the names of some."""
+    """Two texts: the number of tensors that use the symbol, and the names of some; `by no tensor` if there are none."""
     if not symbol.examples:
         return ["by no tensor"]
     shapes = f"in the shapes of {count(symbol.shapes, 'tensor')}" if symbol.shapes else ""
@@ -180,7 +186,7 @@ def explanations_text(report: ExplanationsReport, view: View = PLAIN) -> list[st
 
 
 def explanations_json(report: ExplanationsReport) -> dict[str, Json]:
-    """The object of a single tensor or symbol, or an object with a list of them."""
+    """The JSON object of a single tensor or symbol, or for several an object with a list of these objects."""
     found = [symbol_json(e) if isinstance(e, SymbolExplanation) else _tensor_json(e) for e in report.explanations]
     if len(found) == 1 and not report.omitted:
         return found[0]
@@ -213,7 +219,10 @@ def symbol_json(symbol: SymbolExplanation) -> dict[str, Json]:
 
 
 def _suggestions(suggestions: tuple[str, ...]) -> list[str]:
-    """The suggestions, after `known with`; one that starts with `only` states that there is no way."""
+    """Lines for suggestions, the first after `known with`, the others after `or`.
+
+    A suggestion that starts with `only` comes last, because it states that no option makes the fact known.
+    """
     only = [f"      {text}" for text in suggestions if text.startswith("only")]
     ways = [text for text in suggestions if not text.startswith("only")]
     lines = [f"      {'known with' if i == 0 else '        or'} {text}" for i, text in enumerate(ways)]
@@ -269,7 +278,7 @@ def _operand(operand: Operand) -> str:
 
 
 def _gathered_shape(step: Link) -> Link | None:
-    """The Shape step if this step is a Gather from a Shape by a constant index; else None."""
+    """The step of the Shape if `step` is a Gather from a Shape by a constant index; else None."""
     if step.op_type != "Gather" or step.domain or len(step.sources) != 1 or len(step.operands) != 2:
         return None
     source, index = step.sources[0], step.operands[1].value

@@ -14,19 +14,19 @@ MIN_MERGED: Final = 4
 """Minimum number of findings with the same message that are merged."""
 
 MAX_PER_CODE: Final = 50
-"""Limit of the printed findings of one code in a file; a last line counts the others."""
+"""Maximal number of printed findings of one code in a file; a last line counts the others."""
 
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def findings_text(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """The findings below a report, after an empty line; without GI203, which the report prints at the outputs."""
+    """Lines for the findings below a report, after an empty line, without GI203, which is printed at the outputs."""
     findings = diagnostics_text([d for d in diagnostics if d.code != "GI203"], file, view)
     return ["", *findings] if findings else []
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """The findings by severity; a last line counts errors and warnings if there are any.
+    """Lines for the findings, by descending severity; a last line counts errors and warnings if there are any.
 
     A verbose view does not merge findings with the same message.
     """
@@ -37,7 +37,10 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], file: str, view: View = 
 
 
 def condensed_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = PLAIN) -> list[str]:
-    """The lines of findings in the given order; unless verbose, merged and limited for each code."""
+    """Lines for the findings in the given order.
+
+    Unless verbose, findings with the same message are merged, and only MAX_PER_CODE findings of each code are printed.
+    """
     if view.verbose:
         return [line for finding in diagnostics for line in finding_lines(finding, file, 0, view.width)]
     lines: list[str] = []
@@ -53,7 +56,7 @@ def condensed_lines(diagnostics: Sequence[Diagnostic], file: str, view: View = P
 
 
 def _merged(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int]]:
-    """The findings, each with the number of further ones that are merged into it."""
+    """The findings to print, each with the number of other findings that are merged into it."""
     ordered = list(diagnostics)
     number = Counter((d.severity, d.code, d.message) for d in ordered)
     reported: set[tuple[Severity, str, str]] = set()
@@ -67,7 +70,7 @@ def _merged(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, int
 
 
 def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | None = None) -> list[str]:
-    """The lines of a finding into which `more` others are merged, wrapped at the width."""
+    """The lines of a finding, wrapped at `width`; `more` is the number of other findings merged into it."""
     lines = finding.parts(file)
     if more:
         lines.append(f"   |  and {more} more like it: -v")
@@ -79,7 +82,7 @@ def finding_lines(finding: Diagnostic, file: str, more: int = 0, width: int | No
 
 
 def findings_count(diagnostics: Sequence[Diagnostic]) -> str:
-    """`1 error, 2 warnings`; empty if there are none."""
+    """The number of errors and warnings as text: `1 error, 2 warnings`; empty if there are none."""
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)
     warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
     parts = [count(n, noun) for n, noun in ((errors, "error"), (warnings, "warning")) if n]

@@ -59,7 +59,7 @@ def require(feeds: Mapping[str, Any], *, strict: bool = STRICT) -> None:
 def guard_source(contract: Contract, *, strict: bool = False) -> str:
     """The source of a guard module, which reports the same violations as `Contract.check`.
 
-    strict   default of the module's `strict`: whether it enforces lines that are sufficient only
+    strict   default of the module's `strict`: whether to enforce lines that are sufficient but not necessary
     """
     return f"{_head(contract)}{_module()}\n\n{chr(10).join(_tables(contract))}\nSTRICT = {strict}\n{_FUNCTIONS}"
 
@@ -77,7 +77,7 @@ def _head(contract: Contract) -> str:
 
 
 def _tables(contract: Contract) -> Iterator[str]:
-    """The tables of `contract.checking` as source."""
+    """The lines of Python source that define the tables of `contract.checking` for `contract`."""
     yield "TABLES = Tables("
     yield "    inputs={"
     for spec in contract.inputs:
@@ -137,7 +137,7 @@ def _tuple(items: tuple[object, ...] | None) -> str:
 
 
 def _text(item: object) -> str:
-    """A Python literal, strings in double quotes."""
+    """`item` as a Python literal, with strings in double quotes."""
     if isinstance(item, tuple):
         return _tuple(item)
     if not isinstance(item, str):
@@ -155,7 +155,7 @@ def _end(end: Dim | None) -> str:
 
 
 def python(dim: Dim) -> str:
-    """The dim as a Python expression over the sizes in `s`."""
+    """`dim` as a Python expression that reads the size of each symbol from the mapping `s`."""
     if isinstance(dim, int):
         return str(dim)
     text = ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference
 
 SHOWN = 20
-"""Limit of the rows of a list; a last line counts the others."""
+"""Maximal number of rows of a table; a last line counts the others."""
 
 
 def inference_html(inference: Inference) -> Iterator[str]:
@@ -53,7 +53,7 @@ def cost_html(cost: Cost) -> Iterator[str]:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], more: str) -> Iterator[str]:
-    """A table of strings; no lines if there are no rows."""
+    """The lines of an HTML table; none if there are no rows. `more` is HTML about the access to the omitted rows."""
     if not rows:
         return
     yield "<table>"

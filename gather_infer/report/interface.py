@@ -1,4 +1,4 @@
-"""Differences between the interface of a written model and that of its source, as text."""
+"""Differences between the interfaces of a written model and of its source, as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface_types import Interface, Redeclared
 
 SHOWN = 3
-"""Limit of the dynamic dims with the same reason, which then end in `and 9 more`."""
+"""Maximal number of dynamic dims listed for the same reason; a longer list ends in `and 9 more`."""
 
 _LABELS = {"input": "in", "output": "out", "value_info": ""}
 
@@ -40,7 +40,7 @@ def interface_text(interface: Interface, view: View = PLAIN) -> list[str]:
 
 
 def _changes(shown: Sequence[Redeclared], view: View) -> Iterator[str]:
-    """A line for each value; unless verbose, values that differ in a number are grouped."""
+    """A line for each redeclared value; unless verbose, values whose names differ in a number are grouped."""
     rows: list[tuple[str, RowGroup]] = []
     for label, group in groupby(shown, lambda c: _LABELS[c.kind]):
         cells = [(printable(f"{c.graph}/{c.name}" if c.graph else c.name), _change(c)) for c in group]
@@ -63,7 +63,7 @@ def _change(change: Redeclared) -> str:
 
 
 def persisted_constraints_text(constraints: Sequence[DimConstraint]) -> str:
-    """The persisted constraints of a file, as they are written there."""
+    """Persisted constraints in the notation of the file's metadata, sorted."""
     return printable("; ".join(sorted(map(str, constraints))))
 
 
@@ -72,7 +72,7 @@ def _dims(dims: Sequence[int | str | None]) -> str:
 
 
 def _dynamic_dims(interface: Interface, view: View) -> list[str]:
-    """A line for the dims of inputs, or of outputs, that have the same name and are dynamic for the same reason."""
+    """A line for each group of dims with the same name and reason, separately for inputs and outputs."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for o in interface.dynamic_dims:
         where = o.name if o.axis is None else f"{o.name}.{o.axis}"

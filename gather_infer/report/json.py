@@ -32,7 +32,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 def inference_json(report: InferenceReport) -> dict[str, Json]:
-    """The result of an inference."""
+    """The result of an inference as a JSON object."""
     inference, summary = report.inference, report.summary
     facts = inference.scope("")
     coverage = inference.coverage()
@@ -101,17 +101,17 @@ def inference_jsonl(report: InferenceReport) -> list[str]:
 
 
 def inferences_json(report: InferencesReport) -> dict[str, Json]:
-    """The results of several models."""
+    """The results of several models as one JSON object."""
     return {"schema": SCHEMA, "models": [dict(each) for each in report.models]}
 
 
 def inferences_jsonl(report: InferencesReport) -> list[str]:
-    """No lines: `inference_jsonl` has printed all models."""
+    """An empty list: the lines of `inference_jsonl` contain all models."""
     return []
 
 
 def unreadable_json(file: Unreadable) -> dict[str, Json]:
-    """The object of a file that cannot be read, in place of an inference."""
+    """The JSON object of a file that cannot be read; it replaces the object of an inference."""
     return {"schema": SCHEMA, "model": {"name": file.name}, "error": file.error}
 
 
@@ -140,7 +140,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Json]:
 
 
 def root_causes_json(root_causes: RootCauses) -> dict[str, Json]:
-    """The unknown facts that errors and warnings cause."""
+    """The errors and warnings that leave facts unknown, with the number of tensors and the symbols they affect."""
     return {
         "diagnostics": [diagnostic_json(finding) for finding in root_causes.diagnostics],
         "unknown_tensors": root_causes.unknown_tensors,
@@ -149,12 +149,12 @@ def root_causes_json(root_causes: RootCauses) -> dict[str, Json]:
 
 
 def summaries_json(summaries: Sequence[ModelSummary | Unreadable]) -> dict[str, Json]:
-    """The summaries of several files, or the error of one that cannot be read."""
+    """The summary of each file, or the error of a file that cannot be read, as one JSON object."""
     return {"schema": SCHEMA, "models": [_summary_or_error(summary) for summary in summaries]}
 
 
 def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]:
-    """The summaries, one line for each file."""
+    """The summary or error of each file, as one line of JSON."""
     return [json.dumps({"schema": SCHEMA, **_summary_or_error(summary)}, allow_nan=False) for summary in summaries]
 
 
@@ -174,7 +174,7 @@ def trusted_annotation_json(annotation: TrustedAnnotation) -> dict[str, Json]:
 
 
 def summary_json(summary: ModelSummary) -> dict[str, Json]:
-    """The summary of a model file."""
+    """The summary of a model file as a JSON object."""
     return {
         "name": summary.name,
         "bytes": summary.nbytes or None,
@@ -200,7 +200,7 @@ def _operators(operators: Mapping[tuple[str, str], int]) -> list[Json]:
 
 
 def persisted_constraint_json(constraint: DimConstraint) -> dict[str, Json]:
-    """A persisted constraint on a dim: bounds, or the dim it equals."""
+    """A persisted constraint on a dim as a JSON object: with bounds, or with the dim that it equals."""
     value = constraint.value
     return {
         "dim": dim_json(constraint.dim),
@@ -211,7 +211,7 @@ def persisted_constraint_json(constraint: DimConstraint) -> dict[str, Json]:
 
 
 def interface_json(interface: Interface) -> Json:
-    """Differences between the interface of a written model and that of its source."""
+    """Differences between the interfaces of a written model and of its source, as a JSON object."""
     return {
         "changed": [
             {
@@ -280,7 +280,7 @@ def _location(location: Location) -> Json:
 
 
 def type_json(value: Value | None, *, floats: bool = True) -> dict[str, Json]:
-    """A type as an object; its `kind` determines the other members.
+    """A type as a JSON object; its member `kind` determines the other members.
 
     floats   False leaves out the elements of a float tensor
     """
@@ -334,6 +334,6 @@ def _element(element: object) -> Json:
     if element is None or isinstance(element, (bool, int)):
         return element
     if isinstance(element, float):
-        # JSON has no such numbers, and a plain string would be an expression
+        # JSON has neither infinity nor NaN, and a plain string would mean an expression
         return element if math.isfinite(element) else {"float": str(element)}
     return str(element)

@@ -20,7 +20,7 @@ _NARROWEST = 16  # minimum width of a column
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Heading and alignment of a table column; `right` is for numbers."""
+    """Heading and alignment of a table column; `right` aligns cells at the right, for numbers."""
 
     heading: str
     right: bool = False
@@ -32,7 +32,7 @@ def table(
     """The lines of a table with its headings; no line ends in a space.
 
     width   maximum characters of a line, None for no limit. Only cells of the first column are shortened, and only if
-            they stay distinct; otherwise each row is stacked: its cells follow below the first one, with headings
+            they stay distinct. Otherwise rows are stacked: the first cell, then lines with the other cells and headings
     """
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
@@ -55,7 +55,7 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int], 
 
 
 def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: int) -> Iterator[str]:
-    """The first cell on one line and the others below it, as many in a line as fit."""
+    """The lines of a stacked row: the first cell, then the other cells with headings, as many in a line as fit."""
     yield f"{indent}{row[0]}"
     line = ""
     for column, cell in zip(columns[1:], row[1:], strict=True):
@@ -71,7 +71,10 @@ def _stacked(columns: Sequence[Column], row: Sequence[str], indent: str, width: 
 
 
 def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None = None) -> list[str]:
-    """Like `table`, but wraps cells and headings that do not fit; labels in the first column only if necessary."""
+    """Like `table`, but wraps cells and headings that do not fit.
+
+    The first column is wrapped only if it takes more than two fifths of the width.
+    """
     widths = [max(len(cell) for cell in (c.heading, *(row[i] for row in rows))) for i, c in enumerate(columns)]
     if width is not None:
         first = widths[0] if widths[0] <= width * 2 // 5 else 0
@@ -86,7 +89,7 @@ def wrapped(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: 
 
 
 def _wrap(text: str, room: int) -> list[str]:
-    """`text` in lines of at most `room` characters, with its indentation."""
+    """`text` in lines of at most `room` characters; the indentation of `text` is kept."""
     indent = text[: len(text) - len(text.lstrip())]
     further = f"{indent}  " if room > len(indent) + 2 else ""
     found = textwrap.wrap(
@@ -96,7 +99,7 @@ def _wrap(text: str, room: int) -> list[str]:
 
 
 def _fit(widths: list[int], total: int) -> list[int]:
-    """The widths, with the widest reduced to a common width so that they sum to `total` if possible."""
+    """`widths`, with the largest reduced to a common width until their sum is `total`, or all are at the minimum."""
     widths = list(widths)
     while sum(widths) > total and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -104,7 +107,7 @@ def _fit(widths: list[int], total: int) -> list[int]:
 
 
 def fitted(line: str, width: int | None, continuation_indent: str) -> list[str]:
-    """The line, wrapped at the width; continuation lines start with `continuation_indent`."""
+    """`line`, wrapped at `width`; continuation lines start with `continuation_indent`."""
     if width is None or len(line) <= width:
         return [line.replace(GLUE, " ")]
     indent = line[: len(line) - len(line.lstrip())]
@@ -135,7 +138,7 @@ def printable(text: str) -> str:
 
 
 def size(nbytes: int) -> str:
-    """`512 B`, `888 KiB`, `1.39 MiB`."""
+    """A number of bytes as text: `512 B`, `888 KiB`, `1.39 MiB`."""
     if nbytes < 1024:
         return f"{nbytes} B"
     value = float(nbytes)
@@ -147,7 +150,7 @@ def size(nbytes: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 node`, `2 nodes`, `2 entries`."""
+    """A number with its noun as text: `1 node`, `2 nodes`, `2 entries`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"

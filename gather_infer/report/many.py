@@ -13,7 +13,7 @@ from gather_infer.report.totals import InferencesReport
 
 
 def inferred_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
-    """`bert.onnx: 377 tensors, all known; 18 accesses: 18 proved`, or the whole report if verbose."""
+    """One of several models: `bert.onnx: 377 tensors, all known; 18 accesses: 18 proved`; all details if verbose."""
     if view.verbose:
         return [*inference_text(report, View(view.verbose, view.width)), ""]
     coverage = report.inference.coverage()

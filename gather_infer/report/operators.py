@@ -17,7 +17,7 @@ PACKAGE = "gather_infer"
 
 
 def operators_text(operators: Sequence[Operator], view: View = PLAIN) -> list[str]:
-    """The output of `gather-infer ops`: a table for each domain; a verbose view has each behaviour."""
+    """The output of `gather-infer ops`: a table for each domain; a verbose view prints each behaviour instead."""
     if view.verbose:
         return operator_text(operators)
     lines: list[str] = []
@@ -47,7 +47,10 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 
 def _summary(behaviour: Behaviour) -> str:
-    """The summary from the rule's docstring; for a lowering without the page names, because the address follows."""
+    """The summary from the docstring of a rule or lowering.
+
+    Names of OpenVINO pages at the start are removed, because the URL of the page follows in the output.
+    """
     if behaviour.source is not FactSource.LOWERING or not behaviour.summary:
         return behaviour.summary
     rest = _PAGES.sub("", behaviour.summary, count=1)
@@ -100,7 +103,7 @@ def operators_json(operators: Sequence[Operator]) -> dict[str, Json]:
 
 
 def _row(operator: Operator, name: str) -> tuple[str, ...]:
-    """The cells of an operator: name, versions, and the newest behaviour; older ones may have another source."""
+    """The cells of an operator: `name`, versions, sources of the facts, and support by the newest behaviour."""
     sources = list(dict.fromkeys(b.source for b in operator.behaviours))
     since = ", ".join(str(b.since) for b in operator.behaviours)
     shown = sources[-1].value if len(sources) == 1 else f"{sources[-1].value}, before {sources[0].value}"

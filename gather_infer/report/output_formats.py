@@ -68,8 +68,8 @@ PLAIN = View()
 class ResultKind(Generic[R]):
     """A kind of result and its output formats.
 
-    formats   format -> `module:function` in this package, the default format first. The function for TEXT takes the
-              result and a View, the others take the result only; they return lines or a JSON object
+    formats   format -> `module:function` in `gather_infer.report`, the default format first. The function for TEXT
+              takes the result and a View, the others take the result only. It returns lines or a JSON object
     """
 
     formats: Mapping[OutputFormat, str]
@@ -83,7 +83,7 @@ class ResultKind(Generic[R]):
 
 
 def common_formats(*kinds: ResultKind[Any]) -> list[OutputFormat]:
-    """The formats that all kinds have, in the order of the first kind."""
+    """The formats that all `kinds` have, in the order of the first kind."""
     return [output_format for output_format in kinds[0].formats if all(output_format in kind.formats for kind in kinds)]
 
 
@@ -114,7 +114,7 @@ class InferenceReport:
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
-        """The findings of the run, and those of the verdicts."""
+        """The findings of the inference, then the verdicts as findings."""
         return (*self.inference.diagnostics, *self.verdict_findings)
 
 
@@ -137,7 +137,7 @@ class ExplanationReport:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationsReport:
-    """Explanations of tensors and symbols; `omitted` is the number of selected tensors without an explanation."""
+    """Explanations of tensors and symbols; `omitted` is the number of selected tensors that are not explained."""
 
     explanations: Sequence[Explanation | SymbolExplanation]
     omitted: int = 0
@@ -227,7 +227,7 @@ class CostReport:
     """The cost of a model, with options of the report.
 
     by_node     print a row for each node instead of each operator
-    everything  include rows without multiply-adds
+    everything  print all rows of every list, also rows without multiply-adds
     """
 
     cost: Cost
@@ -245,7 +245,7 @@ INFERENCE: ResultKind[InferenceReport] = ResultKind(
 INFERRED: ResultKind[InferenceReport] = ResultKind(
     {OutputFormat.TEXT: "many:inferred_text", OutputFormat.JSONL: "json:inference_jsonl"},
 )
-"""One of several models, in the formats that allow printing it at once; INFERENCES has the end of the output."""
+"""One of several models, in the formats that can print each model immediately; INFERENCES prints the end."""
 INFERENCES: ResultKind[InferencesReport] = ResultKind(
     {
         OutputFormat.TEXT: "many:inferences_text",
@@ -300,7 +300,7 @@ CHECK: ResultKind[FileReport] = ResultKind(
         OutputFormat.GITHUB: "checks.github:check_github",
     },
 )
-"""One of several files, in the formats that allow printing it at once; CHECKS has the end of the output."""
+"""One of several files, in the formats that can print each file immediately; CHECKS prints the end."""
 CHECKS: ResultKind[CheckReport] = ResultKind(
     {
         OutputFormat.TEXT: "checks.text:checks_text",

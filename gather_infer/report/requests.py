@@ -11,9 +11,11 @@ from gather_infer.symbolic import Dim, Expr, Interval, Scope, is_total, symbol
 
 
 def request_schema(contract: Contract, *, strict: bool = False) -> dict[str, Any]:
-    """The schema, which accepts all requests that `Contract.check` accepts; descriptions list what it cannot express.
+    """The JSON Schema of requests for a contract; it accepts every request that `Contract.check` accepts.
 
-    strict   whether it enforces lines that are sufficient only
+    Descriptions in the schema list the lines that it cannot express.
+
+    strict   whether the schema enforces lines that are sufficient but not necessary
     """
     return _SchemaBuilder(contract, strict).schema()
 
@@ -46,7 +48,7 @@ class _SchemaBuilder:
         }
 
     def _scope(self) -> Scope:
-        """The facts from the lines about sizes that every request determines."""
+        """A scope with the facts from those lines whose sizes every request determines."""
         required = tuple(spec for spec in self.contract.inputs if not spec.optional)
         known_sizes = {solving.name for solving in solvings(required)}
         for spec in required:
@@ -62,13 +64,13 @@ class _SchemaBuilder:
         return scope
 
     def _dim(self, spec: ContractInput, axis: int) -> Dim:
-        """The size of an axis; a fresh symbol for an expression that a line of the contract constrains."""
+        """The size of an axis; for an expression that a line of the contract constrains, a symbol named as the axis."""
         dim = (spec.shape or ())[axis]
         name = spec.axis_name(axis)
         return symbol(name) if isinstance(dim, Expr) and not dim.is_symbol and name in self.covered_sizes else dim
 
     def _unchecked(self) -> Iterator[str]:
-        """The lines and shapes that a schema cannot express, because they relate several inputs or axes."""
+        """Texts of the lines and shapes that a schema cannot express, because they relate several inputs or axes."""
         names: dict[str, str] = {}
         for spec in self.contract.inputs:
             for axis in range(len(spec.shape or ())):
@@ -88,14 +90,14 @@ class _SchemaBuilder:
     # conditional lines
 
     def _is_expressible_where(self, line: Line) -> bool:
-        """Whether a line bounds a size that each request determines, and its condition reads ranked inputs only."""
+        """Whether a conditional line bounds a size that each request determines and reads ranked inputs only."""
         specs = {spec.name: spec for spec in self.contract.inputs if spec.shape is not None}
         known_sizes = {name for spec in specs.values() if not spec.optional for name in _names(spec)}
         assert isinstance(line, DimsLine), "no other line has a condition"
         return _is_expressible(line) and line.symbols <= known_sizes and all(when.input in specs for when in line.where)
 
     def _conditional(self) -> Iterator[dict[str, Any]]:
-        """`samples >= 192 where sr == 16000` as if/then schemas."""
+        """An if/then schema for each expressible conditional line, such as `samples >= 192 where sr == 16000`."""
         specs = {spec.name: spec for spec in self.contract.inputs}
         for line in self.lines:
             if not (isinstance(line, DimsLine) and line.where and self._is_expressible_where(line)):
@@ -116,7 +118,10 @@ class _SchemaBuilder:
             }
 
     def _lengths_of(self, spec: ContractInput, relation: Relation, scope: Scope) -> dict[str, Any]:
-        """The schema of the axes of an input that a relation bounds; empty if it bounds none."""
+        """The schema of the axes of `spec` that `relation` bounds; empty if it bounds none.
+
+        scope   holds `relation` as a fact
+        """
         found: dict[str, Any] = {}
         for axis in reversed(range(len(spec.shape or ()))):
             bounds = self._bounds(scope.bounds(relation.left)) if self._name(spec, axis) == str(relation.left) else {}
@@ -136,7 +141,7 @@ class _SchemaBuilder:
     # unconditional constraints
 
     def _rows(self) -> Iterator[str]:
-        """The note that nested arrays have the same length, if the schema does not fix their lengths."""
+        """Yield the note that nested arrays have the same length, if the schema does not fix their lengths."""
         inner = (self._dim(spec, axis) for spec in self.contract.inputs for axis in range(1, len(spec.shape or ())))
         if not all(isinstance(dim, int) for dim in inner) or self._of_any_depth():
             yield "the rows of an array have the same length"
@@ -184,7 +189,7 @@ class _SchemaBuilder:
         return self._bounds(Interval(max(min_length, bounds.lo or 0), bounds.hi))
 
     def _items(self, spec: ContractInput, column: int | None) -> dict[str, Any]:
-        """The schema of the elements in a column of the last axis; None for columns without lines."""
+        """The schema of the elements in `column` of the last axis; None means all columns without their own lines."""
         dtype = spec.dtype
         assert dtype is not None, "_property handles an unknown element type"
         lines = [
@@ -211,7 +216,7 @@ def _is_conditional(line: Line) -> bool:
 
 
 def _element(when: InputCondition) -> dict[str, Any]:
-    """The schema of the element that a condition reads."""
+    """The JSON Schema of an element that satisfies the condition `when`."""
     if when.is_bool:
         return {"const": bool(when.number)}
     match when.relation:
@@ -226,7 +231,7 @@ def _element(when: InputCondition) -> dict[str, Any]:
 
 
 def _of_one(rank: int, element: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an array of some rank with this single element."""
+    """The schema of an array of rank `rank` with a single element; `element` is the schema of the element."""
     found = element
     for _ in range(rank):
         found = {"type": "array", "minItems": 1, "maxItems": 1, "items": found}
@@ -241,7 +246,7 @@ def _names(spec: ContractInput) -> Iterator[str]:
 
 
 def _is_expressible(line: Line) -> bool:
-    """Whether a schema can express a line: constant bounds of one symbol, or of the elements of an input or column."""
+    """Whether a schema can express a line: constant bounds of one symbol, or of elements of one input."""
     if isinstance(line, ElementsLine):
         return not line.symbols
     only = line.relations[0] if len(line.relations) == 1 else None

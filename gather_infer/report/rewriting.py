@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 SHOWN = 4
-"""Limit of the nodes in a list, which then ends in `... 9 more: --verbose`."""
+"""Maximal number of nodes in a list; a longer list ends in `... 9 more: --verbose`."""
 
 SHOWN_EDITS = 10
-"""Limit of the edits that `--dry-run` lists without `--verbose`."""
+"""Maximal number of edits that `--dry-run` lists without `--verbose`."""
 
 SHOWN_OPERATORS = 8
-"""Limit of the operators with changed counts, besides Gather and Shape."""
+"""Maximal number of operators with changed counts, not counting Gather and Shape."""
 
 
 def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
@@ -49,11 +49,11 @@ def edits_text(edits: Sequence[str], view: View) -> list[str]:
 
 
 LEFT_ALONE = "GI401"
-"""The code of a note about a node that was left alone."""
+"""The code of a note about a node that was not rewritten."""
 
 
 def _left_alone(notes: Sequence[Diagnostic], view: View) -> list[str]:
-    """A table of the nodes that were left alone."""
+    """The lines of a table of the nodes that were not rewritten, with the reasons; empty if there are none."""
     shown = notes if view.verbose or len(notes) <= SHOWN + 1 else notes[:SHOWN]
     columns = Column("left alone"), Column("operator"), Column("because")
     rows = [
@@ -68,7 +68,7 @@ def _left_alone(notes: Sequence[Diagnostic], view: View) -> list[str]:
 
 
 def _interface(result: OptimizeResult, view: View) -> list[str]:
-    """The interface of the new model: its changes, or a line with the number of kept inputs, outputs and dims."""
+    """Lines about the interface of the new model: its changes, or the number of inputs, outputs and dims kept."""
     lines = interface_text(result.interface, view)
     if result.interface.changed:
         return lines
@@ -86,7 +86,7 @@ def _interface(result: OptimizeResult, view: View) -> list[str]:
 
 
 def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
-    """The nodes that a runtime evaluated, and the resulting tolerance of the outputs."""
+    """Lines about the nodes that a runtime evaluated, and about the resulting tolerance of the outputs."""
     if floats is None:
         return []
     shown = floats.nodes if view.verbose else floats.nodes[:SHOWN]
@@ -100,7 +100,7 @@ def _floats(floats: FoldedFloats | None, view: View) -> list[str]:
 
 
 def _wrapped(listed: str, first: str, width: int | None) -> list[str]:
-    """A list after `first`, wrapped at the width."""
+    """The text `listed` after `first`, wrapped at `width`, or at WIDTH if it is None."""
     return fitted(first + listed, width or WIDTH, "    ")
 
 
@@ -109,7 +109,7 @@ def _verified(report: RewriteReport, view: View) -> list[str]:
 
 
 def _applied(result: OptimizeResult, view: View) -> list[str]:
-    """The number of rewrites by rule, and the size of the largest new constant."""
+    """Lines with the number of rewrites by rule, and the size of the largest new constant."""
     by_rule = Counter(done.rule for done in result.applied)
     if not by_rule:
         dead = result.before.nodes - result.after.nodes
@@ -125,7 +125,10 @@ def _applied(result: OptimizeResult, view: View) -> list[str]:
 
 
 def _before_and_after(result: OptimizeResult, view: View) -> list[str]:
-    """Node counts by operator: Gather and Shape, then the operators with the largest changes."""
+    """A table of counts before and after: nodes by operator, initializers, bytes of constants.
+
+    Gather and Shape come first, then the operators with the largest changes.
+    """
     before, after = result.before, result.after
     gone = {op: before.operators[op] - after.operators[op] for op in before.operators | after.operators}
     watched = [op for op in ("Gather", "Shape") if op in gone]

@@ -34,7 +34,7 @@ class RowGroup:
 
 
 def group_rows(rows: Iterable[Row]) -> list[RowGroup]:
-    """The rows, grouped where they differ in a number; a group takes the position of its first row.
+    """`rows`, of which at least MIN_ROWS that differ in one number only become a group, at the place of the first row.
 
     The number must occur in the first cell. Equal rows are not grouped.
     """
@@ -50,11 +50,15 @@ def group_rows(rows: Iterable[Row]) -> list[RowGroup]:
 
 
 def _groups_of(pattern: Row, members: Sequence[tuple[int, Row, tuple[int, ...]]]) -> list[tuple[int, RowGroup]]:
-    """The groups of rows that differ in numbers only, each with the position of its first row."""
+    """The groups and single rows among rows that differ in numbers only, each with the position of its first row.
+
+    pattern   the cells, with NUL characters in place of the numbers
+    members   position, cells and numbers of each row
+    """
     best: dict[tuple[int, ...], list[tuple[int, Row, tuple[int, ...]]]] = {}
     running: set[int] = set()
     columns = list(zip(*(numbers for _, _, numbers in members), strict=True))
-    # Choose the number of the first cell that, as the running one, yields the fewest groups.
+    # Choose the number in the first cell that yields the fewest groups if it varies within a group.
     for index in range(pattern[0].count("\0")) if len(members) >= MIN_ROWS else ():
         if len(set(columns[index])) < MIN_ROWS:
             continue
@@ -83,7 +87,7 @@ def _filled(pattern: Row, texts: Sequence[str]) -> Row:
 
 
 def numbers_text(numbers: Sequence[int]) -> str:
-    """`{0..47}`, `{0..3, 7, 9}` for numbers in ascending order."""
+    """Numbers in ascending order as text: `{0..47}`, `{0..3, 7, 9}`."""
     texts: list[str] = []
     for _, run in groupby(enumerate(numbers), key=lambda entry: entry[1] - entry[0]):
         each = [number for _, number in run]
@@ -92,7 +96,10 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 def merge_groups(found: Iterable[RowGroup]) -> list[tuple[tuple[str, ...], RowGroup]]:
-    """Merge groups with the same numbers that differ in their first cell only; each result has all first cells."""
+    """Merge groups that have the same numbers and differ in their first cell only.
+
+    Each result is the first cells of all merged groups, and the first of these groups.
+    """
     together: dict[object, tuple[list[str], RowGroup]] = {}
     for at, repeat in enumerate(found):
         key: object = (repeat.numbers, repeat.cells[1:]) if repeat.numbers else at

@@ -18,10 +18,10 @@ _JOINED: Final = 64
 
 
 def signature_text(inference: Inference, *, every: bool = False, width: int | None = None) -> list[str]:
-    """The `in` and `out` lines; lines below an output resolve its declared symbols.
+    """The `in` and `out` lines; lines below an output give the inferred dims for its declared symbols.
 
     every   print a line for each input and output, without grouping
-    width   maximum characters of a line, None for no limit; a type that does not fit goes below its name
+    width   maximum characters of a line, None for no limit; a type that does not fit is printed below its name
     """
     equal: dict[str, list[str]] = {}
     for finding in inference.diagnostics:
@@ -39,7 +39,7 @@ def signature_text(inference: Inference, *, every: bool = False, width: int | No
 
 
 def _joined(rows: Sequence[RowGroup]) -> list[RowGroup]:
-    """The rows; groups with the same numbers and the same type share a row, unless their names get too long."""
+    """`rows`, in which groups with the same numbers and type share a row, unless the row of names gets too long."""
     found: list[RowGroup] = []
     for names, repeat in merge_groups(rows):
         text = ", ".join(names)
@@ -51,7 +51,10 @@ def _joined(rows: Sequence[RowGroup]) -> list[RowGroup]:
 
 
 def _lines(listed: Sequence[tuple[str, Sequence[RowGroup]]], width: int | None = None) -> list[str]:
-    """The lines, with the types in a column; a type that does not fit directly follows its name or goes below it."""
+    """The lines, with the types in a column; a type that does not fit there follows its name directly or below.
+
+    listed   the rows of inputs and of outputs, each with the label `in` or `out`
+    """
     room = max((len(row.cells[0]) for _, rows in listed for row in rows), default=0)
     lines = []
     for label, rows in listed:

@@ -108,7 +108,7 @@ def summarize(
     """The summary of `proto`.
 
     name       name of the model in the report
-    nbytes     size of its file, 0 if it is unknown
+    nbytes     size of its file in bytes, 0 if it is unknown
     is_gather  whether the operator with this domain and name is in the gather family
     """
     main = _Count(Counter())
@@ -192,7 +192,7 @@ _DTYPES = frozenset(DType)
 
 
 def dtype_text(number: int) -> str:
-    """`float32` for the number of an element type, `?` for 0, `type 99` for an unknown one."""
+    """The name of an element type by its number in TensorProto: `float32`, `?` for 0, `type 99` if unknown."""
     return str(DType(number)) if number in _DTYPES else f"type {number}" if number else "?"
 
 

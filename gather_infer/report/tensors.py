@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _GAP = 3
 _MIN_CAUSE = 16
-"""Minimum width of the cause column; if there is less, rows are stacked."""
+"""Minimum width of the cause column; with less space, rows are stacked."""
 
 
 def tensors_text(report: TensorsReport, view: View = PLAIN) -> list[str]:
@@ -42,7 +42,7 @@ def _cells(row: TensorRow, verbose: bool) -> tuple[str, ...]:
 
 
 def _fitted(columns: Sequence[Column], rows: list[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
-    """The rows, with causes shortened to the remaining width if there is enough."""
+    """`rows`, with causes shortened to the width that the other columns leave; unchanged if that is too little."""
     others = range(len(columns) - 1)
     taken = sum(max(len(cell) for cell in (columns[i].heading, *(row[i] for row in rows))) + _GAP for i in others)
     room = max(width - taken, 0)

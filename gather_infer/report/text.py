@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from gather_infer.inference.result import Inference, TrustedAnnotation
 
 SHOWN = 12
-"""Limit of the rows of a list, which then ends in `... 13 more: --all`."""
+"""Maximal number of rows of a list; a longer list ends in `... 13 more: --all`."""
 
 SHOWN_CONSTRAINTS = 3
-"""Limit of the constraints on the inputs, which then end in `... 2 more: --constraints`."""
+"""Maximal number of constraints on the inputs; a longer list ends in `... 2 more: --constraints`."""
 
 WITH_VERBOSE: Final = ("GI302", "GI310")
-"""Codes of findings that explain a verdict of the table; only a verbose report prints them."""
+"""Codes of findings that explain a verdict in the table of accesses; only a verbose report prints them."""
 
 
 def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
-    """The output of `gather-infer infer`; a verbose view has all rows, all constraints and the type of every tensor."""
+    """The output of `gather-infer infer`; a verbose view adds all rows, constraints and types of tensors."""
     inference, summary, root_causes = report.inference, report.summary, report.root_causes
     constraints = report.constraints or view.verbose
     every = report.everything or view.verbose
@@ -75,7 +75,7 @@ def inference_text(report: InferenceReport, view: View = PLAIN) -> list[str]:
 
 
 def _totals(report: InferenceReport, view: View) -> list[str]:
-    """The number of accesses by verdict, the coverage of the types, and the unknowns that a root cause explains."""
+    """Lines with the accesses by verdict, the coverage of the types, and the facts that root causes leave unknown."""
     coverage = report.inference.coverage()
     tail = "" if view.seconds is None else f"{view.seconds:.2f} s"
     total = (
@@ -90,7 +90,10 @@ def _totals(report: InferenceReport, view: View) -> list[str]:
 
 
 def _root_causes_line(root_causes: RootCauses) -> str:
-    """`the error GI212 at node /Add leaves 146 tensors unknown, with 23 generated symbols: --all`."""
+    """A line about the facts that root causes leave unknown.
+
+    `the error GI212 at node /Add leaves 146 tensors unknown, with 23 generated symbols: --all`
+    """
     first, number = root_causes.diagnostics[0], len(root_causes.diagnostics)
     where = first.location
     place = printable(f"value {where.value}" if where.node is None else f"node {where.node}")
@@ -107,7 +110,7 @@ def _root_causes_line(root_causes: RootCauses) -> str:
 
 
 def _trusted_annotations(annotations: Sequence[TrustedAnnotation], listed: bool) -> list[str]:
-    """The number of trusted annotations, or with `listed` all of them."""
+    """A line with the number of trusted annotations, followed by all of them if `listed` is set."""
     total = (
         f"  {count(len(annotations), 'type')} trusted as the file declares {'it' if len(annotations) == 1 else 'them'}"
     )
@@ -117,7 +120,7 @@ def _trusted_annotations(annotations: Sequence[TrustedAnnotation], listed: bool)
 
 
 def headline(summary: ModelSummary) -> str:
-    """`bert.onnx   opset 17, 356 nodes, 888 KiB`."""
+    """The first line about a model: `bert.onnx   opset 17, 356 nodes, 888 KiB`."""
     opset = "no ai.onnx opset" if summary.opset is None else f"opset {summary.opset}"
     parts = [opset, count(summary.nodes, "node")]
     if summary.file_format:
@@ -207,7 +210,7 @@ def _side_by_side(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], wi
 
 
 def _declared(values: Sequence[tuple[str, str]], every: bool) -> list[str]:
-    """Inputs or outputs as the file declares them, grouped unless `every` is set."""
+    """Inputs or outputs with their declared types; names that differ in a number are grouped unless `every` is set."""
     rows = [(printable(name), text) for name, text in values]
     if every:
         return [f"{name} {text}" for name, text in rows]

@@ -13,8 +13,8 @@ class InferencesReport:
 
     errors, warnings   number of findings in all models
     read               number of files that could be read
-    unreadable         number of files that could not
-    models             their JSON objects, in that format
+    unreadable         number of files that could not be read
+    models             JSON objects of the models if the output format is JSON, else empty
     """
 
     errors: int = 0

@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from gather_infer.verification.result import Mismatch, Verification, VerificationRun
 
 WIDTH = 120
-"""Width of lines if none is given."""
+"""Maximum characters of a line if the view has no width."""
 
 MAX_SHOWN = 4
-"""Limit of the printed bindings, mismatches and bodies, unless verbose."""
+"""Maximal number of printed bindings, of mismatches and of bodies, unless verbose."""
 
 
 def verification_text(found: Verification, view: View = PLAIN) -> list[str]:
-    """`verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`, or the differences."""
+    """The lines of a verification, unwrapped; for a failure, the differences.
+
+    `verified   2 bindings, 9 outputs, bit-identical    batch=2 seq=3 | batch=5 seq=7`
+    """
     return [line.replace(GLUE, " ") for line in _lines(found, view)]
 
 
@@ -30,7 +33,7 @@ def verified_lines(found: Verification, view: View) -> list[str]:
 
 
 def _continuation_indent(line: str) -> str:
-    """The indentation of continuation lines."""
+    """The indentation of continuation lines of `line`: two more than its own."""
     return " " * (len(line) - len(line.lstrip()) + 2)
 
 
@@ -55,7 +58,7 @@ def _lines(found: Verification, view: View) -> list[str]:
     lines += [f"  not compared: {name}, {reason}" for name, reason in found.skipped]
     lines += [f"  {note}" for note in found.notes]
     if found.redraws and (view.verbose or len(found.runs) < found.requested_runs):
-        lines.append(f"  redrawn: {found.redraws}, the original model fails there: {found.redraw_reason}")
+        lines.append(f"  repeated draws: {found.redraws}, last reason: {found.redraw_reason}")
     if (
         found.ok
         and found.compared_outputs
@@ -70,7 +73,7 @@ def _lines(found: Verification, view: View) -> list[str]:
 
 
 def _untaken_bodies(found: Verification, view: View) -> list[str]:
-    """The bodies that no run covered."""
+    """A line for each body of an If or loop that no run covered; empty if the verification failed."""
     if not found.ok:
         return []
     shown = found.uncovered if view.verbose else found.uncovered[:MAX_SHOWN]
@@ -84,7 +87,7 @@ def _untaken_bodies(found: Verification, view: View) -> list[str]:
 
 
 def _how(found: Verification) -> str:
-    """The criterion by which two results are equal, and the largest error."""
+    """A text about the criterion by which two results are equal, and about the largest error."""
     if found.summation_error:
         how = f"within {found.summation_error:.1g} of the largest element, the summation error of {found.runtime}"
         if found.rtol or found.atol:
@@ -103,7 +106,7 @@ def _tolerance(found: Verification) -> str:
 
 
 def _runs(found: Verification) -> str:
-    """`8 bindings`, `8 runs at 5 bindings` if some have the same sizes, `6 of 8 bindings`."""
+    """The number of runs as text: `8 bindings`, `8 runs at 5 bindings` if sizes repeat, `6 of 8 bindings`."""
     is_sized = any(run.binding for run in found.runs)
     is_repeated = is_sized and found.bindings < len(found.runs)
     noun = "binding" if is_sized and not is_repeated else "run"
@@ -117,7 +120,7 @@ def _runs(found: Verification) -> str:
 
 
 def _bindings(found: Verification, view: View) -> str:
-    """The first few distinct bindings."""
+    """The first distinct bindings as text, all if verbose; empty if no run binds symbols."""
     texts = list(dict.fromkeys(str(run).replace(" ", GLUE) for run in found.runs if run.binding))
     shown = texts if view.verbose else texts[:MAX_SHOWN]
     more = ["..."] if len(shown) < len(texts) else []
@@ -130,7 +133,7 @@ def verification_json(found: Verification) -> dict[str, Json]:
 
 
 def verification_members(found: Verification) -> dict[str, Json]:
-    """The members of the verification, as a part of another object."""
+    """The members of the JSON object of a verification, without `schema`."""
     return {
         "ok": found.ok,
         "failure": found.failure or None,

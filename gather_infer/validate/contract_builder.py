@@ -397,11 +397,9 @@ def _declared_equation(
     tight = known_relation(relation, where) is True
     if tight:
         unless = dict.fromkeys(empty for claim in makers for empty in claim.unless)
-        return SizeConstraint((relation, *unless), True, nodes, "the file declares it, and the nodes demand it")
+        return SizeConstraint((relation, *unless), True, nodes, "the file declares it, and the nodes require it")
     least = "; ".join(dict.fromkeys(str(claim.where_nonempty) for claim in makers))
-    return SizeConstraint(
-        (relation,), False, nodes, f"the file declares it; the nodes demand {least or 'nothing of it'}"
-    )
+    return SizeConstraint((relation,), False, nodes, f"the file declares it; the nodes require {least or 'nothing'}")
 
 
 def _without_implied(conditions: Iterable[Condition], scope: Scope, tight_scope: Scope) -> list[Condition]:

@@ -60,7 +60,7 @@ MORE = {
     # command: what -v adds
     "infer embedding.onnx": "   int64[3] = [batch, seq, 8]\n",
     "infer many.onnx": "  gather_19 ",
-    "infer demands.onnx": "    A3 <= 8 (node add_3)\n",
+    "infer constrained.onnx": "    A3 <= 8 (node add_3)\n",
     "inspect embedding.onnx": "words float32[100, 8]\n",
     "explain fixtures/bert-torchscript.onnx last_hidden_state": "LayerNorm/Mul ",
     "fold embedding.onnx -o out.onnx": "    /Gather_width: all inputs are constant\n",
@@ -71,8 +71,8 @@ MORE = {
 
 
 @pytest.fixture
-def demands(run: Run) -> None:
-    """`demands.onnx`: each of five inputs is added to a table of 8 rows, cut to its length."""
+def constrained(run: Run) -> None:
+    """`constrained.onnx`: each of five inputs is added to a table of 8 rows, cut to its length."""
     nodes = [
         node
         for i in range(5)
@@ -85,21 +85,21 @@ def demands(run: Run) -> None:
     types = {f"x{i}": (TensorProto.FLOAT, [f"A{i}"]) for i in range(5)}
     outputs = {f"y{i}": (TensorProto.FLOAT, None) for i in range(5)}
     held = {"table": np.zeros(8, np.float32), "zero": i64(0)}
-    onnx.save(model(nodes, types, outputs, held), "demands.onnx")
+    onnx.save(model(nodes, types, outputs, held), "constrained.onnx")
 
 
 @pytest.mark.parametrize("command", MORE)
-def test_verbose_prints_more(command: str, run: Run, demands: None) -> None:
+def test_verbose_prints_more(command: str, run: Run, constrained: None) -> None:
     assert MORE[command] not in run(*shlex.split(command)).stdout
     assert MORE[command] in run(*shlex.split(command), "-v").stdout
 
 
-def test_input_constraints_are_printed_by_default(run: Run, demands: None) -> None:
+def test_input_constraints_are_printed_by_default(run: Run, constrained: None) -> None:
     first, *rest = [f"    A{i} <= 8 (node add_{i})\n" for i in range(5)]
     heading = "\n  holds in every run that does not fail:\n"
-    text = run("infer", "demands.onnx").stdout
+    text = run("infer", "constrained.onnx").stdout
     assert text.endswith(f"{heading}{first}{rest[0]}{rest[1]}    ... 2 more: --constraints\n")
-    assert run("infer", "demands.onnx", "--constraints").stdout.endswith(heading + first + "".join(rest))
+    assert run("infer", "constrained.onnx", "--constraints").stdout.endswith(heading + first + "".join(rest))
     assert "does not fail" not in run("infer", "embedding.onnx").stdout
 
 

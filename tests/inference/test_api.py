@@ -120,7 +120,7 @@ REFUSED_DIMS: dict[str, tuple[Any, str]] = {
     "a division by 0": (["seq=6//past", "past=0"], "6//past divides by 0 where past = 0"),
     "a division by 0 the other way": (["past=0..0", "seq=6//past"], "6//past divides by 0 where past = 0"),
     "a fraction": ({"seq": 1.5}, "dim 'seq'"),
-    "a text instead of a list": ("seq=4", "dims must be a list of texts or a mapping"),
+    "a string instead of a list": ("seq=4", "dims must be a list of strings or a mapping"),
 }
 
 

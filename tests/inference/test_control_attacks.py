@@ -135,10 +135,10 @@ LOOPS = {
         => (bool l2, float[r2] e2) {{ l2 = Identity(l) e2 = Concat<axis=0>(e, a) }}> }}> }}""",
     "nested scan outputs": f"""(float w) {{ w = Loop(t, yes) <body = b ({HEAD}) => (bool k2, float[] o) {{ k2 = Identity(k)
         o = Loop(s3, yes) <body = d (int64 j, bool l) => (bool l2, float[q] e2) {{ l2 = Identity(l) e2 = Identity(x) }}> }}> }}""",
-    "the body demands equal lengths": f"""(float u, float v) {{ xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
+    "the body requires equal lengths": f"""(float u, float v) {{ xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
         u = Loop(t, c, x) <body = b ({HEAD}, float[p] a) => (bool k2, float[r] a2) {{
         k2 = Identity(k) z = MatMul(xr, yc) a2 = Identity(a) }}> v = Concat<axis=0>(x, y) }}""",
-    "the body demands an element": f"""(float u, float v) {{ u = Loop(t, c, f) <body = b ({HEAD}, float[1] a) => (bool k2, float[1] a2) {{
+    "the body requires an element": f"""(float u, float v) {{ u = Loop(t, c, f) <body = b ({HEAD}, float[1] a) => (bool k2, float[1] a2) {{
         k2 = Identity(k) a2 = Gather(x, two) }}> v = Slice(x, three, end) }}""",
     "goes on while the old state is small": f"""(int64 v, float w) {{ v, w = Loop(t, c, s0) <body = b ({HEAD}, int64 a)
         => (bool k2, int64 a2, float[1] o) {{ k2 = Less(a, s2) a2 = Add(a, s1) o = Identity(f) }}> }}""",
@@ -176,10 +176,10 @@ LOOPS = {
         => (bool k2, seq(float[r]) a2, int64[1] out) {{ k2 = Identity(k) n = Add(i, s2) m = Reshape(n, one) z = Expand(f, m)
         a2 = SequenceInsert(a, z) h = SequenceAt(a, s0) out = Shape(h) }}> mx = ReduceMax<keepdims=0>(o) r1 = Reshape(mx, one)
         r = Expand(f, r1) }}""",
-    "a branch demands equal lengths": """(float u, float v) { xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
+    "a branch requires equal lengths": """(float u, float v) { xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
         u = If(c) <then_branch = g () => (float[g1, g2] o) { o = MatMul(xr, yc) }, else_branch = h () => (float[h1, h2] o2) { o2 = Identity(xr) }>
         v = Concat<axis=0>(x, y) }""",
-    "a branch that never runs demands equal lengths": """(float u, float v) { xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
+    "a branch that never runs requires equal lengths": """(float u, float v) { xr = Unsqueeze(x, zero) yc = Unsqueeze(y, one)
         u = If(no) <then_branch = g () => (float[g1, g2] o) { o = MatMul(xr, yc) }, else_branch = h () => (float[h1, h2] o2) { o2 = Identity(xr) }>
         v = Concat<axis=0>(x, y) }""",
     "what a branch computes from data": """(float u, float v) { u, v = If(c) <then_branch = g () => (float[g1] o, float[g2] p) {

@@ -1,4 +1,4 @@
-"""Models for the tests of this room: large tensors of every data type, in every place that can hold one."""
+"""Models for the tests of `gather_infer.model`: large tensors of every data type, in every place that can hold one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No rule checks a clause on known sizes without demanding it of symbolic ones: both are one call, `OpCall.require`."""
+"""A rule that checks a clause on known sizes also requires it of symbolic sizes: `OpCall.require` does both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUESTIONS = {"known_eq", "known_le", "known_lt"}
 A, B = symbol("A"), symbol("B")
 
 BESIDE = {
-    # functions that ask the scope and raise, and where they demand the same
+    # function that queries the scope and raises: the place of the constraint for symbolic sizes
     "broadcast_dim": "below, in as few words as the dims allow",
     "reshaped": "below, unless the answer rests on an assumption: then nothing is broken",
     "_require_position": "the verdict on the access",
@@ -26,7 +26,7 @@ BESIDE = {
 
 
 def raising(tree: ast.Module) -> Iterator[str]:
-    """The functions in which a SpecViolation is raised where the scope answers a question about sizes."""
+    """The functions with a branch that raises if a query of the scope about sizes succeeds."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for branch in ast.walk(function):
@@ -37,12 +37,12 @@ def raising(tree: ast.Module) -> Iterator[str]:
                         yield function.name
 
 
-def test_what_is_checked_is_demanded() -> None:
+def test_checked_clauses_are_also_required_of_symbols() -> None:
     found = {name for path in OPS.rglob("*.py") for name in raising(ast.parse(path.read_text(encoding="utf-8")))}
     assert found == set(BESIDE), "let `op.require` do both"
 
 
-def test_a_check_without_a_demand_is_found() -> None:
+def test_a_check_without_a_constraint_is_found() -> None:
     text = "def rule(op):\n    if known_le(k, dim, op.scope) is False:\n        raise SpecViolation('')\n"
     assert list(raising(ast.parse(text))) == ["rule"]
 
@@ -57,7 +57,7 @@ def test_a_clause_is_checked_of_numbers() -> None:
     assert not context.constraints and not list(context.trail.all(object))
 
 
-def test_a_clause_is_demanded_of_symbols() -> None:
+def test_a_clause_is_required_of_symbols() -> None:
     context = Context()
     context.require((3, "<=", A), otherwise="no")
     context.require((A, "==", B), otherwise="no")

@@ -24,7 +24,7 @@ from tests.conformance.backend import cases
 from tests.documents import REPO
 
 PACKAGE = Path(gather_infer.ops.__file__).parent
-ROOMS = sorted({name.partition(".")[0] for names in MODULES.values() for name in names})
+FOLDERS = sorted({name.partition(".")[0] for names in MODULES.values() for name in names})
 RULES = [(domain, op, since, rule) for domain, rules in standard_rules().items() for op, since, rule in rules.entries()]
 
 BY_SIGNATURE = {
@@ -58,17 +58,17 @@ UNJUDGED: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def modules(room: str) -> Iterator[tuple[str, list[RuleSet]]]:
-    """The modules of a room of rules, each with its rule sets."""
-    for path in sorted((PACKAGE / room).glob("*.py")):
+def modules(folder: str) -> Iterator[tuple[str, list[RuleSet]]]:
+    """The modules of a folder of rules, each with its rule sets."""
+    for path in sorted((PACKAGE / folder).glob("*.py")):
         if path.stem != "__init__":
-            names = vars(import_module(f"gather_infer.ops.{room}.{path.stem}"))
-            yield f"{room}.{path.stem}", [v for v in names.values() if isinstance(v, RuleSet)]
+            names = vars(import_module(f"gather_infer.ops.{folder}.{path.stem}"))
+            yield f"{folder}.{path.stem}", [v for v in names.values() if isinstance(v, RuleSet)]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_module_with_rules_is_listed(room: str) -> None:
-    for name, rule_sets in modules(room):
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_module_with_rules_is_listed(folder: str) -> None:
+    for name, rule_sets in modules(folder):
         for rules in rule_sets:
             assert name in MODULES.get(rules.domain, ()), (
                 f"nobody reads the rules of {name} for {rules.domain or 'ai.onnx'}: "

@@ -189,5 +189,5 @@ def compare(
     for c in context.constraints:
         if free_symbols(c.left) | free_symbols(c.right) <= bindings.keys():
             left, right = evaluate(c.left, bindings), evaluate(c.right, bindings)
-            assert left == right if c.relation == "==" else left <= right, f"{shown}: demands {c}"
+            assert left == right if c.relation == "==" else left <= right, f"{shown}: requires {c}"
     counts["compared"] += 1

@@ -116,7 +116,7 @@ def compare(r: random.Random, case: Case, expected: list[Array], share: float) -
     for c in context.constraints:
         if free_symbols(c.left) | free_symbols(c.right) <= bindings.keys():
             left, right = evaluate(c.left, bindings), evaluate(c.right, bindings)
-            assert left == right if c.relation == "==" else left <= right, f"{about}: demands {c}"
+            assert left == right if c.relation == "==" else left <= right, f"{about}: requires {c}"
     compared = unknown = 0
     for fact, array in zip(found, expected, strict=True):
         assert isinstance(fact, SymbolicTensor)

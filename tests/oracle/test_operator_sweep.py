@@ -1,4 +1,4 @@
-"""The sweep of operators at sizes 0 to 3: a sample of it, all of it on demand, and what it notices."""
+"""The sweep of operators at sizes 0 to 3: a sample of it, all of it on request, and what it notices."""
 
 from __future__ import annotations
 

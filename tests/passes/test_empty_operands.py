@@ -47,7 +47,7 @@ def test_what_onnxruntime_makes_of_them_stays(name: str) -> None:
     text, instances = MODELS[name]
     made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
     after = optimize(made).proto
-    assert any(c.relation == "==" for c in infer(made).constraints), "the page demands it"
+    assert any(c.relation == "==" for c in infer(made).constraints), "the page requires it"
     for shapes in instances:
         feeds = {
             value.name: np.arange(np.prod(shape), dtype="f4").reshape(shape)

@@ -1,4 +1,4 @@
-"""Operators beside the gather family that fail on a bad index: what is demanded of it is what onnxruntime demands."""
+"""Operators outside the gather family that fail on a bad index: verdicts require the bounds that onnxruntime does."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def judged(model: ModelProto, case: Case) -> Verdict:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_demanded_is_what_onnxruntime_demands(name: str) -> None:
+def test_required_bounds_are_those_of_onnxruntime(name: str) -> None:
     case = CASES[name]
     model = model_of(case)
     verdict = judged(model, case)

@@ -61,9 +61,9 @@ def allows(found: ElementPreimage, x: int, sizes: dict[str, int]) -> bool:
 
 
 def check(part: Origin, low: int, high: int, sizes: dict[str, int] | None = None) -> ElementPreimage | None:
-    """Each x that is allowed becomes an index in [low, high]; the demand is exact when no other one does.
+    """The preimage of [low, high]: each allowed x maps into it; the preimage is exact if no other x does.
 
-    Of an end that no index passes it is said that none does, as the caller does.
+    `is_above` and `is_below` are True for a bound that no index exceeds, as the caller of `element_preimage` does it.
     """
     sizes = sizes or {}
     made = list(indices(part, sizes))
@@ -95,7 +95,7 @@ def test_limits(count: int, offset: int) -> None:
 
 @pytest.mark.parametrize("is_upper", [False, True])
 def test_a_limit_that_is_a_size(is_upper: bool) -> None:
-    """Whether it is inside the bounds is not known: so the demand is enough, and need not be exact."""
+    """Whether the limit is inside the bounds is not known, so the preimage may be too small, and not exact."""
     for low, high in BOUNDS:
         for n in (0, 1, 3, 4, 5, 9, 11):
             check(Origin(ValueRange(), "x", DType.INT8, clamps=(Clamp(N, is_upper),)), low, high, {"N": n})
@@ -185,7 +185,7 @@ def test_limits_of_the_input_type_are_not_required() -> None:
         (-N, LEAST + N, None),
     ],
 )
-def test_what_passes_an_end_of_int64_is_demanded_not_to(offset: Dim, first: Dim | None, last: Dim | None) -> None:
+def test_elements_that_overflow_int64_are_excluded(offset: Dim, first: Dim | None, last: Dim | None) -> None:
     """Where a branch uses only numbers on one side, those that come back from beyond the other end are there too."""
     part = Origin(ValueRange(), "x", DType.INT64, offset, overflow_dtype=DType.INT64)
     found = element_preimage(part, 0, 4, Scope(), is_above=True, is_below=True)

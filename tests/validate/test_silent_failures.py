@@ -195,7 +195,7 @@ def arrays(model: onnx.ModelProto, sizes: dict[str, int], numbers: np.random.Gen
 
 
 OPERANDS = {
-    # operator: inputs and body in which an operand is known in a run only
+    # operator: inputs and body in which an operand is known only at run time
     "Split": "(float[N] x, int64[2] s) => (float[P] z, float[Q] w) { z, w = Split <axis = 0> (x, s) }",
     "Slice steps": "(float[N] x, int64[1] s) => (float[P] z) { o = Constant <value_ints = [0]> () "
     "e = Constant <value_ints = [9]> () a = Constant <value_ints = [0]> () z = Slice (x, o, e, a, s) }",

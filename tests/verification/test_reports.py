@@ -87,7 +87,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"requested_runs": 4, "redraws": 9, "redraw_reason": "no luck"},
         [
             f"verified   2 of 4 bindings, 2 outputs, bit-identical    {BINDINGS}",
-            "  redrawn: 9, the original model fails there: no luck",
+            "  repeated draws: 9, last reason: no luck",
             BITS,
         ],
     ),
@@ -136,7 +136,7 @@ def test_all_of_it() -> None:
     lines = VERIFICATION.lines(OutputFormat.TEXT, found, View(verbose=True))
     assert lines.count("  no") == 6
     assert lines[-2:] == [
-        "  redrawn: 1, the original model fails there: no luck",
+        "  repeated draws: 1, last reason: no luck",
         "  run by onnxruntime 1.31.1",
     ]
 

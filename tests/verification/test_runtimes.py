@@ -61,7 +61,7 @@ def test_a_crash_of_the_rewritten_model(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not found.ok and (found.runtime, found.version) == ("onnxruntime", "0.0")
 
 
-def test_a_crash_of_the_original_is_redrawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_draw_is_repeated_if_the_original_crashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake_runtime(monkeypatch, tmp_path / "site", "os._exit(3) if feeds['x'].size == 0 else None; return [-feeds['x']]")
     found = verified(model(NEG), model(NEG), 3)
     assert found.ok and len(found.runs) == 3

@@ -1,7 +1,7 @@
 """Multiply-adds by operator: a multiply-add is a product of two elements that is added to a sum.
 
 Matrix products, convolutions and operators built from them count. Elementwise operators, reductions, data movement and
-comparisons do not, whatever time they take. Other FLOP counters for networks use this definition too.
+comparisons do not count, however long they take. Other FLOP counters for networks use the same definition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["tables"]
 
 @cache
 def tables() -> Mapping[str, Formulas]:
-    """Formula tables by canonical domain, including domains of which every operator has zero cost."""
+    """Formula tables by canonical domain, including domains whose operators all have zero cost."""
     all_tables = (onnx.formulas, onnx.preview, ml.formulas, microsoft.formulas, openvino.formulas)
     found = {table.domain: table for table in all_tables}
     recurrent.add_to(found)

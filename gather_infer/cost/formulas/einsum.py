@@ -10,9 +10,9 @@ from gather_infer.tensor import Shape
 
 
 def points(equation: str, shapes: Sequence[Shape]) -> Dim:
-    """The product of the sizes of all letters, and of all axes that an ellipsis covers.
+    """The number of points in the iteration space: the product of the sizes of all letters and ellipsis axes.
 
-    `bij,bjk->bik` has b*i*j*k points. Raises CostUnknown when the equation does not fit the shapes.
+    `bij,bjk->bik` has b*i*j*k points. Raises CostUnknown if the equation does not fit the shapes of the operands.
     """
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     if len(terms) != len(shapes):
@@ -28,7 +28,10 @@ def points(equation: str, shapes: Sequence[Shape]) -> Dim:
 
 
 def _letters(term: str, rank: int) -> list[str]:
-    """A name per axis; axes of an ellipsis are numbered from the right, as broadcasting aligns them."""
+    """A name for each axis of an operand; axes of an ellipsis are numbered from the right, as in broadcasting.
+
+    Raises CostUnknown if `term` does not fit `rank`.
+    """
     before, dots, after = term.partition("...")
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden and not dots):

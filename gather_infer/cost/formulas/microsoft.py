@@ -47,7 +47,7 @@ def causal_conv(work: Work) -> Dim:
 
 @formulas.counts("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", text=PRODUCT)
 def fused_matmul(work: Work) -> Dim:
-    """K is the last axis of A after transposition; with transBatchA the first axis holds the rows."""
+    """Elements of Y times K, which is the last axis of A; with transA it is axis -2, or axis 0 with transBatchA."""
     a = work.shape(0)
     if not work.integer("transA") or len(a) < 2:
         return work.output_elements() * last(a)
@@ -74,7 +74,7 @@ def ordered_matmul(work: Work) -> Dim:
     text=PRODUCT,
 )  # fmt: skip
 def packed_matmul(work: Work) -> Dim:
-    """A [..., K] times a packed matrix."""
+    """Multiply-adds of A [..., K] with a packed matrix [K, N]."""
     return work.output_elements() * last(work.shape(0))
 
 
@@ -105,7 +105,7 @@ def merged_quantized_attention(work: Work) -> Dim:
 
 @formulas.counts("QOrderedAttention", text="B * S * I * (2 * D + Dv) + B * S * (P + S) * (D + Dv)")
 def ordered_attention(work: Work) -> Dim:
-    """input [B, S, I], weights [I, D], [I, D] and [I, Dv], past [2, B, N, P, E]"""
+    """Multiply-adds for input [B, S, I], weights [I, D], [I, D] and [I, Dv], and past [2, B, N, P, E]."""
     b, s, i = work.shape(0, 3)
     query, key, value = (last(work.shape(index, 2)) for index in (5, 6, 7))
     length = s + (work.shape(18, 5)[3] if work.has(18) else 0)
@@ -114,14 +114,17 @@ def ordered_attention(work: Work) -> Dim:
 
 @formulas.counts("DecoderMaskedSelfAttention", text="B * I * (2 * D + Dv) + B * (P + 1) * (D + Dv), P the past length")
 def masked_self_attention(work: Work) -> Dim:
-    """One step: input [B, 1, I], weights [I, D + D + Dv]; the length of the past is an input."""
+    """Multiply-adds of one decoding step: input [B, 1, I], weights [I, D + D + Dv], past length P in input 6."""
     (b, _, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
     return b * i * columns + b * (work.scalar(6) + 1) * (floordiv(columns - value, 2) + value)
 
 
 @formulas.counts("DecoderMaskedMultiHeadAttention", text="B * T * (D + Dv), T the past length + 1, or that of key")
 def masked_multi_head_attention(work: Work) -> Dim:
-    """One step: query [B, 1, D], or [B, 1, 3 * D] with key and value in it; key [B, N, L, E] in cross attention."""
+    """Multiply-adds of one decoding step: query [B, 1, D], or query, key and value packed as [B, 1, 3 * D].
+
+    In cross attention, key is [B, N, L, E].
+    """
     b, _, value = work.result(0, 3)
     query = last(work.shape(0, 3))
     if work.has(1) and len(work.shape(1)) == 4:
@@ -134,9 +137,9 @@ def masked_multi_head_attention(work: Work) -> Dim:
 
 
 def _merged(work: Work, past: int) -> Dim:
-    """Projections by weights [I, D + D + Dv], scores, and the product of scores and values.
+    """Multiply-adds of the projections by weights [I, D + D + Dv], of the scores, and of scores times values.
 
-    past   position of the input [2, B, N, P, E]
+    past   index of the input past [2, B, N, P, E]
     """
     (b, s, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
     total = s + (work.shape(past, 5)[3] if work.has(past) else 0)
@@ -167,7 +170,7 @@ def group_query_attention(work: Work) -> Dim:
 
 @formulas.counts("MoE", text="rows * k * the elements of the matrices of one expert; the router is an input")
 def mixture_of_experts(work: Work) -> Dim:
-    """Each row of [..., hidden] is multiplied with the two or three matrices of `k` experts."""
+    """Multiply-adds of each row of the input [..., hidden] with the two or three matrices of `k` experts."""
     x = work.shape(0)
     matrices = [work.shape(index, 3) for index in (2, 4, 6) if work.has(index)]
     each: Dim = 0
@@ -178,7 +181,7 @@ def mixture_of_experts(work: Work) -> Dim:
 
 @formulas.counts("QMoE", text="rows * k * the elements of the matrices of one expert, which share bytes")
 def quantized_mixture_of_experts(work: Work) -> Dim:
-    """As MoE; a byte holds 8 // expert_weight_bits elements."""
+    """Multiply-adds as for MoE, but each byte of a matrix holds 8 // expert_weight_bits elements."""
     names = ("fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits")
     bits = work.integer("expert_weight_bits", 4)
     if work.attr("quant_type", "int") != "int" or bits not in (2, 4, 8) or any(work.integer(name) for name in names):
@@ -193,18 +196,21 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 
 @formulas.counts("Rfft", text="by definition: elements of Y * points; an FFT takes less")
 def rfft(work: Work) -> Dim:
-    """X [..., n] -> Y [..., n // 2 + 1, 2]"""
+    """Multiply-adds by definition for X [..., n] -> Y [..., n // 2 + 1, 2]: each element is a sum over n points."""
     return work.output_elements() * last(_transformed(work))
 
 
 @formulas.counts("Irfft", text="by definition: elements of Y * 2 * bins; an FFT takes less")
 def irfft(work: Work) -> Dim:
-    """X [..., bins, 2] -> Y [..., n]: each number is a sum over both parts of the bins."""
+    """Multiply-adds by definition for X [..., bins, 2] -> Y [..., n].
+
+    Each element is a sum over the real and imaginary parts of all bins.
+    """
     return work.output_elements() * 2 * last(_transformed(work), -2)
 
 
 def _transformed(work: Work) -> Shape:
-    """The shape of X. Raises CostUnknown when more than one axis is transformed."""
+    """The shape of X. Raises CostUnknown if more than one axis is transformed."""
     if work.integer("signal_ndim", 1) != 1:
         raise CostUnknown("more than one axis is transformed")
     return work.shape(0)
@@ -215,7 +221,7 @@ def _transformed(work: Work) -> Shape:
     text="B * S * E * Ev * (max(Hq, Hk) + Hk), with a delta rule B * S * E * Ev * (max(Hq, Hk) + 2 * Hk)",
 )
 def linear_attention(work: Work) -> Dim:
-    """As LinearAttention of ai.onnx; the query may have fewer heads than key and value."""
+    """Multiply-adds as for LinearAttention of ai.onnx, but the query may have fewer heads than key and value."""
     k, v = work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
     if not heads or not kept:
@@ -227,6 +233,6 @@ def linear_attention(work: Work) -> Dim:
 
 @formulas.counts("GatedRelativePositionBias", text="B * S * N * E * D, D the columns of weight")
 def gated_relative_position_bias(work: Work) -> Dim:
-    """Heads of the query [B, S, N * E] times weight [E, D]; counts padding even where it was removed."""
+    """Multiply-adds of the query [B, S, N * E], split into N heads, with weight [E, D]; removed padding counts."""
     b, n, s, _ = work.result(0, 4)
     return b * n * s * product(work.shape(3, 2))

@@ -20,6 +20,6 @@ def support_vectors(work: Work) -> Dim:
 
 
 def _rows(work: Work) -> Dim:
-    """N of X [N, C]; a vector is one row."""
+    """The number of rows: N for X [N, C], and 1 if X is a vector."""
     shape = work.shape(0)
     return shape[0] if len(shape) > 1 else 1

@@ -14,7 +14,7 @@ preview = Formulas("ai.onnx.preview")
 
 
 def either(a: Dim, b: Dim) -> Dim:
-    """One of two dims that are equal in every run; prefers a number."""
+    """`a` or `b`, which must be equal in every run; a number is preferred."""
     return b if isinstance(b, int) else a
 
 
@@ -29,7 +29,7 @@ def qlinear_matmul(work: Work) -> Dim:
 
 
 def inner(work: Work, a: int, b: int) -> Dim:
-    """K of a matrix product, from an input whose shape is known. Raises CostUnknown when neither is."""
+    """K in the matrix product of inputs `a` and `b`, from a known shape. Raises CostUnknown if neither is known."""
     try:
         left = last(work.shape(a))
     except CostUnknown:
@@ -50,7 +50,7 @@ def gemm(work: Work) -> Dim:
 
 
 def transposed_inner(work: Work, a: int, b: int) -> Dim:
-    """K of two matrices that transA and transB may transpose."""
+    """K in the product of the matrices in inputs `a` and `b`, which transA and transB may transpose."""
     left = last(work.shape(a, 2), 0 if work.integer("transA") else 1)
     right = last(work.shape(b, 2), 1 if work.integer("transB") else 0)
     return either(left, right)
@@ -89,7 +89,7 @@ def causal_conv(work: Work) -> Dim:
 
 @formulas.counts("Attention", text="B * Hq * S * (P + T) * (E + Ev), masked scores too")
 def attention(work: Work) -> Dim:
-    """Q K' and its product with V, for each head of the query."""
+    """Multiply-adds of Q K' and of its product with V, for each head of the query."""
     q, k, v = work.shape(0), work.shape(1), work.shape(2)
     if len(q) == 4:
         total = last(k, 2) + (last(work.shape(4, 4), 2) if work.has(4) else 0)
@@ -103,7 +103,7 @@ def attention(work: Work) -> Dim:
 
 @preview.counts("FlexAttention", text="B * Hq * S * T * (E + Ev), masked scores too; its graphs work on scores alone")
 def flex_attention(work: Work) -> Dim:
-    """Q [B, Hq, S, E], K [B, Hk, T, E], V [B, Hk, T, Ev]"""
+    """Multiply-adds for Q [B, Hq, S, E], K [B, Hk, T, E] and V [B, Hk, T, Ev]."""
     q, k, v = work.shape(0, 4), work.shape(1, 4), work.shape(2, 4)
     return q[0] * q[1] * q[2] * k[2] * (q[3] + v[3])
 
@@ -113,9 +113,10 @@ def flex_attention(work: Work) -> Dim:
     text="B * S * E * Ev * (Hq + Hk), with a delta rule B * S * E * Ev * (Hq + 2 * Hk)",
 )
 def linear_attention(work: Work) -> Dim:
-    """Each step adds the product of a key and a value to a state, E by Ev, and multiplies the state with a query.
+    """Multiply-adds of linear attention over all steps and heads.
 
-    A delta rule multiplies it with the key as well.
+    Each step adds the product of a key and a value to a state [E, Ev], and multiplies the state with a query. With a
+    delta rule, the state is also multiplied with the key.
     """
     q, k, v = work.shape(0, 3), work.shape(1, 3), work.shape(2, 3)
     heads, kept = work.integer("q_num_heads"), work.integer("kv_num_heads")
@@ -157,7 +158,7 @@ ELIMINATED: Final = "matrices * n * (n - 1) * (n - 1), by elimination in place"
 
 
 def inverse(work: Work) -> Dim:
-    """Gauss-Jordan elimination: for each of n pivots, n - 1 rows are updated in n - 1 columns."""
+    """Multiply-adds of Gauss-Jordan elimination: for each of n pivots, n - 1 rows are updated in n - 1 columns."""
     shape = work.shape(0)
     n = last(shape)
     return product(shape[:-2]) * n * (n - 1) * (n - 1)

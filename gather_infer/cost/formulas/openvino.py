@@ -28,19 +28,19 @@ def _is_true(work: Work, name: str) -> bool:
     text="elements of the result * input channels of a filter * the elements of the kernel",
 )  # fmt: skip
 def convolution(work: Work) -> Dim:
-    """Filters [C_OUT, C_IN, kernel], input 1; input 2 of a DeformableConvolution."""
+    """Multiply-adds for filters [C_OUT, C_IN, kernel], which are input 1, or input 2 of a DeformableConvolution."""
     return work.output_elements() * product(work.shape(2 if work.op_type == "DeformableConvolution" else 1)[1:])
 
 
 @formulas.counts("GroupConvolution", text="elements of the result * C_IN/groups * the elements of the kernel")
 def group_convolution(work: Work) -> Dim:
-    """Filters [GROUPS, C_OUT, C_IN, kernel]."""
+    """Multiply-adds for filters [GROUPS, C_OUT, C_IN, kernel] in input 1."""
     return work.output_elements() * product(work.shape(1)[2:])
 
 
 @formulas.counts("ConvolutionBackpropData", text="elements of the input * C_OUT * the elements of the kernel")
 def backprop(work: Work) -> Dim:
-    """Filters [C_IN, C_OUT, kernel]."""
+    """Multiply-adds of a transposed convolution with filters [C_IN, C_OUT, kernel] in input 1."""
     return product(work.shape(0)) * product(work.shape(1)[1:])
 
 
@@ -48,7 +48,7 @@ def backprop(work: Work) -> Dim:
     "GroupConvolutionBackpropData", text="elements of the input * C_OUT/groups * the elements of the kernel"
 )
 def group_backprop(work: Work) -> Dim:
-    """Filters [GROUPS, C_IN, C_OUT, kernel]."""
+    """Multiply-adds of a transposed convolution with filters [GROUPS, C_IN, C_OUT, kernel] in input 1."""
     return product(work.shape(0)) * product(work.shape(1)[2:])
 
 
@@ -60,7 +60,7 @@ def einsum(work: Work) -> Dim:
 
 @formulas.counts("ScaledDotProductAttention", text="batch * L * S * (E + Ev), masked scores too")
 def scaled_dot_product_attention(work: Work) -> Dim:
-    """query [..., L, E], key [..., S, E], value [..., S, Ev]"""
+    """Multiply-adds for query [..., L, E], key [..., S, E] and value [..., S, Ev]."""
     return (product(work.shape(0)) + work.output_elements()) * last(work.shape(1), -2)
 
 
@@ -69,7 +69,7 @@ formulas.counts("Inverse", text=ELIMINATED)(inverse)
 
 @formulas.counts("GroupedMatMul", text="elements of the result * K")
 def grouped_matmul(work: Work) -> Dim:
-    """Rows [rows, K], each times the matrix of its group, or [groups, M, K]."""
+    """Elements of the result times K; input 0 is [groups, M, K], or [rows, K] with a matrix for each group of rows."""
     return work.output_elements() * last(work.shape(0))
 
 
@@ -78,7 +78,10 @@ def grouped_matmul(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * the sum of the sizes that are transformed; an FFT takes less",
 )  # fmt: skip
 def dft(work: Work) -> Dim:
-    """One pass per axis: each result is a sum of as many complex products as the axis is long."""
+    """Multiply-adds by definition, summed over the transformed axes.
+
+    Along an axis of length n, each element of the result is a sum of n complex products.
+    """
     result = work.result()
     return work.output_elements() * 2 * total(result[axis] for axis in _axes(work, len(result) - 1))
 
@@ -87,7 +90,10 @@ def dft(work: Work) -> Dim:
     "RDFT", text="by definition: elements of the result * (points of the last axis + 2 * the sizes of the others)"
 )
 def rdft(work: Work) -> Dim:
-    """The last axis is transformed first: its input is real."""
+    """Multiply-adds by definition, summed over the transformed axes.
+
+    The last axis is transformed first, with real input; the transforms along the other axes are complex.
+    """
     result = work.result()
     *others, along = _axes(work, len(result) - 1)
     points = _points(work, last(work.shape(0), along))
@@ -99,7 +105,11 @@ def rdft(work: Work) -> Dim:
     text="by definition: elements of the result * 2 * bins, and those of the half that is there * 4 * the other sizes",
 )
 def irdft(work: Work) -> Dim:
-    """The last axis is transformed last: each real result is a sum over the two parts of n // 2 + 1 bins."""
+    """Multiply-adds by definition, summed over the transformed axes.
+
+    The last axis, with n real results, is transformed last. Each of its results is a sum over the real and imaginary
+    parts of n // 2 + 1 bins.
+    """
     result = work.result()
     *others, along = _axes(work, len(result))
     bins = floordiv(result[along], 2) + 1
@@ -114,12 +124,15 @@ def stft(work: Work) -> Dim:
 
 @formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
 def istft(work: Work) -> Dim:
-    """data [batch, bins, frames, 2]: each number of a frame is a sum over both parts of the bins."""
+    """Multiply-adds by definition for data [batch, bins, frames, 2].
+
+    Each element of a frame is a sum over the real and imaginary parts of all bins.
+    """
     return product(work.shape(0)) * work.scalar(2)
 
 
 def _axes(work: Work, rank: int) -> list[int]:
-    """The transformed axes, non-negative. Raises CostUnknown."""
+    """The transformed axes in input 1, each in [0, rank). Raises CostUnknown if they are unknown or out of range."""
     axes = work.integers(1)
     if not axes or not all(-rank <= axis < rank for axis in axes):
         raise CostUnknown(f"the axes {list(axes)} do not fit the rank")
@@ -127,6 +140,6 @@ def _axes(work: Work, rank: int) -> list[int]:
 
 
 def _points(work: Work, size: Dim) -> Dim:
-    """Length of the transform along the last axis."""
+    """The length of the transform along its last axis: the last element of input 2, or `size` if it is -1 or absent."""
     sizes = work.integers(2) if work.has(2) else ()
     return sizes[-1] if sizes and sizes[-1] != -1 else size

@@ -24,7 +24,10 @@ def add_to(tables: Mapping[str, Formulas]) -> None:
 
 
 def _sequence(weights: int, recurrence: int, gates: int) -> Callable[[Work], Dim]:
-    """X [T, B, I], its first axes in either order; W [D, gates * H, I]; R [D, gates * H, H]."""
+    """A formula for a whole sequence: X [T, B, I] or [B, T, I], W [D, gates * H, I], R [D, gates * H, H].
+
+    weights, recurrence   indices of the inputs W and R
+    """
 
     def macs(work: Work) -> Dim:
         x, w, r = work.shape(0, 3), work.shape(weights, 3), work.shape(recurrence, 3)
@@ -35,7 +38,10 @@ def _sequence(weights: int, recurrence: int, gates: int) -> Callable[[Work], Dim
 
 
 def _cell(weights: int, recurrence: int, gates: int) -> Callable[[Work], Dim]:
-    """X [B, I], W [gates * H, I], R [gates * H, H]."""
+    """A formula for a single step: X [B, I], W [gates * H, I], R [gates * H, H].
+
+    weights, recurrence   indices of the inputs W and R
+    """
 
     def macs(work: Work) -> Dim:
         x, hidden = work.shape(0, 2), last(work.shape(recurrence, 2))
@@ -45,6 +51,6 @@ def _cell(weights: int, recurrence: int, gates: int) -> Callable[[Work], Dim]:
 
 
 def _dynamic(work: Work) -> Dim:
-    """X [T, B, I], W [D, I, 4 * H], R [D, H, 4 * H]."""
+    """Multiply-adds of DynamicQuantizeLSTM: X [T, B, I], W [D, I, 4 * H], R [D, H, 4 * H]."""
     x, w, r = work.shape(0, 3), work.shape(1, 3), work.shape(2, 3)
     return x[0] * x[1] * w[0] * 4 * r[1] * (w[1] + r[1])

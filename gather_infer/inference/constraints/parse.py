@@ -95,7 +95,7 @@ def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) 
     Raises UsageError for a malformed entry.
     """
     if isinstance(specs, str):
-        raise UsageError(f"{what} must be a list of texts or a mapping, is the text {specs!r}")
+        raise UsageError(f"{what} must be a list of strings or a mapping, is the string {specs!r}")
     if isinstance(specs, Mapping):
         for name, value in specs.items():
             if isinstance(value, (tuple, list)) and len(value) == 2:

@@ -159,7 +159,7 @@ def _check_mask(op: OpCall, mask: Shape | None, b: Dim, s: Dim, total: Dim | Non
         message = f"mask_index must have {b}, {2 * b} or {3 * b + 2} elements, has {mask[0]}"
         lengths = (b, 2 * b, 3 * b + 2)
         op.require(*((mask[0], "==", length) for length in lengths), otherwise=message, code="GI212")
-        op.add_unchecked("where sequences end is known in a run only: no number of mask_index is negative")
+        op.add_unchecked("the ends of sequences are known only at run time: no element of mask_index is negative")
     elif len(mask) == 4 or total is None:
         op.add_unchecked(f"the sizes that mask_index of {format_shape(mask)} requires are not known")
     else:

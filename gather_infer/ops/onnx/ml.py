@@ -150,7 +150,7 @@ def one_hot_encoder(op: OpCall) -> list[SymbolicTensor]:
     x = op.tensor(0)
     count = _exactly_one(op, "cats_int64s", "cats_strings")
     if not op.attr("zeros", 1):
-        op.add_unchecked("whether every element is a category is known in a run only")
+        op.add_unchecked("whether every element is a category is known only at run time")
     return [SymbolicTensor(DType.FLOAT32, None if x.shape is None else (*x.shape, count))]
 
 

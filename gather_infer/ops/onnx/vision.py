@@ -39,7 +39,7 @@ def max_roi_pool(op: OpCall) -> list[SymbolicTensor]:
     require_rank(rois.shape, 2, "rois")
     (r,) = unknown_dims(op, 1, "the shape of rois is not known") if rois.shape is None else rois.shape[:1]
     require_shape(op, rois.shape, (r, 5), "rois")
-    op.add_unchecked("which image a region of rois is in is known in a run only")
+    op.add_unchecked("the image of each region in rois is known only at run time")
     (c,) = unknown_dims(op, 1, "the shape of X is not known") if x.shape is None else x.shape[1:2]
     pooled = spatial_attribute(op, "pooled_shape", 2, 1, lower=1)
     return [SymbolicTensor(require_same_dtype("X and rois", x, rois), (r, c, *pooled))]

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 
 def file_of(model: str) -> str:
-    """The path relative to the current directory, absolute if it is outside; `<stdin>` stays as it is."""
+    """The path `model` relative to the current directory, or absolute if it is outside; `<stdin>` is returned as is."""
     if model.startswith("<"):
         return model
     name = os.path.relpath(model) if os.path.isabs(model) else os.path.normpath(model)
@@ -16,7 +16,7 @@ def file_of(model: str) -> str:
 
 
 def uri_of(model: str) -> str:
-    """The path as a relative reference, or as a `file:` URI if it is absolute (RFC 3986)."""
+    """The result of `file_of` as a relative reference, or as a `file:` URI if it is absolute (RFC 3986)."""
     name = file_of(model)
     if os.path.isabs(name):
         return PurePath(name).as_uri()

@@ -14,14 +14,14 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def check_github(report: FileReport) -> list[str]:
-    """A line for each finding; notes only with `--fail-on note`, because GitHub shows ten annotations of a kind."""
+    """A line for each finding; notes only with `--fail-on note`, because GitHub shows ten annotations per severity."""
     result = report.result
     shown = (d for d in result.diagnostics if d.severity is not Severity.NOTE or reaches(d.severity, report.fail_on))
     return [_command(finding, result) for finding in shown]
 
 
 def checks_github(report: CheckReport) -> list[str]:
-    """No lines: `check_github` has printed all findings."""
+    """An empty list: the lines of `check_github` contain all findings."""
     return []
 
 

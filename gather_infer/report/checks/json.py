@@ -13,7 +13,7 @@ from gather_infer.report.output_formats import CheckReport, FileReport
 
 
 def checks_json(report: CheckReport) -> dict[str, Json]:
-    """All findings of all files; `fails` marks the files that fail the run."""
+    """All findings of all files as one JSON object; `fails` marks the files that fail the run."""
     return {
         "schema": SCHEMA,
         "exit_code": report.exit_code,
@@ -30,12 +30,12 @@ def _statistics(report: CheckReport) -> list[Json]:
 
 
 def check_jsonl(report: FileReport) -> list[str]:
-    """All findings of one file, on one line."""
+    """All findings of one file, as one line of JSON."""
     return [json.dumps({"schema": SCHEMA, **_result_json(report.result, report.fail_on)}, allow_nan=False)]
 
 
 def checks_jsonl(report: CheckReport) -> list[str]:
-    """No lines: `check_jsonl` has printed all files."""
+    """An empty list: the lines of `check_jsonl` contain all files."""
     return []
 
 

@@ -105,5 +105,5 @@ def _logical(finding: Diagnostic) -> list[Json]:
 
 
 def _level(severity: Severity) -> str:
-    """The SARIF level; SARIF has the same three names."""
+    """The SARIF level of a severity; SARIF uses the same three names."""
     return str(severity)

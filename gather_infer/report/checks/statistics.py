@@ -40,7 +40,7 @@ def statistics_of(results: Iterable[CheckResult]) -> list[CodeCount]:
 
 
 def statistics_text(results: Iterable[CheckResult], width: int | None) -> list[str]:
-    """`12  error    GI301  in 3 files  a constant index is out of bounds`"""
+    """A line for each code and severity: `12  error    GI301  in 3 files  a constant index is out of bounds`."""
     rows = statistics_of(results)
     most = max((len(str(row.findings)) for row in rows), default=0)
     files = max((len(count(row.files, "file")) for row in rows), default=0)

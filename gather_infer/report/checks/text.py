@@ -13,7 +13,7 @@ from gather_infer.report.output_formats import PLAIN, CheckReport, FileReport, V
 
 
 def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
-    """The output of `gather-infer check` for one file: findings, then the contract, or a summary line of several files.
+    """The output of `gather-infer check` for one file: findings, then the contract, or among several files a summary.
 
     A verbose view adds notes, and the contract of each file.
     """
@@ -34,7 +34,7 @@ def check_text(report: FileReport, view: View = PLAIN) -> list[str]:
 
 
 def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
-    """The last lines of `gather-infer check`."""
+    """The last lines of `gather-infer check`: statistics if requested, then the totals over all files."""
     results = report.results
     found = [d for result in results for d in result.diagnostics]
     total = findings_count(found) or "no errors, no warnings"
@@ -65,7 +65,7 @@ def checks_text(report: CheckReport, view: View = PLAIN) -> list[str]:
 
 
 def _contract(contract: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:
-    """`0 <= input_ids < 30522   /emb/word/Gather`: nodes in a second column, or below if they do not fit."""
+    """Lines such as `0 <= input_ids < 30522   /emb/word/Gather`; nodes that do not fit are on the next line."""
     rows = [(printable(text), printable(nodes)) for text, nodes in contract]
     room = min(max(len(text) for text, _ in rows), 44)
     for text, nodes in rows:
