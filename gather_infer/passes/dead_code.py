@@ -36,10 +36,11 @@ class DeadCode:
 def find_dead_code(
     pass_input: PassInput, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
 ) -> DeadCode:
-    """The constants, Shapes and Sizes that only removed reads used, found backwards from the candidates.
+    """The initializers, Constant, Shape and Size nodes that are dead once a pass has removed some uses of values.
 
-    candidates   (reading graph, name) of the values that may have lost their last use
-    is_gone      whether the pass removes a use in a graph
+    candidates   (path of the reading graph, name) of the values that may have lost their last use; the search goes
+                 from these backwards
+    is_gone      whether the pass removes the given use in the graph with the given path
     """
     dead = DeadCode()
 
@@ -68,5 +69,5 @@ def find_dead_code(
 
 
 def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
-    """Whether a node cannot fail and has no side effect."""
+    """Whether a node is known to have no side effect and never to fail: a Constant, Shape or Size."""
     return is_constant(node) or pass_input.traits(node).outputs_dims

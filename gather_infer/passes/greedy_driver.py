@@ -44,8 +44,9 @@ class AppliedRewrite:
 
     node    its path in the file
     rule    the name of the rule
-    law     the equation behind it
+    law     the equation that justifies the rewrite
     name    the first value that was replaced
+    cost    the nodes and bytes that were added
     nbytes  bytes of the constants that were added
     """
 
@@ -140,7 +141,7 @@ class GreedyDriver:
                     raise UsageError(f"the rewrites do not reach a fixed point: {', '.join(rules)}")
 
     def _run_graph_passes(self) -> bool:
-        """Apply the first graph-level pass with a cheaper result; False if there is none."""
+        """Apply the first graph-level pass that returns a rewrite; False if none does."""
         for graph_pass in self.table.graph_passes:
             for graph in list(self.model.graphs.values()):
                 seen = (graph_pass, graph)
@@ -185,9 +186,10 @@ class GreedyDriver:
             self._weakened_scope, self._memo = None, memo
 
     def _enqueue_affected(self, node: Node) -> None:
-        """Enqueue nodes that a rewrite affects although neither they nor their dependencies have changed.
+        """Enqueue the nodes that a rewrite of `node` affects although neither they nor their dependencies have changed.
 
-        These are the duplicates of new constants, candidates for a spare Gather, and the nodes that enclose this one.
+        These are duplicates of new constants, candidates for a spare Gather, and the nodes whose subgraphs contain
+        `node`.
         """
         for graph, name in self.model.new_constants:
             if name in graph.constants:
@@ -251,9 +253,11 @@ class GreedyDriver:
     # applying a rewrite
 
     def _apply(self, node: Node, entry: RuleEntry, rewrite: Rewrite, without: frozenset[Fact] = frozenset()) -> bool:
-        """Apply a rewrite if it is profitable and justified by the facts that remaining nodes imply.
+        """Apply a rewrite if it is profitable, and justified by facts that remaining nodes imply.
 
-        without   facts that the rule did not use
+        without   facts that the rule could not use when it returned the rewrite
+
+        Returns whether the rewrite, or one that the rule returns with fewer facts, was applied.
         """
         rule = entry.name
         if rewrite.merged:
@@ -298,7 +302,7 @@ class GreedyDriver:
         return self._support.unsupported_after(gone.source for gone in dead if gone.source is not None)
 
     def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
-        """Replace the uses of an initializer by another constant."""
+        """Replace the uses of initializers by other constants; False if one must stay, or a name is shadowed."""
         homes: list[Graph] = []
         for old, new in rewrite.merged.items():
             home = node.graph.defining_graph(old)
@@ -340,7 +344,7 @@ class GreedyDriver:
         self.applied.append(AppliedRewrite(self.model.label(node), node.op_type, rule, law, name, cost, nbytes))
 
     def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
-        """Raise UsageError if the new nodes are malformed."""
+        """Raise UsageError if the rewrite is malformed: undefined or repeated names, subgraphs, or foreign outputs."""
         graph, where = node.graph, f"rewrite {rule} of {self.model.label(node)}"
         known = set(rewrite.constants)
 

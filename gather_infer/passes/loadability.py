@@ -23,14 +23,14 @@ from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import Value
 
 _MAX_ATTEMPTS: Final = 5
-"""Attempts to rewrite a model; in the last one every value is protected."""
+"""Maximum number of attempts to rewrite a model; in the last one every value is protected."""
 
 
 class ProtectedValues:
     """The protected values of a model.
 
-    names        outputs of the nodes that are not rewritten; positions of nodes change from round to round
-    diagnostics  the nodes that make the protection necessary
+    names        names of the outputs of the nodes that are not rewritten
+    diagnostics  a note for each node that a runtime would reject after the rewrites
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -94,7 +94,7 @@ class ProtectedValues:
         )
 
     def _moved(self, model: MutableModel) -> dict[str, list[NodeId]]:
-        """The original nodes that write the protected values, if the mutable model was built from the original file."""
+        """Value -> the original node that writes it now; empty unless `model` was built from the original file."""
         if model.pass_input.inference is not self._inference:
             return {}
         return {
@@ -141,7 +141,13 @@ def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[NodeId], known: Mapping[str, Sequence[NodeId]]) -> list[NodeId]:
-    """The original nodes of the first known values downstream of the nodes `places` of the rewritten model."""
+    """The original nodes from which nodes of the rewritten model stem.
+
+    places   the nodes of `proto`, the rewritten model
+    known    value -> the original nodes that write it
+
+    If a node in `places` writes no known value, the nearest known values downstream of it are used.
+    """
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():
