@@ -66,7 +66,7 @@ def common_subexpressions(match: Match) -> Rewrite | None:
 
 
 def _comes_first(other: Node, node: Node) -> bool:
-    """Whether `other` replaces the equivalent `node`: `other` is in an enclosing graph, or is first in the same graph."""
+    """Whether `other` replaces the equivalent `node`: it is in an enclosing graph, or first in the same graph."""
     if other.graph is node.graph:
         return other.order_key < node.order_key
     return other.graph in node.graph.scope_chain()
