@@ -110,7 +110,7 @@ def freeze(
 def _contradictions(
     source: ModelFile, inference: Inference, rules: Sequence[RuleSet]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-    """The errors that the given sizes cause, and failures in skipped branches for which a loader may reject the file."""
+    """The errors that the given sizes cause, and failures in skipped branches for which loaders may reject a file."""
     spared = (*(d for d in inference.diagnostics if d.conditional_bodies), *inference.unreachable)
     if not inference.errors and not spared:
         return (), ()
