@@ -18,7 +18,11 @@ DEAD_CODE_REASON: Final = "nothing reads it any more"
 
 @dataclass(slots=True)
 class DeadCode:
-    """The dead nodes, by position and with the reason, and the dead initializers, for each graph."""
+    """The dead nodes and initializers of a model.
+
+    nodes         path of a graph -> position of a dead node -> why it is removed
+    initializers  path of a graph -> names of its dead initializers
+    """
 
     nodes: dict[GraphPath, dict[int, str]] = field(default_factory=dict)
     initializers: dict[GraphPath, set[str]] = field(default_factory=dict)

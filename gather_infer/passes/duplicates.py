@@ -14,10 +14,10 @@ from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import SymbolicTensor
 
 _SAMPLE: Final = 256
-"""Elements at either end that are compared before all elements of two constants are read."""
+"""Number of elements at either end of two constants that are compared before all elements are read."""
 
 _CHUNK: Final = 1 << 20
-"""Elements that are compared at a time: weights are mapped, not loaded."""
+"""Number of elements that are compared at a time: weights are mapped, not loaded."""
 
 _MAX_READERS: Final = 16
 """Maximum number of readers of a value that are compared one by one; if there are more, a table is used."""

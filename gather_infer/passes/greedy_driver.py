@@ -33,7 +33,7 @@ MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites per node of the file after which the driver stops: two rules that undo each other never terminate."""
 
 MAX_GRAPH_PASS_RUNS: Final = 16
-"""Runs of a graph-level pass on one graph; each result is cheaper than the last, and three are rarely needed."""
+"""Maximum number of rewrites of a graph by one graph-level pass; each is cheaper than the last, three are rare."""
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 class AppliedRewrite:
     """A rewrite that was applied.
 
-    node    its path in the file
+    node    the path of the rewritten node in the file
     rule    the name of the rule
     law     the equation that justifies the rewrite
     name    the first value that was replaced
@@ -71,7 +71,7 @@ class GreedyDriver:
     empty. Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the
     rules examine.
 
-    max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
+    max_growth         bytes by which one rewrite may let the constants grow, after subtracting those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
     faulty             nodes of the file at which the inference has found an error
     protected          values whose producers are not rewritten; see `loadability`
@@ -175,7 +175,7 @@ class GreedyDriver:
         return False
 
     def _match_without(self, lost: frozenset[Fact], node: Node, entry: RuleEntry) -> Rewrite | None:
-        """The rewrite of a rule for a node when the facts in `lost` are left out."""
+        """The rewrite that a rule returns for a node if it cannot use the facts in `lost`; None if there is none."""
         self._weakened_scope, memo = self._support.scope_without(lost), self._memo
         self._memo = len(self.applied), {}
         try:
@@ -293,9 +293,7 @@ class GreedyDriver:
         return True
 
     def _facts_lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no remaining node implies after the rewrite; those that new nodes imply do not count as
-        support.
-        """
+        """The facts that no remaining node of the file implies after the rewrite; new nodes do not count."""
         self._support.remove(self.model.removed_sources)
         self.model.removed_sources.clear()
         dead, _ = dead_after(self.model, node, rewrite)

@@ -1,8 +1,8 @@
 """Protected values: rewrites do not change their producers, so that the rewritten model still loads.
 
-A node that never runs may fail, and a runtime loads it as long as it cannot infer the shapes that the node reads. An
-example is a Squeeze of an axis that is never 1, in a branch that is not taken. A rewrite that makes such a shape
-inferable makes the file unusable.
+A node that never runs may be invalid, such as a Squeeze of an axis that is never 1 in a branch that is not taken. A
+runtime loads the model as long as the runtime cannot infer the shapes that the node reads. A rewrite that lets the
+runtime infer these shapes makes the file unusable.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProtectedValues:
         self._attempts = 1
 
     def extend_for(self, proto: ModelProto, model: MutableModel) -> bool:
-        """Protect more values if a runtime would refuse a node of the rewritten model. Returns whether it did.
+        """Protect more values if a runtime would reject a node of the rewritten model. Returns whether more are needed.
 
         model   the mutable model after the last rewrite
         """

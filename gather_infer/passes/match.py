@@ -99,7 +99,7 @@ class Match(NodeView):
         )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
-        """Build a node with one output. Returns that output; attributes that are None are left out."""
+        """Build a node with one output. Returns the name of the output. Attributes that are None are left out."""
         return self.new_outputs(op_type, inputs, 1, domain=domain, **attributes)[0]
 
     def new_outputs(
@@ -153,7 +153,7 @@ class Match(NodeView):
         return self.add_constant(from_integers(dtype, values))
 
     def squeeze(self, data: str, axes: Sequence[int]) -> str:
-        """Build a Squeeze for the opset version of the model; returns `data` if there are no axes.
+        """Build a Squeeze for the opset version of the model. Returns its output, or `data` if there are no axes.
 
         A Squeeze without axes would remove every axis of size 1.
         """
@@ -164,7 +164,7 @@ class Match(NodeView):
         return self.new("Squeeze", [data, self.vector(axes)])
 
     def unsqueeze(self, data: str, axes: Sequence[int]) -> str:
-        """Build an Unsqueeze for the opset version of the model; returns `data` if there are no axes."""
+        """Build an Unsqueeze for the opset version of the model. Returns its output, or `data` if there are no axes."""
         if not axes:
             return data
         if self.opset < 13:
@@ -174,7 +174,7 @@ class Match(NodeView):
     def slice(
         self, data: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
     ) -> str:
-        """Build a Slice for the opset version of the model; returns `data` if there are no axes.
+        """Build a Slice for the opset version of the model. Returns its output, or `data` if there are no axes.
 
         Raises Unavailable for steps before version 10.
         """
@@ -189,7 +189,10 @@ class Match(NodeView):
         return self.new("Slice", given if plain else [*given, self.vector(steps)])
 
     def reshape(self, data: str, target: Sequence[int]) -> str:
-        """Build a Reshape to a constant target, in which 0 copies a dim. Raises Unavailable before version 5."""
+        """Build a Reshape to a constant target, in which 0 copies a dim. Returns its output.
+
+        Raises Unavailable before version 5.
+        """
         if self.opset < 5:
             raise Unavailable
         return self.new("Reshape", [data, self.vector(target)])

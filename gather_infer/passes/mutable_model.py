@@ -58,7 +58,7 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Whether the node differs from that of the file."""
+        """Whether the node differs from the node of the file, or is new."""
         return self.origin is None or bool(self.why)
 
     @property
@@ -78,7 +78,7 @@ class Graph:
     producers      value -> the node that writes it, and the index of the output
     readers        value defined here -> the nodes that read it, those of subgraphs included
     constants      value -> the payload that holds its elements, the same in every run
-    initializers   those of the file; `sparse` ones are not among the constants
+    initializers   the initializers of the file; those in `sparse` are not among the constants
     added          new constants
     dropped        removed initializers
     facts          the facts about the values that this graph defines
@@ -351,7 +351,7 @@ class MutableModel:
         node.graph.producers[name] = node, at
 
     def rename(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """Rename the output of a node, or a new constant, in all nodes that read it."""
+        """Rename the value `old`, an output of a node or a new constant, to `new`, also in all nodes that read it."""
         if old in graph.added:
             graph.added[new] = graph.added.pop(old)
         else:

@@ -28,7 +28,7 @@ SPARE_GATHERS: Final = object()
 """The dependency of a rule that did not match because the model has no Gather to spare."""
 
 _MAX_READ: Final = 1 << 16
-"""Elements of an integer constant that a rule may read."""
+"""Maximum number of elements of an integer constant that a rule may read."""
 
 
 class RewriteContext(Protocol):
@@ -111,7 +111,7 @@ class NodeView:
 
     @property
     def has_spare_gathers(self) -> bool:
-        """Whether the model has fewer Gathers than its file, so that one may replace another operator."""
+        """Whether the model has fewer Gathers than its file, so that a Gather may replace another operator."""
         is_one = self.context.model.spare_gathers > 0
         if not is_one:
             self.context.dependencies.append(SPARE_GATHERS)
@@ -209,7 +209,7 @@ class NodeView:
         return None if constant is None else constant.to_indices()
 
     def integers_of(self, at: int) -> tuple[int, ...] | None:
-        """As `elements`, but None unless all of them are numbers."""
+        """As `elements`, but None unless all elements are numbers."""
         found = self.elements(at)
         if found is None:
             return None
@@ -402,7 +402,7 @@ class NodeView:
 
     @property
     def has_attribute_reference(self) -> bool:
-        """Whether an attribute refers to one of the enclosing function, so that its value differs between calls."""
+        """Whether an attribute refers to an attribute of the enclosing function, so that its value differs by call."""
         node = self.node
         return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 

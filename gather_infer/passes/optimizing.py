@@ -54,7 +54,7 @@ class Round:
 class FoldedFloats:
     """Nodes whose float results a runtime has computed; other runtimes round them differently.
 
-    runtime    with its version
+    runtime    name and version of the runtime
     tolerance  bound of the difference of outputs, relative to max(1, |original|)
     nodes      their paths in the file
     """

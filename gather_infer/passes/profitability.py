@@ -112,7 +112,7 @@ def dead_after(model: MutableModel, node: Node, rewrite: Rewrite) -> tuple[list[
 def _run_bytes(
     model: MutableModel, graph: Graph, rewrite: Rewrite, dead: Sequence[Node], facts: Mapping[str, Value]
 ) -> Dim | None:
-    """The bytes that the new nodes read and write in a run beyond those of the dead ones; None if unknown."""
+    """The bytes that the new nodes read and write in a run, minus those of the dead nodes; None if unknown."""
     counts: dict[str, int] = {}  # value -> additional reads and writes
     reads_only_dims = model.pass_input.reads_only_dims  # Shape and Size read no elements
     for proto in rewrite.nodes:

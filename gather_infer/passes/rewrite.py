@@ -23,9 +23,9 @@ class Unavailable(Exception):
 class RewriteCost(NamedTuple):
     """The numbers of nodes and bytes that a rewrite adds to a model; negative if it removes more than it adds.
 
-    nodes           Constants not counted
-    run_bytes       read and written by nodes in each run, constants of up to 64 elements not counted; None if unknown
-    constant_bytes  of initializers and Constants
+    nodes           number of nodes, without Constants
+    run_bytes       bytes that nodes read and write in each run, without constants of up to 64 elements; None if unknown
+    constant_bytes  bytes of initializers and Constants
     """
 
     nodes: int = 0

@@ -234,7 +234,7 @@ def _clip(call: Evaluation) -> list[Constant] | None:
 def _clipped(data_type: int, x: Numbers, low: Numbers | None, high: Numbers | None) -> list[Constant] | None:
     """`Min(high, Max(x, low))`; a bound is None if it is left out.
 
-    None where runtimes differ: for NaN, low > high, zeros of both signs, and an infinity that has no bound on its side.
+    None where runtimes differ: for NaN, low > high, zeros of both signs, and infinity if the bound on its side is None.
     """
     given = [b for b in (low, high) if b is not None]
     if any(np.isnan(n).any() for n in (x, *given)) or (low is not None and high is not None and low > high):
@@ -334,7 +334,7 @@ def _equal(call: Evaluation) -> list[Constant] | None:
 
 
 def _numbered(*texts: Constant) -> list[Constant]:
-    """Each string tensor as an int64 tensor, in which equal strings have equal numbers and different ones do not."""
+    """Each string tensor as an int64 tensor; equal strings become equal numbers, different strings different ones."""
     number: dict[bytes, int] = {}
     numbered = []
     for text in texts:

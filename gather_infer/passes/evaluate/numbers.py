@@ -23,7 +23,7 @@ from gather_infer.tensor import INTEGER_RANGE, DType
 Numbers = npt.NDArray[Any]
 
 MAX_ELEMENTS: Final = 1 << 24
-"""Maximum number of elements of a result that may be larger than the inputs, as of Range or by broadcasting.
+"""Maximum number of elements of a result that may be larger than the inputs, such as the result of Range.
 
 The default limit of constant folding is far lower.
 """

@@ -16,8 +16,8 @@ def operations(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
 
     inputs, outputs   a shape for each input or output; None for one that is left out
 
-    Each element that is read counts once. Each element that is written counts once, or as many times as the operator
-    combines elements for it: at most the number of elements read.
+    Each element that is read counts once. Each element that is written counts once, or, for an operator that combines
+    elements such as MatMul, once for each combined element.
     """
     read = sum(prod(shape) for shape in inputs if shape is not None)
     written = sum(prod(shape) for shape in outputs if shape is not None)

@@ -1,4 +1,4 @@
-"""Rewrites of a Gather whose data are elements moved by another node: it reads the input of that node instead."""
+"""Rewrites of a Gather whose data another node has only moved: the Gather reads the input of that node instead."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def dropout_in_inference(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Where", since=9)
 def where_of_one_side(match: Match) -> Rewrite | None:
-    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the result has the shape of that side
+    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, if x (or y) has the result's shape
 
     Floats are left alone: onnxruntime adds 0.0 for the side that it does not select, so that -0.0 becomes 0.0.
     """

@@ -112,7 +112,7 @@ def slices_of(match: Match, rank: int) -> list[tuple[int, int, int, int]] | None
 
     rank  the rank of the data
 
-    None if one of them is not known as a number, a step is 0, or an axis is out of range or occurs twice.
+    None if a number is unknown, a step is 0, or an axis is out of range or occurs twice.
     """
     if match.version < 10:
         starts, ends, axes = match.integers("starts"), match.integers("ends"), match.integers("axes")

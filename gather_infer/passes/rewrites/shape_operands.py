@@ -10,10 +10,10 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 Choices: TypeAlias = "tuple[tuple[Dim, ...], ...]"
-"""For each element of a shape operand the elements that can stand in its position; all combinations are equivalent."""
+"""For each element of a shape operand its alternatives; every combination of them gives the same result."""
 
 SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
-"""Operators of ai.onnx with a shape operand, and its index."""
+"""Operator of ai.onnx -> the index of its shape operand."""
 
 
 def choices(node: Match) -> list[Choices]:
