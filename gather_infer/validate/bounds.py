@@ -1,6 +1,6 @@
 """Bounds checks: whether every access by index stays in bounds, from facts and value ranges alone.
 
-An access implies facts about itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A
+An access implies facts about itself: in each run that passes a Gather by the index 5 the axis has length 6 or more. A
 verdict must not use those facts, nor facts that later nodes imply, since the nodes may depend on the access. So it uses
 only the facts before the access in the first pass: declarations, and facts that earlier nodes imply. By induction over
 the nodes, the first node that fails in a run is never one whose access is proved.
@@ -126,7 +126,7 @@ def _why_empty(facts_before: FactsBeforeAccess) -> str:
 
 
 def _without_negative_indices(indexing: Indexing) -> Indexing:
-    """The indexing without negative indices."""
+    """The indexing changed to treat every negative index as out of bounds."""
     return replace(indexing, from_end=False, negative_note="")
 
 
@@ -193,7 +193,7 @@ def _over_iterations(origin: Origin, size: Dim, facts_before: FactsBeforeAccess,
     """The origins for all iterations of the enclosing loops, up to the first loop over which a bound cannot be
     computed.
 
-    varies   some iterations may have no elements, among them those that attain the bounds
+    varies   whether the index may be empty in some iterations, even in those that attain the bounds
     """
     parts = [origin]
     for sweep in facts_before.iterations:
@@ -329,7 +329,7 @@ class _BoundsCheck:
         return self._is_past(*((lo, hi) if self.origin.exact else (hi, lo)))
 
     def is_all_out(self) -> bool:
-        """True when every element of the origin is out of bounds."""
+        """True when every element of the origin is out of bounds in every run."""
         return self._is_past(self.origin.value_range.hi, self.origin.value_range.lo)
 
     def _is_past(self, low: Dim | None, high: Dim | None) -> bool:

@@ -78,7 +78,7 @@ def _canonical_clauses(relation: Relation, scope: Scope) -> Iterator[Clause]:
 
 
 def _atoms_of(dim: Dim) -> Iterator[Atom]:
-    """The atoms of a product: one of them is 0 where the product is."""
+    """The atoms of a product, each once: where the product is 0, one of the atoms is."""
     assert isinstance(dim, Expr) and len(dim.terms) == 1, "factors are products of atoms"
     yield from dict.fromkeys(dim.terms[0][0])
 
@@ -181,7 +181,8 @@ def _plain(left: Dim, relation: str, right: Dim) -> Relation:
 
 
 def _factors(gap: Expr, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
-    """Pairs (P, p) of dims with P >= p, such that the gap is 0 exactly if the product of all P equals that of all p;
+    """Pairs (P, p) of dims with P >= p, such that the gap is 0 exactly if the products of all P and of all p are equal.
+
     None if none are found.
     """
     if len(gap.terms) != 2 or gap.terms[0][1] * gap.terms[1][1] >= 0:

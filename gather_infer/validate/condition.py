@@ -209,7 +209,7 @@ def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, .
     """The conditions without those that the scope and the others imply: of `seq <= 64` and `seq <= 191`, only `seq <=
     64`.
 
-    A tight condition is dropped only where tight conditions imply it, so that the remaining tight ones are equivalent.
+    A tight condition is dropped only if other tight conditions imply it: the remaining ones still imply all tight ones.
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):

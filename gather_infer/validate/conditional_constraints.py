@@ -29,7 +29,7 @@ class _ExecutionCondition:
 
     where     conditions on elements of inputs, which all hold if the node is reached
     unless    relations between sizes, of which none holds if the node is reached
-    is_exact  whether every run in which this is so reaches the node
+    is_exact  whether the node is reached in every run in which all of `where` and none of `unless` hold
     """
 
     where: frozenset[InputCondition]

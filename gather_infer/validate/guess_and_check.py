@@ -108,9 +108,9 @@ def _may_be_guessed(access: Access) -> bool:
 class _IndexTerms:
     """The inputs and constants from which an index is computed.
 
-    coefficients           of the elements of each integer input, one for each occurrence; None where unknown
+    coefficients           integer input -> coefficients of its elements in the index; None for an unknown coefficient
     counted                inputs whose elements are summed, such as masks
-    constant_coefficients  of terms that do not come from inputs
+    constant_coefficients  coefficients of terms that do not come from inputs
     """
 
     coefficients: dict[str, set[Dim | None]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class _IndexTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The accesses of a model under guessed ranges, and the assumptions that were needed only there."""
+    """The accesses of a model under guessed ranges, by key, and the assumptions that only this inference needs."""
 
     accesses: Mapping[object, Access]
     assumed: tuple[Condition, ...]
@@ -186,7 +186,7 @@ class _Trials:
             yield {name: found[name] if name in found else ValueRange(0, rows[name] - 1) for name in names}
 
     def index_terms(self, indices: str, graph: GraphPath) -> _IndexTerms:
-        """The terms of an index that is read in a graph, found by a backward search there and in the graphs around it.
+        """The terms of an index that is read in a graph, found by a backward search in that graph and those around it.
 
         Values that a loop passes from iteration to iteration are not followed.
         """
@@ -239,7 +239,10 @@ class _Trials:
         return isinstance(fact, SymbolicTensor) and not _is_known(fact)
 
     def operands(self, node: NodeProto, coefficient: Dim | None, graph: GraphPath) -> Iterator[tuple[str, Dim | None]]:
-        """The inputs of a node in a graph, each with its coefficient."""
+        """The inputs of a node, each with its coefficient in the index, where the output of the node has `coefficient`.
+
+        None is an unknown coefficient.
+        """
         if node.op_type == "Mul" and len(node.input) == 2:
             numbers = [_number(self.fact(self.defining_name(name, graph))) for name in node.input]
             for name, other in zip(node.input, reversed(numbers), strict=True):

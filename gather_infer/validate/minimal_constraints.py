@@ -112,7 +112,7 @@ def canonical_constraints(
     *,
     ends: Iterable[SizeConstraint] = (),
 ) -> list[SizeConstraint]:
-    """The constraints on `symbols` in canonical form, and constraints that no divisor in them, or in `ends`, is 0."""
+    """The constraints on `symbols` in canonical form, and constraints that keep divisors in these and `ends` nonzero."""
     split = ((node, part) for node, claim in constraints for part in _split(claim, inference.declared))
     of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= symbols)
     stated = [_weakened_by_assumptions(claim, node, inference, symbols) for node, claim in of_inputs]
@@ -131,7 +131,7 @@ def _element_bounds(found: Iterable[Verdict]) -> Iterator[SizeConstraint]:
 
 
 def _nonzero_divisors(constraint: SizeConstraint, scope: Scope) -> Iterator[SizeConstraint]:
-    """Constraints that no divisor in `constraint` is 0, where the constraint is undefined."""
+    """Constraints that keep the divisors in `constraint` nonzero: at 0 the constraint is undefined."""
     for size in _divisors(constraint):
         if known_le(1, size, scope) is not True:
             reason = f"division by {size} is undefined where it is 0"
@@ -212,7 +212,7 @@ def _raw_constraints(inference: Inference, found: Sequence[Verdict]) -> Iterator
 
 
 def avoidable_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
-    """Failures inside bodies that a legal run does not enter: of nodes, and of accesses out of bounds."""
+    """Failures in bodies that not every run enters: failing nodes, and accesses out of bounds."""
     yield from (d for d in inference.diagnostics if d.conditional_bodies)
     violated = (verdict for verdict in found if verdict.kind is VerdictKind.VIOLATED)
     yield from (d for d in verdict_diagnostics(violated, inference) if d.conditional_bodies)
@@ -376,7 +376,7 @@ def scope_with(scope: Scope, constraints: Iterable[SizeConstraint]) -> Scope:
 
 
 def known_relation(relation: Relation, scope: Scope) -> bool | None:
-    """Whether a relation holds in scope; None if unknown."""
+    """Whether a relation holds under the facts in `scope`; None if unknown."""
     left, right = relation.left, relation.right
     if relation.relation == "==":
         return known_eq(left, right, scope)

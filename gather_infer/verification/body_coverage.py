@@ -2,7 +2,7 @@
 bodies).
 
 Each node with bodies, each function with such nodes and the main graph get one more output: a vector of bools with an
-element for each body. A Loop and a Scan carry it as a state. The other outputs are unchanged.
+element for each body. A Loop and a Scan carry the vector as a state. The other outputs are unchanged.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _positions(proto: ModelProto) -> dict[_Key, int]:
 
 
 def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
-    """Bodies that are proved to be entered by no run, through any call."""
+    """The bodies for which it is proved that no run enters them through any call."""
     proto = inference.model.proto
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()

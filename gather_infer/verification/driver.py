@@ -60,7 +60,7 @@ def verify(
 
     original    the model before, preferably as the ModelFile that it was read as
     rewritten   the model after. A ModelProto may have the elided weights and external data of the original
-    inference   of the original, with the declared dims: sizes are drawn within them
+    inference   the inference of the original, with the declared dims: sizes are drawn within these
     feeds       inputs by name, an array each, which are run before the random ones
     seed        the same seed draws the same inputs, >= 0
     rtol, atol  floats may differ by atol + rtol * |original|; without both every bit is compared

@@ -24,7 +24,7 @@ from gather_infer.verification.size_sampling import MAX_ELEMENTS, conditions_of
 Array = npt.NDArray[Any]
 
 _TIES = (0.0, -0.0, -1.5, 0.75, 2.0, 2.0)
-"""Few values, so that elements are equal, the largest ones among them."""
+"""Few values, so that many elements are equal, often the largest ones."""
 
 _ENDS: Final = {
     DType.FLOAT64: (5e-324, 2.0**-1022, 1.7e308),
@@ -174,7 +174,7 @@ class ElementDrawer:
     binding          the sizes of the symbols
     pattern          the pattern of the float inputs
     tameness         position in `_RANGES`, above 0 after failed draws: integers are drawn from a smaller range
-    turn             the number of the run: rare choices alternate with it
+    turn             the number of the run; some rare choices are made in certain turns only
     boundary_values  integers that are tried besides random ones
     largest          largest absolute value of integers; None for the limits of the type
     """

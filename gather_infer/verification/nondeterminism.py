@@ -62,7 +62,7 @@ class _Reachability:
     def propagate(
         self, nodes: Iterator[NodeProto], versions: Opsets, reached: dict[str, str], facts: Mapping[str, Value]
     ) -> str:
-        """Add the values that source nodes reach to `reached`, each with the label of its source node.
+        """Add to `reached` the values that source nodes reach, each with the label of its source node.
 
         nodes   in topological order
 

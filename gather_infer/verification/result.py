@@ -10,7 +10,7 @@ Binding: TypeAlias = "tuple[tuple[str, int], ...]"
 
 
 def shown_binding(binding: Binding) -> str:
-    """`batch=2 seq=3`, empty for a model without symbols."""
+    """The binding as text, such as `batch=2 seq=3`; empty for a model without symbols."""
     return " ".join(f"{name}={size}" for name, size in binding)
 
 

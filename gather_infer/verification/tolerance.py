@@ -36,7 +36,7 @@ class Tolerance:
     units: int = 0
 
     def allowed(self, magnitude: npt.NDArray[Any], dtype: DType) -> Any:
-        """The allowed difference of each element of type `dtype`; `magnitude` has the absolute values of the original."""
+        """The allowed difference of each element, of type `dtype`; `magnitude` is |original| of each element."""
         with np.errstate(all="ignore"):
             found = self.atol + self.rtol * magnitude
             if self.noise:

@@ -31,7 +31,7 @@ class Variations:
     known    the bindings that were tried
     guided   (body, binding) for each binding that was tried to enter the body
     late     the bindings that exceeded the time limit
-    score    move -> failures minus successes of bindings that it changed
+    score    move -> failures minus successes of the bindings that result from it
     """
 
     def __init__(self, sizes: SizeSampler) -> None:
