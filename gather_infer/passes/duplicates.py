@@ -64,7 +64,7 @@ class DuplicateConstants:
         """Add a new constant of a graph. Returns the constants of this graph and of subgraphs that it can replace."""
         kind = _type_key(graph, name)
         if kind is None or not self._by_type:
-            return []  # it is added with all others
+            return []  # the first search adds all constants
         self._add_to_index(graph, name, kind)
         candidates = self._candidates(graph, name, kind)
         return [

@@ -83,7 +83,7 @@ def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
         is_whole = is_integer(data.data_type)
         return strings([str(n).encode() for n in numbers.ravel().tolist()], numbers.shape) if is_whole else None
     if to == DType.BOOL:
-        # -0.0 of 8 bits and less is not false everywhere.
+        # Some runtimes cast a -0.0 of 8 bits or fewer to true.
         is_odd = data.data_type in _LARGEST and ((numbers == 0) & np.signbit(numbers)).any()
         return None if is_odd else from_numbers(to, numbers != 0)
     if is_integer(to):

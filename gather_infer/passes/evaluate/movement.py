@@ -232,7 +232,7 @@ def _trilu(call: Evaluation) -> list[Constant] | None:
             return None
         k = int(numbers.reshape(-1)[0])
     if data.data_type == TensorProto.STRING:
-        return None  # the specification clears elements to zero
+        return None  # the specification clears elements to zero, which strings lack
     held = data.plain
     rows, columns = data.shape[-2:]
     k = min(max(k, -rows), columns)

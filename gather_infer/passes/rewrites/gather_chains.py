@@ -232,7 +232,7 @@ def gather_of_unsqueeze(match: Match) -> Rewrite | None:
 def gather_of_transpose(match: Match) -> Rewrite | None:
     """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm').
 
-    perm' is perm with the axes of i in the place of perm[axis]. If perm' is the identity, no Transpose remains; else
+    perm' is perm with perm[axis] replaced by the axes of i. If perm' is the identity, no Transpose remains. Otherwise
     the rewrite is applied only if the Gather returns fewer elements than its data has.
     """
     pick, turned = pick_of(match), match.producer(0, "Transpose")

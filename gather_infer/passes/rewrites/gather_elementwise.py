@@ -15,7 +15,7 @@ from gather_infer.tensor import DType
 rewrites = RewriteSet()
 
 _EXACT: Final = frozenset({
-    # bits and truth values: the same for every element type
+    # operators on bits, signs and truth values, which are exact for every element type
     "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "IsNaN", "IsInf", "Neg", "Abs",
 })  # fmt: skip

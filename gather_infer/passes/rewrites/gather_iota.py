@@ -55,8 +55,9 @@ def gather_of_grid(match: Match) -> Rewrite | None:
 def gather_of_run(match: Match) -> Rewrite | None:
     """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), where s + k >= 0 and e + k >= 0.
 
-    k has one element. A Slice counts a negative bound from the end, but a Gather each negative index by itself. A
-    Gather with an index past the end fails. Axes of length 1 that were added to the Range are added to the Slice.
+    k has one element. With a negative bound the two would differ: a Slice shifts its bounds, but a Gather each negative
+    index. A Gather with an index past the end fails. Axes of length 1 that were added to the Range are added to the
+    Slice.
     """
     pick = pick_of(match)
     run = None if pick is None else _range_of(match, match.input(1), pick.shape)

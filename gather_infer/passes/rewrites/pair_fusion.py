@@ -35,7 +35,7 @@ def transpose_of_transpose(match: Match) -> Rewrite | None:
     rank = match.rank(0)
     for perm in (first, second):
         rank = rank if perm is None else len(perm)
-    if rank is None:  # and none of the two has a perm
+    if rank is None:  # neither Transpose has a perm
         return match.replace_with("Transpose(Transpose(x)) == x", inner.input(0))
     backwards = tuple(reversed(range(rank)))
     first, second = first or backwards, second or backwards
@@ -235,7 +235,7 @@ def cast_of_cast(match: Match) -> Rewrite | None:
         return match.replace_with(law, inner.input(0))
     last = next((each for each in (*_INTEGER_BITS, *_FLOAT_BITS, DType.BOOL) if each.value == to), None)
     if last is None or (middle in _FLOAT_BITS and last in _INTEGER_BITS and not can_represent(last, dtype)):
-        return None  # a float out of range is no defined integer
+        return None  # a Cast of a float that is out of range of the integer type is undefined
     return match.replace_with(law, match.new("Cast", [inner.input(0)], to=to))
 
 
@@ -255,7 +255,7 @@ def slice_of_slice(match: Match) -> Rewrite | None:
     others = [] if inner.is_graph_output() else inner.readers()
     if len(others) < 2 or not all(_slices(other, inner) for other in others):
         others = [match]
-    made: dict[str, str] = {}  # all of them together: each alone would read more bytes
+    made: dict[str, str] = {}  # the Slices are rewritten together: each rewrite alone would read more bytes
     for other in others:
         cuts = _cut_again(inner, other)
         if cuts is None:

@@ -50,7 +50,7 @@ def reshape_choices(match: Match, *, allowzero: bool) -> list[Choices]:
     if result is None:
         return []
     if target is not None and (len(target) != len(result) or (match.integer("allowzero", 0) != 0) != allowzero):
-        target = None  # an entry of 0 has another meaning there
+        target = None  # with the other `allowzero` an entry of 0 has another meaning
     entries: list[list[Dim]] = []
     for at, dim in enumerate(result):
         copies = at < len(data) and match.equal(data[at], dim)
