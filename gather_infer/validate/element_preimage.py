@@ -182,8 +182,8 @@ def _target_without_overflow(target: _Target, step: Affine, overflow_dtype: DTyp
 def _target_without_int64_overflow(target: _Target, step: Affine, scope: Scope) -> _Target | None:
     """As `_target_without_overflow`, for int64.
 
-    Sizes are below 2^62. With a factor of 1 or -1 an overflowed number is far from all sizes, so it can be in the
-    target only if the target is unbounded on that side.
+    Sizes are below 2^62. With a factor of 1 or -1 an overflowed number is far from all sizes. So it can only be in a
+    target that is unbounded on its side.
     """
     least, most = INTEGER_RANGE[DType.INT64]
     below, above = _may_overflow(step, scope)

@@ -112,7 +112,10 @@ def canonical_constraints(
     *,
     ends: Iterable[SizeConstraint] = (),
 ) -> list[SizeConstraint]:
-    """The constraints on `symbols` in canonical form, and constraints that keep divisors in these and `ends` nonzero."""
+    """The constraints on `symbols` in canonical form, and constraints by which their divisors are not 0.
+
+    ends   further constraints whose divisors must not be 0
+    """
     split = ((node, part) for node, claim in constraints for part in _split(claim, inference.declared))
     of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= symbols)
     stated = [_weakened_by_assumptions(claim, node, inference, symbols) for node, claim in of_inputs]

@@ -70,7 +70,7 @@ class Variations:
 
         trusting   require the implied constraints even if a size is 0
         """
-        # a size of 0 or 1 may do where others have to change together
+        # a size of 0 or 1 may be allowed where other sizes have to change together
         is_narrow = pattern in (SizePattern.ZEROS, SizePattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
         ranked = [(cost + numbers.random(), move) for move, cost in costs.items()]
