@@ -166,12 +166,12 @@ class NodeView:
         return self.fact_of(inputs[at]) if at < len(inputs) else UNKNOWN
 
     def fact_of(self, name: str) -> SymbolicTensor:
-        """The fact about a value that the node could read."""
+        """The fact about the value `name`, which the node could read; an unknown one if the value is not a tensor."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
     def value(self, name: str) -> Value | None:
-        """As `fact_of`, for sequences and optionals as well."""
+        """As `fact_of`, but with the facts about sequences and optionals; None if `name` is empty."""
         return self.graph.fact(name) if name else None
 
     def shape(self, at: int) -> Shape | None:
@@ -217,7 +217,7 @@ class NodeView:
         return numbers if len(numbers) == len(found) else None
 
     def is_constant(self, at: int) -> bool:
-        """Whether input `at` is a constant."""
+        """Whether input `at` is a constant: it has the same elements in every run."""
         return self.node.graph.constant_payload(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:

@@ -189,9 +189,9 @@ class PassInput:
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
 
     def load(self, path: GraphPath, name: str) -> Constant | None:
-        """The elements of the constant that `name` refers to in a graph; None if the value is not a constant.
+        """The elements of the constant that `name` refers to in a graph; None if it is not one, and as `read`.
 
-        None and raises too as `read`.
+        Raises as `read`.
         """
         payload = self.find(path, name)
         return None if payload is None else self.read(payload)

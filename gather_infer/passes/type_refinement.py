@@ -24,7 +24,7 @@ class TypeRefinement:
     """The refinement of facts about values after the inference; the users of a refined value are enqueued.
 
     infer         returns the facts about the outputs of a node of a graph, from those about its inputs
-    is_generated  whether a dim is unknown
+    is_generated  returns whether a dim contains symbols that stand for unknown sizes
     """
 
     def __init__(
