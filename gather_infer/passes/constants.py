@@ -15,7 +15,7 @@ from gather_infer.passes.rewrite import Unavailable
 from gather_infer.tensor import DType, SymbolicTensor
 
 SMALL: Final = 64
-"""Elements up to which reading a constant counts as free, and equal constants are shared."""
+"""Maximum number of elements of a constant whose reading counts as free, and which equal constants share."""
 
 
 class Constants:
@@ -39,6 +39,8 @@ class Constants:
     def get_or_add(self, graph: Graph, constant: Constant, base: str, made: dict[str, Constant]) -> str:
         """The name of a constant of the graph with the same bits, or of a new one, which is added to `made`.
 
+        base   the start of the name of a new constant
+
         Raises Unavailable if the graph cannot hold a new constant of its type.
         """
         key = key_of(constant)
@@ -60,7 +62,7 @@ class Constants:
         return name
 
     def register(self, graph: Graph, name: str) -> Hashable:
-        """Add an initializer to the pool. Returns its key; None if the initializer is too large to be shared."""
+        """Add a new initializer to the pool of shared constants. Returns its key there; None if it is too large."""
         payload = graph.constants.get(name)
         if not isinstance(payload, Constant) or name in graph.producers:
             return None

@@ -18,7 +18,11 @@ DEAD_CODE_REASON: Final = "nothing reads it any more"
 
 @dataclass(slots=True)
 class DeadCode:
-    """The dead nodes, by position and with the reason, and the dead initializers, for each graph."""
+    """The dead nodes and initializers of a model.
+
+    nodes         path of a graph -> position of a dead node -> why it is removed
+    initializers  path of a graph -> names of its dead initializers
+    """
 
     nodes: dict[GraphPath, dict[int, str]] = field(default_factory=dict)
     initializers: dict[GraphPath, set[str]] = field(default_factory=dict)
@@ -36,10 +40,11 @@ class DeadCode:
 def find_dead_code(
     pass_input: PassInput, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
 ) -> DeadCode:
-    """The constants, Shapes and Sizes that only removed reads used, found backwards from the candidates.
+    """The initializers, Constant, Shape and Size nodes that are dead once a pass has removed some uses of values.
 
-    candidates   (reading graph, name) of the values that may have lost their last use
-    is_gone      whether the pass removes a use in a graph
+    candidates   (path of the reading graph, name) of the values that may have lost their last use; the search goes
+                 from these backwards
+    is_gone      whether the pass removes the given use in the graph with the given path
     """
     dead = DeadCode()
 
@@ -68,5 +73,5 @@ def find_dead_code(
 
 
 def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
-    """Whether a node cannot fail and has no side effect."""
+    """Whether a node is known to have no side effect and never to fail: a Constant, Shape or Size."""
     return is_constant(node) or pass_input.traits(node).outputs_dims

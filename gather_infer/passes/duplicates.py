@@ -14,13 +14,13 @@ from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import SymbolicTensor
 
 _SAMPLE: Final = 256
-"""Elements at either end that are compared before all elements of two constants are read."""
+"""Number of elements at either end of two constants that are compared before all elements are read."""
 
 _CHUNK: Final = 1 << 20
-"""Elements that are compared at a time: weights are mapped, not loaded."""
+"""Number of elements that are compared at a time: weights are mapped, not loaded."""
 
 _MAX_READERS: Final = 16
-"""Readers of a value up to which they are compared one by one."""
+"""Maximum number of readers of a value that are compared one by one; if there are more, a table is used."""
 
 _TypeKey: TypeAlias = "tuple[int, tuple[int, ...]]"
 
@@ -33,7 +33,8 @@ class DuplicateConstants:
     constants, and these before Constants. Only constants that share type and shape with another one are read: their
     ends first, and all elements if the ends are equal.
 
-    feeds_quantization   a cache for the rule that merges constants
+    feeds_quantization   (graph, name) -> whether a quantization operator reads the constant; a cache of the rule that
+                         merges constants
 
     A constant without a duplicate is remembered until new constants are added.
     """
@@ -49,7 +50,7 @@ class DuplicateConstants:
     _count: int = 0
 
     def replacement(self, graph: Graph, name: str) -> str | None:
-        """A constant of the graph, or of an enclosing graph, that can replace the constant `name`."""
+        """A constant of the graph, or of one around it, that can replace the constant `name`; None if there is none."""
         payload = graph.constants.get(name)
         remembered = self._unmatched.get((graph, name))
         if remembered is not None and remembered[0] is payload and remembered[1] == self._count:
@@ -63,7 +64,7 @@ class DuplicateConstants:
         """Add a new constant of a graph. Returns the constants of this graph and of subgraphs that it can replace."""
         kind = _type_key(graph, name)
         if kind is None or not self._by_type:
-            return []  # it is added with all others
+            return []  # the first search adds all constants
         self._add_to_index(graph, name, kind)
         candidates = self._candidates(graph, name, kind)
         return [
@@ -157,7 +158,7 @@ class DuplicateConstants:
 
 @dataclass(slots=True, eq=False)
 class CommonSubexpressions:
-    """Nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
+    """Finds nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
 
     Equivalent nodes are found among the readers of the least used input. If every input has many readers they are found
     in a table. A changed or new node enters the table when it is looked up.
@@ -171,7 +172,7 @@ class CommonSubexpressions:
     def equivalent_to(self, node: Node) -> list[Node]:
         """The other nodes that are equivalent to `node`, in its graph, enclosing graphs and subgraphs.
 
-        Nodes of this graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
+        Nodes of its graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
         if node.is_constant or node.bodies:
             return []

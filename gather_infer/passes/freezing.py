@@ -110,7 +110,7 @@ def freeze(
 def _contradictions(
     source: ModelFile, inference: Inference, rules: Sequence[RuleSet]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-    """The errors that the given sizes cause, and the failures in skipped branches for which a loader may refuse."""
+    """The errors that the given sizes cause, and failures in skipped branches for which loaders may reject a file."""
     spared = (*(d for d in inference.diagnostics if d.conditional_bodies), *inference.unreachable)
     if not inference.errors and not spared:
         return (), ()
@@ -124,7 +124,7 @@ def _contradictions(
 
 
 def _with_branches(finding: Diagnostic, inference: Inference) -> Diagnostic:
-    """A failure for which a loader may refuse the file, with the branches that it is in."""
+    """A failure for which a loader may reject the file; its detail lists the enclosing branches that never run."""
     if finding.conditional_bodies or finding.location.node is None:
         return finding
     bodies = (
@@ -139,7 +139,7 @@ def _as_error(finding: Diagnostic) -> Diagnostic:
 
 
 def _all_diagnostics(inference: Inference, unloadable: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """All diagnostics; accesses that are always out of bounds, and reasons for a loader to refuse, are errors."""
+    """All diagnostics; accesses that are always out of bounds, and the failures in `unloadable`, are errors."""
     places = set(map(_key, unloadable))
     found = tuple(finding for finding in inference.diagnostics if _key(finding) not in places)
     errors = (error for error in inference.errors if error not in inference.diagnostics)

@@ -33,7 +33,7 @@ MAX_REWRITES_PER_NODE: Final = 8
 """Rewrites per node of the file after which the driver stops: two rules that undo each other never terminate."""
 
 MAX_GRAPH_PASS_RUNS: Final = 16
-"""Runs of a graph-level pass on one graph; each result is cheaper than the last, and three are rarely needed."""
+"""Maximum number of rewrites of a graph by one graph-level pass; each is cheaper than the last, three are rare."""
 
 T = TypeVar("T")
 
@@ -42,10 +42,11 @@ T = TypeVar("T")
 class AppliedRewrite:
     """A rewrite that was applied.
 
-    node    its path in the file
+    node    the path of the rewritten node in the file
     rule    the name of the rule
-    law     the equation behind it
+    law     the equation that justifies the rewrite
     name    the first value that was replaced
+    cost    the nodes and bytes that were added
     nbytes  bytes of the constants that were added
     """
 
@@ -70,7 +71,7 @@ class GreedyDriver:
     empty. Compare the greedy pattern rewrite driver of MLIR; here the driver also tracks which nodes and values the
     rules examine.
 
-    max_growth         bytes by which one rewrite may let the constants grow, minus those that it makes dead
+    max_growth         bytes by which one rewrite may let the constants grow, after subtracting those that it makes dead
     removes_dead_code  whether code that is dead in the file is removed as well
     faulty             nodes of the file at which the inference has found an error
     protected          values whose producers are not rewritten; see `loadability`
@@ -140,7 +141,7 @@ class GreedyDriver:
                     raise UsageError(f"the rewrites do not reach a fixed point: {', '.join(rules)}")
 
     def _run_graph_passes(self) -> bool:
-        """Apply the first graph-level pass with a cheaper result; False if there is none."""
+        """Apply the first graph-level pass that returns a rewrite; False if none does."""
         for graph_pass in self.table.graph_passes:
             for graph in list(self.model.graphs.values()):
                 seen = (graph_pass, graph)
@@ -174,7 +175,7 @@ class GreedyDriver:
         return False
 
     def _match_without(self, lost: frozenset[Fact], node: Node, entry: RuleEntry) -> Rewrite | None:
-        """The rewrite of a rule for a node when the facts in `lost` are left out."""
+        """The rewrite that a rule returns for a node if it cannot use the facts in `lost`; None if there is none."""
         self._weakened_scope, memo = self._support.scope_without(lost), self._memo
         self._memo = len(self.applied), {}
         try:
@@ -185,9 +186,10 @@ class GreedyDriver:
             self._weakened_scope, self._memo = None, memo
 
     def _enqueue_affected(self, node: Node) -> None:
-        """Enqueue nodes that a rewrite affects although neither they nor their dependencies have changed.
+        """Enqueue the nodes that a rewrite of `node` affects although neither they nor their dependencies have changed.
 
-        These are the duplicates of new constants, candidates for a spare Gather, and the nodes that enclose this one.
+        These are duplicates of new constants, candidates for a spare Gather, and the nodes whose subgraphs contain
+        `node`.
         """
         for graph, name in self.model.new_constants:
             if name in graph.constants:
@@ -251,9 +253,11 @@ class GreedyDriver:
     # applying a rewrite
 
     def _apply(self, node: Node, entry: RuleEntry, rewrite: Rewrite, without: frozenset[Fact] = frozenset()) -> bool:
-        """Apply a rewrite if it is profitable and justified by the facts that remaining nodes imply.
+        """Apply a rewrite if it is profitable, and justified by facts that remaining nodes imply.
 
-        without   facts that the rule did not use
+        without   facts that the rule could not use when it returned the rewrite
+
+        Returns whether the rewrite, or one that the rule returns with fewer facts, was applied.
         """
         rule = entry.name
         if rewrite.merged:
@@ -289,16 +293,14 @@ class GreedyDriver:
         return True
 
     def _facts_lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no remaining node implies after the rewrite; those that new nodes imply do not count as
-        support.
-        """
+        """The facts that no remaining node of the file implies after the rewrite; new nodes do not count."""
         self._support.remove(self.model.removed_sources)
         self.model.removed_sources.clear()
         dead, _ = dead_after(self.model, node, rewrite)
         return self._support.unsupported_after(gone.source for gone in dead if gone.source is not None)
 
     def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:
-        """Replace the uses of an initializer by another constant."""
+        """Replace the uses of initializers by other constants; False if one must stay, or a name is shadowed."""
         homes: list[Graph] = []
         for old, new in rewrite.merged.items():
             home = node.graph.defining_graph(old)
@@ -340,7 +342,7 @@ class GreedyDriver:
         self.applied.append(AppliedRewrite(self.model.label(node), node.op_type, rule, law, name, cost, nbytes))
 
     def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
-        """Raise UsageError if the new nodes are malformed."""
+        """Raise UsageError if the rewrite is malformed: undefined or repeated names, subgraphs, or foreign outputs."""
         graph, where = node.graph, f"rewrite {rule} of {self.model.label(node)}"
         known = set(rewrite.constants)
 

@@ -10,13 +10,13 @@ from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import UNKNOWN
 
 MAX_MOVED: Final = 1 << 20
-"""Bytes of an initializer of a subgraph that may be moved, whatever the limit of growth: the model has it already."""
+"""Bytes up to which an initializer of a subgraph is moved, even if `max_growth` is lower: the model has it already."""
 
 
 class Inlining:
-    """A subgraph that is to replace its node.
+    """The inlining of a subgraph: its nodes move to the enclosing graph and replace the node that holds it.
 
-    body    one of the graphs of `node`
+    body    a subgraph of `node`
     bound   input of the body -> value of the enclosing graph that replaces it
     names   value of the body -> its name outside; a new one if another graph defines a value of that name
     """

@@ -1,8 +1,8 @@
 """Protected values: rewrites do not change their producers, so that the rewritten model still loads.
 
-A node that never runs may fail, and a runtime loads it as long as it cannot infer the shapes that the node reads. An
-example is a Squeeze of an axis that is never 1, in a branch that is not taken. A rewrite that makes such a shape
-inferable makes the file unusable.
+A node that never runs may be invalid, such as a Squeeze of an axis that is never 1 in a branch that is not taken. A
+runtime loads the model as long as the runtime cannot infer the shapes that the node reads. A rewrite that lets the
+runtime infer these shapes makes the file unusable.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import Value
 
 _MAX_ATTEMPTS: Final = 5
-"""Attempts to rewrite a model; in the last one every value is protected."""
+"""Maximum number of attempts to rewrite a model; in the last one every value is protected."""
 
 
 class ProtectedValues:
     """The protected values of a model.
 
-    names        outputs of the nodes that are not rewritten; positions of nodes change from round to round
-    diagnostics  the nodes that make the protection necessary
+    names        names of the outputs of the nodes that are not rewritten
+    diagnostics  a note for each node that a runtime would reject after the rewrites
     """
 
     def __init__(self, inference: Inference) -> None:
@@ -45,7 +45,7 @@ class ProtectedValues:
         self._attempts = 1
 
     def extend_for(self, proto: ModelProto, model: MutableModel) -> bool:
-        """Protect more values if a runtime would refuse a node of the rewritten model. Returns whether it did.
+        """Protect more values if a runtime would reject a node of the rewritten model. Returns whether more are needed.
 
         model   the mutable model after the last rewrite
         """
@@ -94,7 +94,7 @@ class ProtectedValues:
         )
 
     def _moved(self, model: MutableModel) -> dict[str, list[NodeId]]:
-        """The original nodes that write the protected values, if the mutable model was built from the original file."""
+        """Value -> the original node that writes it now; empty unless `model` was built from the original file."""
         if model.pass_input.inference is not self._inference:
             return {}
         return {
@@ -141,7 +141,13 @@ def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:
 
 
 def _origins(proto: ModelProto, places: Iterable[NodeId], known: Mapping[str, Sequence[NodeId]]) -> list[NodeId]:
-    """The original nodes of the first known values downstream of the nodes `places` of the rewritten model."""
+    """The original nodes from which nodes of the rewritten model stem.
+
+    places   the nodes of `proto`, the rewritten model
+    known    value -> the original nodes that write it
+
+    If a node in `places` writes no known value, the nearest known values downstream of it are used.
+    """
     readers: dict[str, list[Sequence[str]]] = {}
     graphs = dict(bodies(proto))
     for body in graphs.values():

@@ -25,7 +25,7 @@ class Match(NodeView):
     _nodes: list[NodeProto] = field(default_factory=list)
     _constants: dict[str, Constant] = field(default_factory=dict)
     has_built: bool = False
-    """Whether a rule may have built nodes or constants."""
+    """Whether a builder has been called, so that the match may hold new nodes or constants."""
 
     def enqueue(self) -> None:
         """Have the driver run the rules on the node again, because one of their dependencies has changed."""
@@ -72,9 +72,9 @@ class Match(NodeView):
         return Rewrite(law=law, values=replaced, nodes=tuple(self._nodes), constants=dict(self._constants))
 
     def replace_values(self, law: str, values: Mapping[str, str]) -> Rewrite:
-        """As `replace_with`, for outputs of several nodes of the graph, by name; this node is among them.
+        """As `replace_with`, for outputs of several nodes of the graph, among them the matched node.
 
-        New nodes replace all of the outputs, and read no value that depends on one of them.
+        values   output -> its replacement: a new value that does not depend on any of these outputs
         """
         others = frozenset(values.keys() - set(self.node.outputs))
         replaced = dict(values)
@@ -83,15 +83,15 @@ class Match(NodeView):
         )
 
     def body(self, name: str) -> Graph | None:
-        """The subgraph that an attribute of the node holds."""
+        """The subgraph in the attribute `name` of the node; None if there is none."""
         at = next((i for i, a in enumerate(self.node.proto.attribute) if a.name == name), None)
         return next((body for body in self.node.bodies if body.path.steps[-1].attribute == at), None)
 
     def replace_with_body(self, law: str, body: Graph, values: Sequence[str], bound: Mapping[str, str]) -> Rewrite:
         """A rewrite that replaces the node by the nodes of one of its subgraphs (inlining).
 
-        values   of the body, or new ones, that replace the outputs of the node, in order
-        bound    input of the body -> the value of the enclosing graph, or new one, that replaces it
+        values   the names in the body, or of new values, that replace the outputs of the node, in order
+        bound    input of the body -> the value of the enclosing graph, or new value, that replaces it
         """
         replaced = {old: new for old, new in zip(self.node.outputs, values, strict=True) if old and new}
         return Rewrite(
@@ -99,13 +99,13 @@ class Match(NodeView):
         )
 
     def new(self, op_type: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> str:
-        """Build a node with one output. Returns that output; attributes that are None are left out."""
+        """Build a node with one output. Returns the name of the output. Attributes that are None are left out."""
         return self.new_outputs(op_type, inputs, 1, domain=domain, **attributes)[0]
 
     def new_outputs(
         self, op_type: str, inputs: Sequence[str], count: int, *, domain: str = "", **attributes: Any
     ) -> list[str]:
-        """As `new`, for a node with several outputs. Raises Unavailable if the model has no such operator."""
+        """As `new`, for a node with `count` outputs. Raises Unavailable if the opset has no such operator."""
         domain = plain_domain(domain)
         version = self.graph.versions.get(domain, 0)
         if not version or (not domain and not defs.has(op_type, version, domain)):
@@ -118,7 +118,7 @@ class Match(NodeView):
         return made
 
     def copy(self, node: Match, inputs: Sequence[str]) -> list[str]:
-        """Build a copy of a node, with its attributes and the given `inputs`. Returns its outputs."""
+        """Build a copy of a node, with its attributes and the given `inputs`. Returns the names of its outputs."""
         proto = NodeProto()
         proto.CopyFrom(node.node.proto)
         base = self.output() or node.op_type
@@ -132,7 +132,7 @@ class Match(NodeView):
         return made
 
     def add_constant(self, constant: Constant, base: str = "") -> str:
-        """Add a constant, or reuse one of the model that equals it bit for bit.
+        """Add a constant, or reuse a small one of the graph that equals it bit for bit. Returns its name.
 
         Raises Unavailable if the model cannot hold a constant of its type.
         """
@@ -142,18 +142,18 @@ class Match(NodeView):
         )
 
     def vector(self, elements: Iterable[int], dtype: int = TensorProto.INT64) -> str:
-        """A constant integer tensor of rank 1. Raises Unavailable as `add_constant`."""
+        """Add a constant integer vector, as `add_constant`. Returns its name."""
         values = np.array(list(elements), dtype=object).reshape(-1)
         return self.add_constant(from_integers(dtype, values))
 
     def scalar(self, element: int, dtype: int = TensorProto.INT64) -> str:
-        """A constant integer of rank 0. Raises Unavailable as `add_constant`."""
+        """Add a constant integer of rank 0, as `add_constant`. Returns its name."""
         values = np.empty((), dtype=object)
         values[()] = element
         return self.add_constant(from_integers(dtype, values))
 
     def squeeze(self, data: str, axes: Sequence[int]) -> str:
-        """Build a Squeeze for the opset version of the model; returns `data` if there are no axes.
+        """Build a Squeeze for the opset version of the model. Returns its output, or `data` if there are no axes.
 
         A Squeeze without axes would remove every axis of size 1.
         """
@@ -164,7 +164,7 @@ class Match(NodeView):
         return self.new("Squeeze", [data, self.vector(axes)])
 
     def unsqueeze(self, data: str, axes: Sequence[int]) -> str:
-        """Build an Unsqueeze for the opset version of the model; returns `data` if there are no axes."""
+        """Build an Unsqueeze for the opset version of the model. Returns its output, or `data` if there are no axes."""
         if not axes:
             return data
         if self.opset < 13:
@@ -174,7 +174,7 @@ class Match(NodeView):
     def slice(
         self, data: str, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int] = ()
     ) -> str:
-        """Build a Slice for the opset version of the model; returns `data` if there are no axes.
+        """Build a Slice for the opset version of the model. Returns its output, or `data` if there are no axes.
 
         Raises Unavailable for steps before version 10.
         """
@@ -189,7 +189,10 @@ class Match(NodeView):
         return self.new("Slice", given if plain else [*given, self.vector(steps)])
 
     def reshape(self, data: str, target: Sequence[int]) -> str:
-        """Build a Reshape to a constant target, in which 0 copies a dim. Raises Unavailable before version 5."""
+        """Build a Reshape to a constant target, in which 0 copies a dim. Returns its output.
+
+        Raises Unavailable before version 5.
+        """
         if self.opset < 5:
             raise Unavailable
         return self.new("Reshape", [data, self.vector(target)])

@@ -21,7 +21,7 @@ from gather_infer.passes.pass_input import ConstantPayload, PassInput
 from gather_infer.tensor import UNKNOWN, Value
 
 _MAX_NEW_NODES: Final = 1 << 40
-"""More than the number of new nodes: they sort before the node of the file at their position, in insertion order."""
+"""More than the number of new nodes; a new node sorts before the node of the file at its position."""
 
 
 @dataclass(slots=True, eq=False)
@@ -31,9 +31,10 @@ class Node:
     proto      the message of the file, or that of a rewrite; `inputs` and `outputs` are the current ones
     op_type    a copy of `proto.op_type`, which is slow to read; `is_constant` is True for a Constant of ai.onnx
     order_key  sort key within the graph: the position of a node of the file, and a counter of new nodes
-    origin     the position of the node in the file, None for a new node
+    origin     the position of the node in its graph in the file; None for a new or moved node
     bodies     its subgraphs
-    why        the law of the rewrite that has added or changed the node
+    why        the law of the rewrite that has added or changed the node; empty for an unchanged node
+    moved_from the graph and position in the file of a node that was moved to another graph
     """
 
     proto: NodeProto
@@ -57,7 +58,7 @@ class Node:
 
     @property
     def is_edited(self) -> bool:
-        """Whether the node differs from that of the file."""
+        """Whether the node differs from the node of the file, or is new."""
         return self.origin is None or bool(self.why)
 
     @property
@@ -77,7 +78,7 @@ class Graph:
     producers      value -> the node that writes it, and the index of the output
     readers        value defined here -> the nodes that read it, those of subgraphs included
     constants      value -> the payload that holds its elements, the same in every run
-    initializers   those of the file; `sparse` ones are not among the constants
+    initializers   the initializers of the file; those in `sparse` are not among the constants
     added          new constants
     dropped        removed initializers
     facts          the facts about the values that this graph defines
@@ -286,7 +287,7 @@ class MutableModel:
     # changes
 
     def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
-        """Insert a new node right before another one."""
+        """Insert a new node right before the node `before`; `facts` are about its outputs, in order."""
         self._serial += 1
         node = self._insert(graph, proto, (before.order_key[0], self._serial - _MAX_NEW_NODES), None, why)
         for name, fact in zip(node.outputs, facts, strict=False):
@@ -339,7 +340,7 @@ class MutableModel:
         return old
 
     def detach(self, node: Node, at: int, name: str, why: str) -> None:
-        """Rename output `at` of a node, so that another value can take over its old name and its readers.
+        """Rename output `at` of a node to `name`, so that another value can take over its old name and its readers.
 
         The node is then removed, or stays for another output.
         """
@@ -350,7 +351,7 @@ class MutableModel:
         node.graph.producers[name] = node, at
 
     def rename(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """Rename the output of a node, or a new constant, in all nodes that read it."""
+        """Rename the value `old`, an output of a node or a new constant, to `new`, also in all nodes that read it."""
         if old in graph.added:
             graph.added[new] = graph.added.pop(old)
         else:
@@ -400,7 +401,7 @@ class MutableModel:
         return lost
 
     def drop(self, graph: Graph, name: str, why: str) -> None:
-        """Remove a constant that no node produces."""
+        """Remove an initializer of the file, or a new constant."""
         if name in graph.added:
             del graph.added[name]
         else:
@@ -431,7 +432,11 @@ class MutableModel:
         )
 
     def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
-        """The edits of one graph. If `within` is None, its subgraphs are written out with their nodes."""
+        """The edits of one graph.
+
+        within   receives the subgraphs of inserted nodes, which are written out with them. None for such a subgraph,
+                 where all nodes with subgraphs are inserted anew
+        """
         path, body = graph.path, self.pass_input.bodies[graph.path]
         for name, (constant, why) in graph.added.items():
             tensor = constant.to_tensor(name)
@@ -529,7 +534,7 @@ def _nested_nodes(node: Node) -> Iterator[Node]:
 
 
 def _node_names(nodes: Sequence[Node]) -> dict[Node, str]:
-    """Unique names for the nodes of a graph, where runtimes refuse duplicates; a subgraph has names of its own."""
+    """Node -> its name, unique within the graph: runtimes reject duplicates. Subgraphs may use the same names."""
     found = {node: node.proto.name for node in nodes if node.origin is not None}
     taken = set(found.values()) - {""}
     for node in nodes:

@@ -28,7 +28,7 @@ SPARE_GATHERS: Final = object()
 """The dependency of a rule that did not match because the model has no Gather to spare."""
 
 _MAX_READ: Final = 1 << 16
-"""Elements of an integer constant that a rule may read."""
+"""Maximum number of elements of an integer constant that a rule may read."""
 
 
 class RewriteContext(Protocol):
@@ -74,7 +74,7 @@ class NodeView:
     node: Node
 
     def view_of(self: V, node: Node) -> V:
-        """The view of another node."""
+        """The view of another node; the rule depends on that node from now on."""
         self.context.dependencies.append(node)
         return type(self)(self.context, node)
 
@@ -111,7 +111,7 @@ class NodeView:
 
     @property
     def has_spare_gathers(self) -> bool:
-        """Whether the model has fewer Gathers than its file, so that one may replace another operator."""
+        """Whether the model has fewer Gathers than its file, so that a Gather may replace another operator."""
         is_one = self.context.model.spare_gathers > 0
         if not is_one:
             self.context.dependencies.append(SPARE_GATHERS)
@@ -124,21 +124,21 @@ class NodeView:
         return _traits_of(node.domain, node.op_type, node.version)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute, None if it is not given."""
+        """The attribute `name`; None if the node does not have it."""
         return next((a for a in self.node.proto.attribute if a.name == name), None)
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
+        """The integer attribute `name`, or `default`."""
         found = self.attribute(name)
         return default if found is None else int(found.i)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """A list attribute of integers, None if it is not given."""
+        """The elements of the attribute `name`, a list of integers; None if the node does not have it."""
         found = self.attribute(name)
         return None if found is None else tuple(map(int, found.ints))
 
     def text(self, name: str, default: str = "") -> str:
-        """A string attribute."""
+        """The string attribute `name`, or `default`."""
         found = self.attribute(name)
         return default if found is None else found.s.decode("utf-8", "replace")
 
@@ -161,30 +161,30 @@ class NodeView:
         return self.node.inputs[at] if at < len(self.node.inputs) else ""
 
     def fact(self, at: int) -> SymbolicTensor:
-        """The fact about an input; an unknown one if the input is left out or is not a tensor."""
+        """The fact about input `at`; an unknown one if the input is left out or is not a tensor."""
         inputs = self.node.inputs
         return self.fact_of(inputs[at]) if at < len(inputs) else UNKNOWN
 
     def fact_of(self, name: str) -> SymbolicTensor:
-        """The fact about a value that the node could read."""
+        """The fact about the value `name`, which the node could read; an unknown one if the value is not a tensor."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
     def value(self, name: str) -> Value | None:
-        """As `fact_of`, for sequences and optionals as well."""
+        """As `fact_of`, but with the facts about sequences and optionals; None if `name` is empty."""
         return self.graph.fact(name) if name else None
 
     def shape(self, at: int) -> Shape | None:
-        """The shape of an input, None if its rank is unknown."""
+        """The shape of input `at`; None if its rank is unknown."""
         return self.fact(at).shape
 
     def rank(self, at: int) -> int | None:
-        """The rank of an input, None if it is unknown."""
+        """The rank of input `at`; None if it is unknown."""
         shape = self.fact(at).shape
         return None if shape is None else len(shape)
 
     def elements(self, at: int) -> tuple[Dim, ...] | None:
-        """All elements of an integer input, in order, as numbers or dims; None if an element is unknown.
+        """All elements of integer input `at` in row-major order, as numbers or dims; None if an element is unknown.
 
         A constant is read from the model if it has up to 65 536 elements.
         """
@@ -198,9 +198,9 @@ class NodeView:
         return None if numbers is None else tuple(map(int, numbers.ravel().tolist()))
 
     def numbers(self, at: int) -> npt.NDArray[np.int64] | None:
-        """The elements of an int32 or int64 constant in their shape; None if the input is not one.
+        """The elements of input `at`, an int32 or int64 constant, in its shape.
 
-        None as well for a constant of more than 65 536 elements.
+        None if the input is not such a constant, or has more than 65 536 elements.
         """
         fact = self.fact(at)
         if fact.dtype not in (DType.INT32, DType.INT64) or _count(fact.shape) > _MAX_READ:
@@ -209,7 +209,7 @@ class NodeView:
         return None if constant is None else constant.to_indices()
 
     def integers_of(self, at: int) -> tuple[int, ...] | None:
-        """As `elements`, but None unless all of them are numbers."""
+        """As `elements`, but None unless all elements are numbers."""
         found = self.elements(at)
         if found is None:
             return None
@@ -217,11 +217,11 @@ class NodeView:
         return numbers if len(numbers) == len(found) else None
 
     def is_constant(self, at: int) -> bool:
-        """Whether an input holds the same elements in every run."""
+        """Whether input `at` is a constant: it has the same elements in every run."""
         return self.node.graph.constant_payload(self.input(at)) is not None
 
     def constant(self, at: int) -> Constant | None:
-        """The elements of a constant input, mapped from the file if they are large; None if it is not constant."""
+        """The elements of input `at`, mapped if they are external data; None if the input is not a constant."""
         return self.context.constants.load(self.graph, self.input(at))
 
     def constant_of(self, name: str) -> Constant | None:
@@ -229,10 +229,9 @@ class NodeView:
         return self.context.constants.load(self.graph, name)
 
     def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The producer of an input, if its operator is one of `op_types` of ai.onnx (any, if none are given); else
-        None.
+        """The producer of input `at`, if its operator is one of `op_types` of ai.onnx; else None.
 
-        None for a faulty node: nothing follows from it.
+        Without `op_types` any operator will do. None too for a faulty producer, of which nothing is known.
         """
         return self.producer_of(self.input(at), *op_types)
 
@@ -279,7 +278,7 @@ class NodeView:
         return (self.view_of(node) for node in self.context.common_subexpressions.equivalent_to(self.node))
 
     def equal_constant(self, name: str) -> str | None:
-        """A constant that equals the constant `name` bit for bit and can replace it."""
+        """A constant that equals the constant `name` bit for bit and can replace it; None if there is none."""
         home = self.graph.defining_graph(name)
         return (
             None
@@ -293,7 +292,7 @@ class NodeView:
         return home is not None and name not in home.producers and self.context.model.is_droppable(home, name)
 
     def feeds(self, name: str, *op_types: str) -> bool:
-        """Whether a node with one of the `op_types`, of any domain, reads a value."""
+        """Whether a node with one of the `op_types`, of any domain, reads the value `name`."""
         self.context.dependencies.append(name)
         return any(node.op_type in op_types for node in self.context.model.readers(self.graph, name))
 
@@ -308,23 +307,23 @@ class NodeView:
         return self.node.outputs[at] if at < len(self.node.outputs) else ""
 
     def result(self, at: int = 0) -> SymbolicTensor:
-        """The fact about an output."""
+        """The fact about output `at`; an unknown one if the output is left out or is not a tensor."""
         outputs = self.node.outputs
         return self.fact_of(outputs[at]) if at < len(outputs) else UNKNOWN
 
     def is_needed(self, at: int = 0) -> bool:
-        """Whether an output is live."""
+        """Whether output `at` is live."""
         name = self.output(at)
         self.context.dependencies.append(name)
         return bool(name) and self.context.model.is_needed(self.graph, name)
 
     def readers(self: V, at: int = 0) -> list[V]:
-        """The nodes that read an output, those of subgraphs included."""
+        """The nodes that read output `at`, those of subgraphs included."""
         self.context.dependencies.append(self.output(at))
         return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(at))]
 
     def is_graph_output(self, at: int = 0) -> bool:
-        """Whether an output has to keep its name: it is a graph output, or the file refers to it elsewhere."""
+        """Whether output `at` has to keep its name: it is a graph output, or the file refers to it elsewhere."""
         return self.graph.is_fixed(self.output(at))
 
     # proofs
@@ -347,18 +346,18 @@ class NodeView:
         )
 
     def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
-        """Whether all elements of an integer input are in `[lo, hi]` in every run; False if that cannot be proved."""
+        """Whether all elements of integer input `at` are in `[lo, hi]` in every run; False if that cannot be proved."""
         return self.is_at_least(at, lo) and self.is_at_most(at, hi)
 
     def is_at_least(self, at: int, lo: Dim) -> bool:
-        """Whether all elements of an integer input are >= `lo` in every run; False if that cannot be proved."""
+        """Whether all elements of integer input `at` are >= `lo` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
     def is_at_most(self, at: int, hi: Dim) -> bool:
-        """Whether all elements of an integer input are <= `hi` in every run; False if that cannot be proved."""
+        """Whether all elements of integer input `at` are <= `hi` in every run; False if that cannot be proved."""
         known, span = self.elements(at), self.fact(at).value_range
         if known is not None:
             return all(self.at_most(v, hi) for v in known)
@@ -394,7 +393,7 @@ class NodeView:
 
     @property
     def is_operator(self) -> bool:
-        """Whether the node is the operator of its name: no function of the model, and all attributes have values."""
+        """Whether the node is the operator of its name: not a call of a function, and without attribute references."""
         node = self.node
         if node.graph.is_in_function and self.has_attribute_reference:
             return False
@@ -403,7 +402,7 @@ class NodeView:
 
     @property
     def has_attribute_reference(self) -> bool:
-        """Whether an attribute refers to one of the enclosing function, so that its value differs between calls."""
+        """Whether an attribute refers to an attribute of the enclosing function, so that its value differs by call."""
         node = self.node
         return node.graph.is_in_function and any(a.ref_attr_name for a in node.proto.attribute)
 
@@ -424,9 +423,9 @@ class NodeView:
 
     @property
     def growth_limit(self) -> int:
-        """Bytes that new constants may have, including those that become free with the inputs of the node.
+        """Bytes that new constants may have: `max_growth`, plus those of constant inputs that only this node reads.
 
-        Large constants of a large model stay as they are, because the model is rewritten in memory.
+        The inputs do not count if the model has large constants, because it is rewritten in memory.
         """
         if self.context.model.pass_input.has_large_constants:
             return self.max_growth
@@ -445,7 +444,7 @@ def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
 
 
 def _count(shape: Shape | None) -> int:
-    """The number of elements of a shape; a number above every limit if it is unknown."""
+    """The number of elements of a shape; more than `_MAX_READ` if it is unknown."""
     total = 1
     for dim in shape or ():
         total *= dim if isinstance(dim, int) else _MAX_READ + 1

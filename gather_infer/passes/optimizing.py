@@ -33,15 +33,18 @@ DEFAULT_MAX_GROWTH = 1 << 20
 
 
 MAX_PROTECTED_RUNS = 4
-"""Times that rewriting starts again while values have to be protected; the result may need fewer of them."""
+"""Maximum number of runs to a fixed point while values are protected: a rewritten model may need fewer of them."""
 
 MAX_ROUNDS = 4
-"""Inferences of a model: simpler subgraphs or functions may let a new inference find more about their outputs."""
+"""Maximum number of rounds of inference and rewriting in one run to a fixed point.
+
+Simpler subgraphs or functions may let a new inference find more about their outputs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The facts about a model, and the rewrites that were applied with them."""
+    """The inference of a model, and the edits of the rewrites that were applied with its facts."""
 
     inference: Inference
     journal: Journal
@@ -51,7 +54,7 @@ class Round:
 class FoldedFloats:
     """Nodes whose float results a runtime has computed; other runtimes round them differently.
 
-    runtime    with its version
+    runtime    name and version of the runtime
     tolerance  bound of the difference of outputs, relative to max(1, |original|)
     nodes      their paths in the file
     """
@@ -66,7 +69,7 @@ class OptimizeResult(PassResult):
     """A model after `fold` or `optimize`; `applied` are the rewrites in the order of their application.
 
     inference   of the original model
-    rounds      up to the fixed point, each with the inference on which it rests
+    rounds      the rounds of inference and rewriting up to the fixed point
     floats      the results that are not bit-identical; None if all are
     """
 
@@ -181,7 +184,7 @@ def _names(sets: Iterable[RewriteSet]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _RuleSelection:
-    """The selection of rules; see `fold`."""
+    """The rules that the caller selects by the arguments `passes`, `skip` and `fold_floats` of `fold`."""
 
     passes: Collection[str]
     skip: Collection[str]
@@ -262,7 +265,7 @@ def _run(
 
 
 class _RewriteRun(NamedTuple):
-    """The rounds up to the fixed point; `driver` is that of the last round."""
+    """The rounds of one run to a fixed point; `driver` is the driver of the last round."""
 
     rounds: tuple[Round, ...]
     applied: tuple[AppliedRewrite, ...]
@@ -278,7 +281,7 @@ def _rewrite_to_fixed_point(
     protected: frozenset[str],
     progress: Progress,
 ) -> _RewriteRun:
-    """Rewrite a model to a fixed point, except for the nodes that write `protected` values."""
+    """Alternate rewriting and inference to a fixed point; nodes that write `protected` values are left alone."""
     rounds: list[Round] = []
     applied: list[AppliedRewrite] = []
     inference = first
@@ -301,7 +304,7 @@ def _progress_text(applied: Sequence[AppliedRewrite], driver: GreedyDriver) -> C
 
 
 def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
-    """The nodes at which the inference has found a failure."""
+    """The nodes at which the inference has found a failure, as (path of the graph, position)."""
     return frozenset(
         (d.location.node.graph, d.location.node.position)
         for d in inference.diagnostics

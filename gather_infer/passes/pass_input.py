@@ -92,12 +92,13 @@ class PassInput:
         }
 
     def fixed(self, path: GraphPath) -> set[str]:
-        """Values besides graph inputs and outputs that have to keep their names."""
+        """The names of values, besides graph inputs and outputs, that have to stay and keep their names."""
         return {*self._annotated.get(path, ()), *(self._training_names if path == MAIN else ())}
 
     def read(self, payload: ConstantPayload) -> Constant | None:
-        """The elements of a constant; None if they cannot be represented one by one. Raises ModelReadError if data is
-        missing.
+        """The elements of a constant; None for a sparse tensor, an unknown type, or data that does not fit the dims.
+
+        Raises ModelReadError if external data is missing.
         """
         if isinstance(payload, Constant):
             return payload
@@ -183,14 +184,14 @@ class PassInput:
         return self._scopes.get(path, {})
 
     def find(self, path: GraphPath, name: str) -> ConstantPayload | None:
-        """The constant that `name` refers to in a graph, None if it is not one; inner names shadow outer ones."""
+        """The constant that `name` refers to in a graph; None if the value is not a constant."""
         home = self.index.defining_scope(path, name) if name else None
         return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
 
     def load(self, path: GraphPath, name: str) -> Constant | None:
-        """The elements of a constant; None if `name` is not one, or if its data do not fit its dims.
+        """The elements of the constant that `name` refers to in a graph; None if it is not one, and as `read`.
 
-        Raises ModelReadError when external data is missing.
+        Raises as `read`.
         """
         payload = self.find(path, name)
         return None if payload is None else self.read(payload)

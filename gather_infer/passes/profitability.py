@@ -19,8 +19,9 @@ def cost_of(
     facts: Mapping[str, Value],
     dependencies: list[Hashable] | None = None,
 ) -> RewriteCost:
-    """The cost of a rewrite of a node; `facts` are those about the new values.
+    """The nodes and bytes that a rewrite of `node` adds, minus those that it makes dead.
 
+    facts          new value -> the facts about it
     dependencies   receives the names of the values on which the result depends
     """
     dead, constants = dead_after(model, node, rewrite)
@@ -43,7 +44,7 @@ def cost_of(
 
 
 def replaced_nodes(node: Node, rewrite: Rewrite) -> list[Node]:
-    """The nodes that write a value which the rewrite replaces."""
+    """The nodes whose outputs the rewrite replaces: `node`, then the producers of its siblings."""
     return [node, *dict.fromkeys(node.graph.producers[name][0] for name in sorted(rewrite.siblings))]
 
 
@@ -69,7 +70,7 @@ def count_nodes(nodes: Iterable[Node]) -> int:
 
 
 def dead_after(model: MutableModel, node: Node, rewrite: Rewrite) -> tuple[list[Node], list[tuple[Graph, str]]]:
-    """The nodes and constants that are dead after the rewrite: liveness analysis without applying it."""
+    """The nodes and constants, as (graph, name), that the rewrite makes dead, found without applying it."""
     replaced = replaced_nodes(node, rewrite)
     if any(
         model.is_needed(node.graph, name) and name not in rewrite.values
@@ -111,7 +112,7 @@ def dead_after(model: MutableModel, node: Node, rewrite: Rewrite) -> tuple[list[
 def _run_bytes(
     model: MutableModel, graph: Graph, rewrite: Rewrite, dead: Sequence[Node], facts: Mapping[str, Value]
 ) -> Dim | None:
-    """The bytes that the new nodes read and write in a run beyond those of the dead ones; None if unknown."""
+    """The bytes that the new nodes read and write in a run, minus those of the dead nodes; None if unknown."""
     counts: dict[str, int] = {}  # value -> additional reads and writes
     reads_only_dims = model.pass_input.reads_only_dims  # Shape and Size read no elements
     for proto in rewrite.nodes:

@@ -45,7 +45,7 @@ class PassResult:
     journal      the edits
     source       the original model
     proto        the model after the edits
-    interface    the differences of its interface from that of the original model
+    interface    the changes to the interface of the model
     """
 
     model: ModelProto | gs.Graph

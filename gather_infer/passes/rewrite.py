@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class Unavailable(Exception):
-    """The opset version of the model lacks an operator, or a Constant of a type: the rewrite is not applied."""
+    """The opset version of the model lacks an operator, or a Constant of some type: the rewrite is not applied."""
 
 
 class RewriteCost(NamedTuple):
     """The numbers of nodes and bytes that a rewrite adds to a model; negative if it removes more than it adds.
 
-    nodes           Constants not counted
-    run_bytes       read and written by nodes in each run, constants of up to 64 elements not counted; None if unknown
-    constant_bytes  of initializers and Constants
+    nodes           number of nodes, without Constants
+    run_bytes       bytes that nodes read and write in each run, without constants of up to 64 elements; None if unknown
+    constant_bytes  bytes of initializers and Constants
     """
 
     nodes: int = 0
@@ -37,12 +37,12 @@ class RewriteCost(NamedTuple):
 class Rewrite:
     """Values that replace others and hold the same elements, in every run in which the model does not fail.
 
-    law        the equation behind it, in words
+    law        the equation that justifies the rewrite, in words
     values     output of the node -> its replacement: a value of the model, of `nodes` or of `constants`
     siblings   the keys of `values` that are outputs of other nodes of the graph; their replacements are new values
     merged     initializer that the node reads -> a constant that replaces all of its uses
-    body       subgraph that replaces its node (inlining): `values` and `nodes` use the names of its scope
-    bound      input of that subgraph -> the value that replaces it
+    body       subgraph whose nodes replace the node that holds it (inlining); `values` and `nodes` use its names
+    bound      input of `body` -> the value that replaces it
     nodes      new nodes, in order; they are inserted right before the node
     constants  new constants, by name
     """
@@ -58,7 +58,7 @@ class Rewrite:
 
     @property
     def new_values(self) -> set[str]:
-        """The names of the new values."""
+        """The names of the outputs of `nodes` and of the `constants`."""
         return {name for proto in self.nodes for name in proto.output if name} | self.constants.keys()
 
 

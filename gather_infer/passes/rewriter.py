@@ -41,7 +41,7 @@ class Rewriter:
         self.refinement = refinement
 
     def replace(self, node: Node, rewrite: Rewrite, facts: dict[str, Value]) -> None:
-        """Replace the outputs of the node by new values; `facts` are those about the new values."""
+        """Replace the outputs of the node as `rewrite` prescribes; `facts` maps each new value to its facts."""
         graph, model, why = node.graph, self.model, f"{rewrite.law} ({self.model.label(node)})"
         replaced = replaced_nodes(node, rewrite)
         outputs = [name for erased in replaced for name in erased.outputs if name]
@@ -72,7 +72,7 @@ class Rewriter:
         self.eliminate_dead_code([(graph, name) for name in (*outputs, *rewrite.constants)])
 
     def merge(self, graph: Graph, old: str, new: str, why: str) -> None:
-        """Replace all uses of an initializer of the graph by another constant."""
+        """Replace all uses of `old`, an initializer of the graph, by the constant `new`."""
         self._replace_all_uses(graph, old, new, why)
         self.eliminate_dead_code([(graph, old)])
 
@@ -183,7 +183,7 @@ class Rewriter:
         return self.model.add(before.graph, proto, before, why, self.infer(proto, before.graph))
 
     def _replace_value(self, node: Node, old: str, new: str, why: str) -> None:
-        """Replace all uses of `old` by another value of the model, which takes over a name that has to stay."""
+        """Replace all uses of `old` by `new`, a value of the model; if `old` is a graph output, `new` gets its name."""
         graph, model = node.graph, self.model
         known = graph.fact(old)
         self._replace_all_uses(graph, old, new, why)

@@ -19,7 +19,7 @@ Rule: TypeAlias = Callable[[Match], "Rewrite | None"]
 
 
 GraphPassFunction: TypeAlias = Callable[[RewriteContext, Graph], "GraphRewrite | None"]
-"""A graph-level pass: the rewrite of a graph at a fixed point of the rules, or None."""
+"""A graph-level pass: returns a rewrite of a graph in which no rule matches, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class RuleEntry:
     """A rule in a table.
 
     name      as given to `--passes` and `--skip`
-    since     the first opset version of the operator to which it applies
+    op_type   the operator, or `ANY`
+    since     the first opset version of the domain to which the rule applies
     """
 
     name: str
@@ -59,8 +60,8 @@ class RewriteSet:
     def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
         """Decorator: registers a rule for nodes of the operators in `op_types`; if none are given, for every node.
 
-        since   the first opset version to which it applies
-        name    of the rule, by default that of the function
+        since   the first opset version of the domain to which the rule applies
+        name    the name of the rule, by default that of the function
         """
 
         def add(function: Rule) -> Rule:
@@ -89,7 +90,7 @@ class RewriteSet:
         return self._graph_passes
 
     def rules_for(self, op_type: str) -> Sequence[RuleEntry]:
-        """The rules for an operator."""
+        """The rules for an operator, in order of precedence; `ANY` has rules of its own."""
         return self._rules.get(op_type, ())
 
 
@@ -109,7 +110,7 @@ class RuleTable:
         )
 
     def find(self, domain: str, op_type: str, version: int) -> tuple[RuleEntry, ...]:
-        """The rules for a node, in order of precedence."""
+        """The wanted rules for a node with this operator and opset version, in order of precedence."""
         key = (domain, op_type, version)
         found = self._found.get(key)
         if found is None:

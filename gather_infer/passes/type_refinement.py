@@ -17,14 +17,14 @@ IsGenerated = Callable[[Dim], bool]
 """Whether a dim contains symbols that stand for unknown sizes."""
 
 _MAX_INFERENCES: Final = 16
-"""Times that a node is inferred again."""
+"""Maximum number of times that a node is inferred again."""
 
 
 class TypeRefinement:
     """The refinement of facts about values after the inference; the users of a refined value are enqueued.
 
     infer         returns the facts about the outputs of a node of a graph, from those about its inputs
-    is_generated  whether a dim is unknown
+    is_generated  returns whether a dim contains symbols that stand for unknown sizes
     """
 
     def __init__(
@@ -123,7 +123,7 @@ def is_refinable(fact: Value, is_generated: IsGenerated) -> bool:
 
 
 def meet(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated) -> SymbolicTensor | None:
-    """The meet of two facts about one value; None if it is no more precise than the first one."""
+    """The meet of two facts about one value; None if it is not more precise than `known`."""
     dtype = fact.dtype if known.dtype is None else known.dtype
     shape = _refined(known.shape, fact.shape, is_generated)
     values = known.values
@@ -142,7 +142,7 @@ def meet(known: SymbolicTensor, fact: SymbolicTensor, is_generated: IsGenerated)
 def _refined(
     known: tuple[Dim, ...] | None, others: tuple[Dim, ...] | None, is_generated: IsGenerated
 ) -> tuple[Dim, ...] | None:
-    """The more precise one of each pair of equal dims, or elements; `known` itself if none is refined."""
+    """The more precise of each pair of equal dims, or of equal elements; `known` itself if nothing is refined."""
     if known is None or others is None or len(known) != len(others):
         return others if known is None else known
     found = tuple(

@@ -17,7 +17,7 @@ from gather_infer.symbolic import DimTooLarge
 
 
 def checked(rules: RewriteSet) -> RewriteSet:
-    """The same rules, wrapped to raise UsageError for an unexpected exception or a malformed result."""
+    """A copy of `rules`, wrapped to raise UsageError for an unexpected exception or a malformed result."""
     made = RewriteSet(rules.domain)
     for entry in rules.entries():
         if isinstance(entry, GraphPass):
@@ -52,7 +52,7 @@ def _checked_graph_pass(graph_pass: GraphPass) -> GraphPassFunction:
 
 
 def _result_error(found: object) -> str:
-    """The error in the result of a rule; empty if the result is well-formed."""
+    """The error in `found`, the result of a rule, for a message; empty if the result is well-formed."""
     if found is None:
         return ""
     if not isinstance(found, Rewrite):

@@ -1,6 +1,6 @@
 """Bounds checks: whether every access by index stays in bounds, from facts and value ranges alone.
 
-An access implies facts about itself: after a Gather by the constant 5 every legal run has an axis of 6 or more. A
+An access implies facts about itself: in each run that passes a Gather by the index 5 the axis has length 6 or more. A
 verdict must not use those facts, nor facts that later nodes imply, since the nodes may depend on the access. So it uses
 only the facts before the access in the first pass: declarations, and facts that earlier nodes imply. By induction over
 the nodes, the first node that fails in a run is never one whose access is proved.
@@ -43,7 +43,7 @@ from gather_infer.validate.verdict import Outside, Verdict, VerdictKind
 from gather_infer.value_ranges import cannot_wrap, range_of
 
 MAX_SUBSTITUTIONS: Final = 8
-"""Rounds of replacing generated symbols by their expressions, which may contain further ones."""
+"""Maximum number of times that generated symbols are replaced by expressions, which may contain further ones."""
 
 
 def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
@@ -84,7 +84,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
 
 
 def combined(found: Sequence[Verdict]) -> Verdict:
-    """One verdict for all accesses of a node: violated if one is, else undecided if one is, else all conditions."""
+    """One verdict for all accesses of a node: the worst of `found`; a conditional one has the conditions of all."""
     order = (VerdictKind.VIOLATED, VerdictKind.UNDECIDED, VerdictKind.CONDITIONAL, VerdictKind.PROVED)
     worst = min(found, key=lambda each: order.index(each.kind))
     if worst.kind is not VerdictKind.CONDITIONAL:
@@ -95,7 +95,7 @@ def combined(found: Sequence[Verdict]) -> Verdict:
 
 
 def _where_nonempty(facts_before: FactsBeforeAccess) -> FactsBeforeAccess:
-    """The facts before the access in the runs where the index has an element: an empty index is in bounds."""
+    """The facts before the access in the runs where the index has elements; `facts_before` itself if it always has."""
     indices, scope = facts_before.indices, facts_before.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return facts_before
@@ -109,7 +109,7 @@ def _where_nonempty(facts_before: FactsBeforeAccess) -> FactsBeforeAccess:
 
 
 def _why_empty(facts_before: FactsBeforeAccess) -> str:
-    """Why the index may be empty although no input is empty; "" where the index then always has elements."""
+    """Why the index may be empty although no input is empty; "" if it cannot be."""
     indices, scope = facts_before.indices, facts_before.scope
     if not isinstance(indices, SymbolicTensor) or indices.shape is None:
         return ""
@@ -126,7 +126,7 @@ def _why_empty(facts_before: FactsBeforeAccess) -> str:
 
 
 def _without_negative_indices(indexing: Indexing) -> Indexing:
-    """The indexing without negative indices."""
+    """The indexing changed to treat every negative index as out of bounds."""
     return replace(indexing, from_end=False, negative_note="")
 
 
@@ -148,7 +148,7 @@ def _why_not_addressed(access: Access) -> str:
 
 
 def _origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
-    """The origins of the index elements that address the axis."""
+    """The origins of the index elements that address the axis; those of a subset if the operator may skip elements."""
     for part in _all_origins(facts_before, axis):
         yield replace(part.subset, exact=part.exact, nonempty_if=None) if axis.may_skip else part
 
@@ -193,7 +193,7 @@ def _over_iterations(origin: Origin, size: Dim, facts_before: FactsBeforeAccess,
     """The origins for all iterations of the enclosing loops, up to the first loop over which a bound cannot be
     computed.
 
-    varies   some iterations may have no elements, among them those that attain the bounds
+    varies   whether the index may be empty in some iterations, even in those that attain the bounds
     """
     parts = [origin]
     for sweep in facts_before.iterations:
@@ -250,7 +250,7 @@ def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) ->
 
 
 def _bounds_over_loop(dim: Dim | None, iteration_range: IterationRange, scope: Scope) -> tuple[Dim, Dim] | None:
-    """The smallest and largest value of a dim over all iterations; None if the dim is not linear in the iteration."""
+    """The smallest and the largest value of a dim over all iterations; None unless it is linear in the iteration."""
     if dim is None:
         return None
     name = iteration_range.symbol
@@ -278,7 +278,7 @@ class _OriginVerdict:
 
 @dataclass(frozen=True, slots=True)
 class _ExtentConditions:
-    """The conditions on the input elements that determine an extent; `is_exact` when they are necessary too."""
+    """Sufficient conditions on the input elements from which a size is computed; necessary too if `is_exact`."""
 
     conditions: list[Condition]
     is_exact: bool
@@ -324,12 +324,12 @@ class _BoundsCheck:
         return not is_past and not (known_le(first, ignored, scope) is True and known_lt(ignored, size, scope) is True)
 
     def is_out(self) -> bool:
-        """True when some element of the origin is out of bounds in every run that has one."""
+        """True when some element of the origin is out of bounds in every run in which the origin has elements."""
         lo, hi = self.origin.value_range.lo, self.origin.value_range.hi
         return self._is_past(*((lo, hi) if self.origin.exact else (hi, lo)))
 
     def is_all_out(self) -> bool:
-        """True when every element of the origin is out of bounds."""
+        """True when every element of the origin is out of bounds in every run."""
         return self._is_past(self.origin.value_range.hi, self.origin.value_range.lo)
 
     def _is_past(self, low: Dim | None, high: Dim | None) -> bool:
@@ -347,7 +347,7 @@ class _BoundsCheck:
         return _OriginVerdict(VerdictKind.VIOLATED, reason=self.violation(), index=lo if lo == hi else None)
 
     def violation(self) -> str:
-        """The text of a violation."""
+        """The reason of a violated verdict, as text."""
         size, (lo, hi) = self.axis.size, (self.origin.value_range.lo, self.origin.value_range.hi)
         if size == 0:
             if self.may_be_empty:
@@ -359,7 +359,12 @@ class _BoundsCheck:
         return f"indices in {_shown(self.origin.value_range)} are outside {allowed}"
 
     def of_input(self, defined: Dim, is_above: bool, is_below: bool) -> _OriginVerdict:
-        """The verdict, as conditions on the input elements x, for indices that are a monotone function of x."""
+        """The verdict on indices that are a monotone function of input elements, as conditions on these elements.
+
+        defined    the first index in bounds
+        is_above   the indices are known to be >= `defined`
+        is_below   the indices are known to be less than the length of the axis
+        """
         part, scope = self.origin, self.facts_before.scope
         needed = element_preimage(part, defined, self.axis.size - 1, scope, is_above=is_above, is_below=is_below)
         if needed is None:
@@ -382,7 +387,10 @@ class _BoundsCheck:
         return self.verdict_of(conditions, f"{shown}, {self.axis_text()}", is_exact=is_exact)
 
     def of_sizes(self, defined: Dim, is_above: bool, is_below: bool) -> _OriginVerdict:
-        """The verdict, as conditions on sizes under which both ends of the value range are in bounds."""
+        """The verdict as conditions on sizes under which both bounds of the value range are in bounds.
+
+        The parameters are those of `of_input`.
+        """
         lo, hi = self.origin.value_range.lo, self.origin.value_range.hi
         gaps: list[Dim] = []
         if not is_above:
@@ -407,9 +415,9 @@ class _BoundsCheck:
         return self.verdict_of(conditions, self.facts_text(), is_exact=is_exact)
 
     def is_axis_empty(self, gap: Dim) -> bool:
-        """Whether the axis is empty where a gap is negative: then every index is out of bounds, whatever its value.
+        """Whether the axis is empty where `gap` is negative: then every index is out of bounds, whatever its value.
 
-        Not used where the index may be empty: both are often empty together, which is legal.
+        False where the index may be empty: index and axis are often empty together, which is legal.
         """
         if self.may_be_empty or self.axis.may_skip or self.axis.indexing.inserts or self.may_ignore():
             return False
@@ -418,10 +426,11 @@ class _BoundsCheck:
         return known_le(self.axis.size, 0, negative) is True
 
     def extent_conditions(self, gap: Dim) -> _ExtentConditions | None:
-        """The conditions on input elements under which a gap is not negative; None unless its only generated symbol is
-        an extent.
+        """The conditions on input elements under which `gap` is not negative.
 
         max(0, x) <= n  is  x <= n and 0 <= n
+
+        None unless the only generated symbol in `gap` is a size that input elements x determine.
         """
         meanings, scope = self.facts_before.symbol_origins, self.facts_before.scope
         names = [name for name in free_symbols(gap) if name in self.facts_before.causes]
@@ -463,8 +472,9 @@ class _BoundsCheck:
         return dim
 
     def is_needed(self, gaps: Iterable[Dim]) -> bool:
-        """True when no gap is negative in the runs where the origin has no elements, so the condition excludes no legal
-        run.
+        """Whether all gaps are >= 0 in runs where the origin has no elements.
+
+        Then a condition that they are >= 0 excludes no legal run.
         """
         needs, scope = self.origin.nonempty_if, self.facts_before.scope
         if needs is None:
@@ -514,7 +524,7 @@ class _BoundsCheck:
 
 
 def _sizes(gaps: Iterable[Dim], scope: Scope) -> Iterator[Condition]:
-    """The conditions for all gaps to be nonnegative."""
+    """The conditions under which all gaps are >= 0."""
     for gap in gaps:
         yield from nonnegative_conditions(gap, scope)
 

@@ -24,10 +24,10 @@ from gather_infer.symbolic import (
 from gather_infer.symbolic.normal_form import Atom, Extremum, FloorDiv, Min, Monomial, from_terms
 
 MAX_PERIOD: Final = 4096
-"""Sizes at which a periodic relation is evaluated."""
+"""Maximum period of a relation; it is evaluated at each size of a period."""
 
 MAX_SPLITS: Final = 64
-"""Ways to split two numbers into factors of products."""
+"""Maximum number of ways that are tried to split two coefficients into factors."""
 
 Clause: TypeAlias = "tuple[Relation, ...]"
 """A disjunction of relations."""
@@ -78,7 +78,7 @@ def _canonical_clauses(relation: Relation, scope: Scope) -> Iterator[Clause]:
 
 
 def _atoms_of(dim: Dim) -> Iterator[Atom]:
-    """The atoms of a product: one of them is 0 where the product is."""
+    """The atoms of a product, each once: where the product is 0, one of the atoms is."""
     assert isinstance(dim, Expr) and len(dim.terms) == 1, "factors are products of atoms"
     yield from dict.fromkeys(dim.terms[0][0])
 
@@ -96,8 +96,11 @@ def _sides(gap: Dim, relation: Relation) -> Relation:
 
 
 def _residues(relation: Relation, gap: Expr) -> list[Clause] | None:
-    """`height % 8 <= 3` for `(height + 4)//8 == height//8`; None where the gap is not periodic, or the legal remainders
-    are not one interval.
+    """Clauses on a remainder for a periodic relation: `height % 8 <= 3` for `(height + 4)//8 == height//8`.
+
+    gap   the left side of the relation minus the right one
+
+    None if the gap is not periodic in a single symbol, or the legal remainders are not one interval.
     """
     if len(gap.symbols) != 1 or not is_total(gap):
         return None
@@ -156,7 +159,7 @@ def _period(dim: Dim) -> int | None:
 
 
 def _bounded_by(gap: Expr) -> list[Clause] | None:
-    """`a <= b` for `a == min(a, b)`."""
+    """The clause `a <= b` for a gap of `a == min(a, b)`, and `a >= b` for `max`; None for any other gap."""
     for monomial, coefficient in gap.terms:
         if len(monomial) == 1 and isinstance(monomial[0], Extremum) and abs(coefficient) == 1:
             extremum = monomial[0]
@@ -178,7 +181,8 @@ def _plain(left: Dim, relation: str, right: Dim) -> Relation:
 
 
 def _factors(gap: Expr, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
-    """Pairs (P, p) of dims with P >= p, such that the gap is 0 exactly if the product of all P equals that of all p;
+    """Pairs (P, p) of dims with P >= p, such that the gap is 0 exactly if the products of all P and of all p are equal.
+
     None if none are found.
     """
     if len(gap.terms) != 2 or gap.terms[0][1] * gap.terms[1][1] >= 0:
@@ -195,7 +199,10 @@ def _factors(gap: Expr, scope: Scope) -> tuple[tuple[Expr, Dim], ...] | None:
 
 
 def _groups(one: Monomial, other: Monomial) -> list[tuple[Dim, Dim]]:
-    """The factors of two products, in groups that share no symbols with other groups."""
+    """The factors of two products, grouped so that groups share no symbols.
+
+    Each group is the product of its factors in `one`, and the product of its factors in `other`.
+    """
     groups: list[tuple[frozenset[str], list[Atom], list[Atom]]] = []
     for position, atom in [*((0, atom) for atom in one), *((1, atom) for atom in other)]:
         names = atom.symbols
@@ -214,8 +221,9 @@ def _groups(one: Monomial, other: Monomial) -> list[tuple[Dim, Dim]]:
 def _dominating_groups(
     groups: Sequence[tuple[Dim, Dim]], a: int, b: int, scope: Scope
 ) -> tuple[tuple[Expr, Dim], ...] | None:
-    """The groups multiplied by factors of `a` and `b`, such that the left dim is never smaller than the right; None if
-    not found.
+    """The groups, the left dims multiplied by factors of `a`, the right ones by factors of `b`, so that left >= right.
+
+    None if no such factors are found.
     """
     (left, right), rest = groups[0], groups[1:]
     for x, y in islice(cartesian(_divisors(a), _divisors(b)), MAX_SPLITS) if rest else [(a, b)]:

@@ -23,15 +23,15 @@ from gather_infer.symbolic import (
 from gather_infer.symbolic.normal_form import Extremum, Min
 
 MAX_TRIALS: Final = 64
-"""Sizes that are tried for a symbol on which a condition does not depend linearly."""
+"""Number of sizes that are tried for a symbol on which a condition does not depend linearly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
     """Elements of an integer graph input.
 
-    column   only those at this index of the last axis; None for all
-    whole    False when the model may read an unknown subset only
+    column   the index along the last axis at which they are; None for all elements
+    whole    False if the model may read only some of them, and it is unknown which
     """
 
     input: str
@@ -44,11 +44,13 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`left relation right`, the relation one of `<=`, `>=` and `<`; a condition on elements holds for each that is
-    read.
+    """`left relation right`, where the relation is `<=`, `>=` or `<`.
 
-    tight   necessary and sufficient: an access is out of bounds wherever it does not hold. False when only sufficient
-    either  an equivalent disjunction of simpler conditions
+    A condition on elements must hold for each element that is read.
+
+    tight   True if the condition is necessary and sufficient: an access is out of bounds wherever it does not hold.
+            False if it is only sufficient
+    either  an equivalent disjunction of simpler conditions; empty if there is none
     """
 
     left: Dim | Elements
@@ -68,7 +70,7 @@ NEVER: Final = Condition(0, ">=", 1)
 
 
 def joined(conditions: Sequence[Condition]) -> str:
-    """The conjunction in one line; both bounds of the same elements as `-9 <= ids < 9`."""
+    """The conjunction of `conditions` as one line of text; two bounds of the same elements become `-9 <= ids < 9`."""
     texts: list[str] = []
     waiting = list(conditions)
     while waiting:
@@ -84,9 +86,9 @@ def joined(conditions: Sequence[Condition]) -> str:
 
 
 def nonnegative_conditions(dim: Dim, scope: Scope) -> Iterator[Condition]:
-    """Canonical conditions for `dim >= 0`: `seq <= 512` for `512 - seq`.
+    """Canonical conditions whose conjunction is equivalent to `dim >= 0`: `seq <= 512` for `512 - seq`.
 
-    Yields no condition where it always holds, and `NEVER` where it cannot hold.
+    Yields nothing if `dim >= 0` always holds, and `NEVER` if it never holds.
     """
     simpler = simplify(dim, scope)
     if known_lt(simpler, 0, scope) is True:
@@ -127,7 +129,7 @@ def nonnegative_conditions(dim: Dim, scope: Scope) -> Iterator[Condition]:
 
 
 def _plain(simpler: Expr) -> Condition:
-    """`simpler >= 0`, with the negative terms on the other side."""
+    """The condition `simpler >= 0`, with the negative terms on the other side and without a common divisor."""
     constant = 0
     coefficients: list[tuple[Dim, int]] = []
     for monomial, coefficient in simpler.terms:
@@ -207,7 +209,7 @@ def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, .
     """The conditions without those that the scope and the others imply: of `seq <= 64` and `seq <= 191`, only `seq <=
     64`.
 
-    A tight condition is dropped only where tight conditions imply it, so that the remaining tight ones are equivalent.
+    A tight condition is dropped only if other tight conditions imply it: the remaining ones still imply all tight ones.
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):
@@ -218,7 +220,7 @@ def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, .
 
 
 def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> bool:
-    """Whether the scope and the other conditions imply a condition."""
+    """Whether the scope and the conditions in `others` imply `condition`."""
     try:
         if isinstance(condition.left, Elements):
             return any(_covers(other, condition, scope) for other in others)
@@ -261,9 +263,9 @@ def difference(condition: Condition) -> Dim:
 
 
 def counterexample(conditions: Iterable[Condition], scope: Scope) -> tuple[tuple[str, Dim], ...]:
-    """Sizes, or an input element, that the scope allows and that violate one of the conditions by little.
+    """Sizes, or an input element, that the scope allows and that just violate one of the conditions.
 
-    Empty when none was found.
+    They are pairs of a name and its value; empty if none is found.
     """
     # an index past the end is a better example than a negative one
     for condition in sorted(conditions, key=lambda c: c.relation == ">="):

@@ -1,6 +1,4 @@
-"""Constraints in bodies that not every run enters: contract lines under a condition where there is one, else open
-points.
-"""
+"""Constraints in bodies that not every run enters: contract lines where the condition is known, else open points."""
 
 from __future__ import annotations
 
@@ -27,11 +25,11 @@ from gather_infer.validate.minimal_constraints import (
 
 @dataclass(frozen=True, slots=True)
 class _ExecutionCondition:
-    """When a node runs.
+    """The condition under which a run reaches a node.
 
-    where     the elements that decide
-    unless    one of these relations holds in the runs that do not reach it
-    is_exact  whether it runs in all other runs
+    where     conditions on elements of inputs, which all hold if the node is reached
+    unless    relations between sizes, of which none holds if the node is reached
+    is_exact  whether the node is reached in every run in which all of `where` and none of `unless` hold
     """
 
     where: frozenset[InputCondition]
@@ -40,7 +38,7 @@ class _ExecutionCondition:
 
 
 class _KnownConstraints:
-    """A scope and constraints together; constraints that contradict each other are dropped."""
+    """A scope in which constraints hold too; if they contradict it or each other, all of them are dropped."""
 
     def __init__(self, scope: Scope, constraints: Sequence[SizeConstraint]) -> None:
         together = scope_with(scope, constraints)
@@ -52,15 +50,15 @@ class _KnownConstraints:
 
 
 class ConditionalConstraints:
-    """Constraints of nodes in bodies.
+    """The constraints that nodes in bodies require, sorted by the conditions under which runs enter the bodies.
 
-    lines        those under a condition on sizes or on elements of inputs
-    open         the others
-    constraints  of all runs, where the condition is on sizes alone
+    `lines` returns those under a condition on elements of inputs, `open` those without a known condition.
+
+    constraints  those under a condition on sizes alone, as constraints on all runs
     """
 
     def __init__(self, inference: Inference, inputs: Sequence[ContractInput], symbols: frozenset[str]) -> None:
-        """`symbols` are those of the inputs."""
+        """`symbols` are the symbols in the shapes of `inputs`."""
         self.inference = inference
         self.symbols = symbols
         self.deciding_inputs = frozenset(spec.name for spec in inputs if not spec.optional)
@@ -102,7 +100,7 @@ class ConditionalConstraints:
         return _ExecutionCondition(frozenset(where), tuple(unless), is_known)
 
     def lines(self, constraints: Sequence[SizeConstraint]) -> Iterator[DimsLine]:
-        """The lines under a condition that `constraints`, which hold for all runs, do not imply."""
+        """Contract lines under a condition on elements, without those that `constraints`, true in all runs, imply."""
         surely, declared = [claim for claim in constraints if claim.tight], self.inference.declared
         found: dict[frozenset[InputCondition], list[SizeConstraint]] = {}
         for where in sorted(self._of_elements, key=len):
@@ -120,7 +118,7 @@ class ConditionalConstraints:
     def open(self, constraints: Sequence[SizeConstraint]) -> Iterator[Open]:
         """Open points: clauses that are not decided, and constraints in bodies without a known condition.
 
-        Those that `constraints`, or constraints of an enclosing body, imply are left out.
+        Constraints that `constraints`, or those of an enclosing body, imply are left out.
         """
         found: dict[ConditionalBodies, list[SizeConstraint]] = {}
         for around in sorted(self._open, key=len):
@@ -150,7 +148,7 @@ class ConditionalConstraints:
 
 
 def bodies_of(inference: Inference, around: ConditionalBodies) -> tuple[ConditionalBody, ...]:
-    """The bodies around a node, in the form that a contract lists them."""
+    """The bodies in `around` as a contract lists them."""
     return tuple(_body(inference.conditions[body]) for body in around)
 
 

@@ -131,8 +131,8 @@ def contract(
 ) -> ContractResult:
     """The contract of an inferred model.
 
-    found   the verdicts on its accesses, if they are computed already
-    rules   those given to the inference; the model may be inferred once more
+    found   the verdicts on its accesses; None to compute them
+    rules   the rules that the inference was given; the model may be inferred once more
     """
     return _ContractBuilder(inference, verdicts(inference, rules=rules) if found is None else found, rules).result()
 
@@ -171,7 +171,11 @@ class _ContractBuilder:
     # elements
 
     def _elements(self, scope: Scope, tight_scope: Scope) -> Iterator[ElementsLine]:
-        """The lines on elements under the dims lines in `scope`; `tight_scope` has only the tight ones."""
+        """The lines on elements, except those that other lines imply.
+
+        scope         the facts that hold if all lines on dims do
+        tight_scope   the facts that hold if the tight lines on dims do
+        """
         demands = [
             (replace(condition, tight=condition.tight and self._is_always_needed(condition, verdict)), verdict)
             for verdict in self.verdicts
@@ -216,7 +220,7 @@ class _ContractBuilder:
             )
 
     def _input_predicate(self, finding: Diagnostic) -> InputPredicate | None:
-        """The element predicate that alone leads to a failure; None unless its negation is a range of elements."""
+        """The predicate on input elements that alone leads to a failure; None unless its negation is a range."""
         choices = [self.inference.conditions[body].input_predicate for body in finding.conditional_bodies]
         choice = choices[0] if len(choices) == 1 else None
         if choice is None or (choice.relation == "==" and not choice.is_bool):
@@ -367,14 +371,14 @@ def _inputs(inference: Inference) -> Iterator[ContractInput]:
 
 
 def _without_ambiguity(inputs: tuple[ContractInput, ...]) -> tuple[ContractInput, ...]:
-    """The inputs; a shape is dropped where the name of an axis, `mask.1`, is also a symbol."""
+    """The inputs, where an input loses its shape if the name of one of its axes, such as `mask.1`, is also a symbol."""
     names = {name for spec in inputs for dim in spec.shape or () for name in free_symbols(dim)}
     unclear = {spec.name for spec, axis, _ in compound_axes(inputs) if spec.axis_name(axis) in names}
     return tuple(replace(spec, shape=None) if spec.name in unclear else spec for spec in inputs)
 
 
 def _allowed_elements(predicate: InputPredicate) -> tuple[int | None, int | None]:
-    """The bounds of the elements for which a predicate does not hold."""
+    """The lower and the upper bound of the elements for which a predicate does not hold; None for no bound."""
     match predicate.relation:
         case "<":
             return predicate.number, None
@@ -403,9 +407,10 @@ def _declared_equation(
 
 
 def _without_implied(conditions: Iterable[Condition], scope: Scope, tight_scope: Scope) -> list[Condition]:
-    """As `minimal`, where a condition on all elements is tight as well as sufficient.
+    """The conditions on elements without those that the others imply, or the facts about sizes; see `minimal`.
 
-    tight_scope   facts that hold under the tight constraints; only these may imply a tight condition
+    scope         the facts that hold under all constraints on sizes
+    tight_scope   the facts that hold under the tight ones; only these may imply a tight condition
     """
     left = list(dict.fromkeys(conditions))
     for condition in sorted(left, key=lambda c: c.tight):

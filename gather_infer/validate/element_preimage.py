@@ -1,4 +1,4 @@
-"""Preimage of an axis under the steps of an origin: the input elements for which every index is in bounds."""
+"""Preimage of an axis: the input elements for which the index that is computed from them is in bounds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from gather_infer.value_ranges import cannot_wrap
 
 @dataclass(frozen=True, slots=True)
 class ElementPreimage:
-    """`first <= x <= last` for each element x that is read, and all gaps nonnegative.
+    """The condition `first <= x <= last` on each input element x that is read, and that all gaps are >= 0.
 
-    first, last  None where x is unbounded
-    low_gaps, high_gaps  from the lower and the upper bound of indices
-    is_exact     False when the preimage may be larger
-    is_falling   the index decreases where x increases
+    first, last  None if x needs no bound on that side
+    low_gaps     the gaps that result from the lower bound of the indices
+    high_gaps    the gaps that result from the upper bound of the indices
+    is_exact     False if the preimage may be larger: the condition is sufficient, but perhaps not necessary
+    is_falling   the index decreases as x increases
     """
 
     first: Dim | None
@@ -32,19 +33,19 @@ class ElementPreimage:
         return self.low_gaps + self.high_gaps
 
     def of_low_end(self) -> ElementPreimage:
-        """The part of the preimage that the lower bound requires, for an origin that is the smallest index."""
+        """The conditions that the lower bound of the indices requires, for an origin that is the smallest index."""
         changed = replace(self, last=None) if not self.is_falling else replace(self, first=None)
         return replace(changed, high_gaps=())
 
     def of_high_end(self) -> ElementPreimage:
-        """The part of the preimage that the upper bound requires, for an origin that is the greatest index."""
+        """The conditions that the upper bound of the indices requires, for an origin that is the greatest index."""
         changed = replace(self, first=None) if not self.is_falling else replace(self, last=None)
         return replace(changed, low_gaps=())
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The bounds that an element must have at one point between the input and the index; see ElementPreimage."""
+    """The bounds of a value between the input and the index, such that the index is in bounds; see ElementPreimage."""
 
     first: Dim | None
     last: Dim | None
@@ -58,7 +59,8 @@ def element_preimage(
 ) -> ElementPreimage | None:
     """The input elements that the operations recorded in `origin` map into [low, high]; None if they are unknown.
 
-    is_above, is_below  the indices are known to be >= `low`, and <= `high`, respectively
+    is_above  the indices are known to be >= `low`
+    is_below  the indices are known to be <= `high`
     """
     if origin.negative_offset is not None:
         return _preimage_of_negative_wrap(
@@ -98,7 +100,7 @@ def _preimage_of_step(target: _Target, step: ElementStep, scope: Scope) -> _Targ
 
 
 def _preimage_of_affine(target: _Target, factor: int, offset: Dim, scope: Scope) -> _Target:
-    """first <= factor * x + offset <= last"""
+    """The bounds of x for which `factor * x + offset` is in `target`, without overflow."""
     low = None if target.first is None else target.first - offset
     high = None if target.last is None else target.last - offset
     if factor < 0:
@@ -109,7 +111,10 @@ def _preimage_of_affine(target: _Target, factor: int, offset: Dim, scope: Scope)
 
 
 def _preimage_of_division(target: _Target, divisor: Dim, scope: Scope) -> _Target | None:
-    """first <= x / divisor <= last, rounded toward 0: the preimage of 0 is larger than that of other quotients."""
+    """The bounds of x for which x / divisor, rounded toward 0, is in `target`; None if they are unknown.
+
+    The preimage of 0 is larger than that of any other quotient.
+    """
     first, last, gaps, is_exact = target.first, target.last, target.high_gaps, target.is_exact
     if target.first is not None:
         if known_le(target.first, 0, scope) is True:
@@ -139,7 +144,7 @@ def _is_empty_below(first: Dim | None, last: Dim, scope: Scope) -> bool:
 
 
 def _preimage_of_clamp(target: _Target, clamp: Clamp, scope: Scope) -> _Target:
-    """first <= min(i, bound) <= last, where the clamp is an upper one; else with max."""
+    """The bounds of x for which min(x, bound), or max(x, bound) for a lower clamp, is in `target`."""
     first, last, end, is_exact = target.first, target.last, clamp.bound, target.is_exact
     low_gaps, high_gaps = target.low_gaps, target.high_gaps
     if last is not None:
@@ -162,9 +167,9 @@ def _preimage_of_clamp(target: _Target, clamp: Clamp, scope: Scope) -> _Target:
 
 
 def _target_without_overflow(target: _Target, step: Affine, overflow_dtype: DType, scope: Scope) -> _Target | None:
-    """The bounds of `factor * x + offset`, where it may overflow the type `overflow_dtype`.
+    """`target` restricted to results of `factor * x + offset` that do not overflow the type; None if unknown.
 
-    Staying within the type is sufficient. It is also necessary where no overflowed number is in the target.
+    The restriction is sufficient. It is also necessary if no overflowed number is in the target.
     """
     if overflow_dtype is DType.INT64 and step.bounds != INTEGER_RANGE[DType.UINT64]:
         return _target_without_int64_overflow(target, step, scope)
@@ -175,10 +180,10 @@ def _target_without_overflow(target: _Target, step: Affine, overflow_dtype: DTyp
 
 
 def _target_without_int64_overflow(target: _Target, step: Affine, scope: Scope) -> _Target | None:
-    """The bounds of `factor * x + offset` for an int64 x that may overflow.
+    """As `_target_without_overflow`, for int64.
 
-    Sizes are below 2^62. With a factor of 1 or -1 an overflowed number is far from them, so it is in the target only
-    where that is unbounded on its side.
+    Sizes are below 2^62. With a factor of 1 or -1 an overflowed number is far from all sizes. So it can only be in a
+    target that is unbounded on its side.
     """
     least, most = INTEGER_RANGE[DType.INT64]
     below, above = _may_overflow(step, scope)
@@ -194,7 +199,7 @@ def _target_without_int64_overflow(target: _Target, step: Affine, scope: Scope) 
 
 
 def _may_overflow(step: Affine, scope: Scope) -> tuple[bool, bool]:
-    """Whether `factor * x + offset` may overflow int64 at the lower end, and at the upper one."""
+    """Whether `factor * x + offset` may be below the range of int64, and whether it may be above."""
     least, most = given = step.bounds or INTEGER_RANGE[DType.INT64]
     low, high = (step.factor * end + step.offset for end in (given if step.factor > 0 else (most, least)))
     least, most = INTEGER_RANGE[DType.INT64]
@@ -202,7 +207,7 @@ def _may_overflow(step: Affine, scope: Scope) -> tuple[bool, bool]:
 
 
 def _target_within_type(target: _Target, overflow_dtype: DType, scope: Scope) -> _Target | None:
-    """The target within a type, which is sufficient to exclude an overflow."""
+    """`target` restricted to the range of a type, which is sufficient to exclude an overflow; None if unknown."""
     least, most = INTEGER_RANGE[overflow_dtype]
     first = least if target.first is None else _ordered(target.first, least, scope)[1]
     last = most if target.last is None else _ordered(target.last, most, scope)[0]
@@ -212,7 +217,7 @@ def _target_within_type(target: _Target, overflow_dtype: DType, scope: Scope) ->
 def _target_with_bounded_overflow(
     target: _Target, below: int, above: int, overflow_dtype: DType, scope: Scope
 ) -> _Target | None:
-    """The bounds of numbers in [below, above] of which some may overflow the type."""
+    """As `_target_without_overflow`, for results that are in [below, above] before they overflow the type."""
     first, last, is_exact = target.first, target.last, target.is_exact
     least, most = INTEGER_RANGE[overflow_dtype]
     if below < least:  # numbers below wrap around to [stray, most]
@@ -242,9 +247,9 @@ def _preimage_of_negative_wrap(
 def _offset_target(
     origin: Origin, low: Dim, high: Dim, scope: Scope, *, is_above: bool, is_below: bool
 ) -> _Target | None:
-    """The bounds of x + offset, where it may overflow.
+    """The bounds that x + offset, which may overflow, must have for the index to be in [low, high].
 
-    None when they are unknown, or when an index in bounds may be an overflowed number.
+    The parameters are those of `element_preimage`. None if the bounds are unknown.
     """
     first, last = None if is_above else low, None if is_below else high
     if origin.overflow_dtype is None:
@@ -278,7 +283,7 @@ def _offset_target(
 
 
 def _ordered(a: Dim, b: Dim, scope: Scope) -> tuple[Dim, Dim] | tuple[None, None]:
-    """The smaller and the larger dim; (None, None) when the order is unknown."""
+    """The two dims, the smaller one first; (None, None) if their order is unknown."""
     if known_le(a, b, scope) is True:
         return a, b
     return (b, a) if known_le(b, a, scope) is True else (None, None)

@@ -49,7 +49,7 @@ def failures_at_sizes(inference: Inference, sizes: Mapping[str, int]) -> Iterato
 
 
 def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:
-    """Whether a necessary condition on sizes is violated."""
+    """Whether a condition is on sizes, necessary, and violated at `sizes`; False if it cannot be evaluated."""
     if isinstance(condition.left, Elements) or not condition.tight:
         return False
     gap = _size_of(difference(condition), sizes)
@@ -57,7 +57,7 @@ def _is_broken(condition: Condition, sizes: Mapping[str, int]) -> bool:
 
 
 def _has_elements(value: Value, sizes: Mapping[str, int]) -> bool:
-    """Whether all dims of a tensor are known to be at least 1."""
+    """Whether all dims of a tensor are known to be at least 1 at `sizes`."""
     if not isinstance(value, SymbolicTensor) or value.shape is None:
         return False
     told = [_size_of(dim, sizes) for dim in value.shape]
@@ -65,7 +65,7 @@ def _has_elements(value: Value, sizes: Mapping[str, int]) -> bool:
 
 
 def _size_of(dim: Dim, sizes: Mapping[str, int]) -> int | None:
-    """The number of a dim at these sizes; None where it is undefined or needs other symbols."""
+    """The value of a dim at `sizes`; None if it is undefined there, or contains other symbols."""
     try:
         found = substitute(dim, sizes)
     except ZeroDivisionError:

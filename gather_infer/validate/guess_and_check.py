@@ -32,16 +32,16 @@ from gather_infer.validate.condition import Condition, Elements, counterexample,
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
 MAX_TRIALS: Final = 6
-"""Inferences of one model under guessed ranges."""
+"""Maximum number of inferences of one model under guessed ranges."""
 
 MAX_OPEN: Final = 32
-"""Accesses of one model for which ranges are guessed."""
+"""Maximum number of accesses of one model for which ranges are guessed."""
 
 MAX_STEPS: Final = 400
-"""Tensors that are visited to find the inputs of one index."""
+"""Maximum number of tensors that are visited to find the inputs from which an index is computed."""
 
 MAX_INPUTS: Final = 4
-"""Inputs that one index is computed from."""
+"""Maximum number of inputs from which an index is computed; for more no ranges are guessed."""
 
 COUNTING: Final = frozenset({"CumSum", "ReduceSum"})
 """Operators that count the elements of a mask."""
@@ -52,13 +52,13 @@ MOVING: Final = frozenset(
     | {"Transpose", "Unsqueeze"}
 )
 LINEAR: Final = frozenset({"Add", "Clip", "Concat", "Max", "Min", "Where"})
-"""Operators that preserve the coefficient of an element, of the first input or of each.
+"""Operators through which elements of every input keep their coefficients.
 
 The table only guides guesses: a missing operator costs a guess, never soundness.
 """
 
 FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"})
-"""Float operators between integers that become floats and integers again."""
+"""Float operators of formulas that convert integers to floats and back."""
 
 Ranges: TypeAlias = Mapping[str, ValueRange]
 _ScopedName: TypeAlias = tuple[GraphPath, str]
@@ -68,9 +68,9 @@ _ScopedName: TypeAlias = tuple[GraphPath, str]
 def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Verdict, ...]:
     """A verdict for every access by index, in the order of `inference.accesses`.
 
-    They hold under the assumptions that the inference lists.
+    The verdicts hold under the assumptions that the inference lists.
 
-    rules   those given to the inference: the model may be inferred again where an index is computed from data
+    rules   the rules that the inference was given: the model may be inferred again if an index is computed from data
 
         >>> inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
         >>> for verdict in gather_infer.verdicts(inference):
@@ -99,20 +99,18 @@ def _element_limits(found: Iterable[Verdict]) -> dict[str, Dim]:
 
 
 def _may_be_guessed(access: Access) -> bool:
-    """Whether ranges are guessed for the inputs of an access: never inside functions, because calls rename their
-    inputs.
-    """
+    """Whether ranges are guessed for the inputs of an access: never in a function, because calls rename its inputs."""
     is_called = any(step.attribute is None for step in access.node.graph.steps)
     return access.facts_before is not None and access.addressing is not None and not is_called
 
 
 @dataclass(slots=True)
 class _IndexTerms:
-    """The inputs and constants that an index is computed from.
+    """The inputs and constants from which an index is computed.
 
-    coefficients           of the elements of each integer input, one for each occurrence; None where unknown
+    coefficients           integer input -> coefficients of its elements in the index; None for an unknown coefficient
     counted                inputs whose elements are summed, such as masks
-    constant_coefficients  of terms that do not come from inputs
+    constant_coefficients  coefficients of terms that do not come from inputs
     """
 
     coefficients: dict[str, set[Dim | None]] = field(default_factory=dict)
@@ -122,7 +120,7 @@ class _IndexTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The accesses of a model under guessed ranges, and the assumptions that were needed only there."""
+    """The accesses of a model under guessed ranges, by key, and the assumptions that only this inference needs."""
 
     accesses: Mapping[object, Access]
     assumed: tuple[Condition, ...]
@@ -146,7 +144,7 @@ class _Trials:
         self.trials: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
 
     def check(self, undecided: Verdict) -> Verdict | None:
-        """A conditional verdict that replaces an undecided one; None where no guessed range proves the access."""
+        """A conditional verdict that replaces `undecided`; None if the access is in bounds under no guessed range."""
         for ranges in self.candidate_ranges(undecided.access):
             trial = self.trial(ranges)
             access = trial.accesses.get(undecided.access.key)
@@ -172,7 +170,7 @@ class _Trials:
         return self.trials[key]
 
     def candidate_ranges(self, access: Access) -> Iterator[Ranges]:
-        """Candidate ranges for the elements of the inputs that an index is computed from."""
+        """Candidate ranges for the elements of the inputs from which the index of `access` is computed."""
         origin = self.index_terms(access.indices, access.node.graph)
         names = [name for name in origin.coefficients if name not in self.declared]
         if not names or len(origin.coefficients) > MAX_INPUTS:
@@ -188,7 +186,7 @@ class _Trials:
             yield {name: found[name] if name in found else ValueRange(0, rows[name] - 1) for name in names}
 
     def index_terms(self, indices: str, graph: GraphPath) -> _IndexTerms:
-        """The terms of an index that is read in a graph, found by a backward search there and in the graphs around it.
+        """The terms of an index that is read in a graph, found by a backward search in that graph and those around it.
 
         Values that a loop passes from iteration to iteration are not followed.
         """
@@ -241,7 +239,10 @@ class _Trials:
         return isinstance(fact, SymbolicTensor) and not _is_known(fact)
 
     def operands(self, node: NodeProto, coefficient: Dim | None, graph: GraphPath) -> Iterator[tuple[str, Dim | None]]:
-        """The inputs of a node in a graph, each with its coefficient."""
+        """The inputs of a node, each with its coefficient in the index, where the output of the node has `coefficient`.
+
+        None is an unknown coefficient.
+        """
         if node.op_type == "Mul" and len(node.input) == 2:
             numbers = [_number(self.fact(self.defining_name(name, graph))) for name in node.input]
             for name, other in zip(node.input, reversed(numbers), strict=True):
@@ -261,7 +262,7 @@ def _is_known(fact: SymbolicTensor) -> bool:
 
 
 def _number(fact: object) -> Dim | None:
-    """The only element of a tensor, when it is a dim."""
+    """The only element of a tensor as a dim; None if there are several, or the element is unknown."""
     element = fact.only_element if isinstance(fact, SymbolicTensor) else None
     return element if isinstance(element, (int, Expr)) and not isinstance(element, bool) else None
 

@@ -1,4 +1,4 @@
-"""Minimal set of constraints on sizes: all that the nodes require, in canonical form and without redundancy."""
+"""Minimal set of constraints on sizes: those that the nodes require, in canonical form and without redundancy."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gather_infer.validate.condition import Condition, Elements, nonnegative_con
 from gather_infer.validate.verdict import Outside, Verdict, VerdictKind, verdict_diagnostics
 
 MAX_OPERANDS: Final = 2
-"""Inputs of a node that its reason names."""
+"""Maximum number of inputs of a node that the reason of a constraint shows."""
 
 UNENFORCED: Final = "the specification requires it, onnxruntime may run anyway"
-"""Reason of a clause that is not tight: runtimes do not enforce it."""
+"""Reason of a constraint that is not tight because runtimes do not enforce it."""
 
 MAX_PROOFS: Final = 4000
-"""Implication proofs between constraints; a larger set is left as it is."""
+"""Maximum number of implication proofs between constraints; a set that needs more is left as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SizeConstraint:
     """A constraint on sizes: a disjunction of relations.
 
     tight    necessary: the model fails where no relation holds
-    nodes    that require it
+    nodes    the nodes that require the constraint
     """
 
     relations: tuple[Relation, ...]
@@ -65,7 +65,7 @@ class SizeConstraint:
 
     @property
     def unless(self) -> tuple[Relation, ...]:
-        """See DimsLine."""
+        """The relations that hold for empty tensors, as in DimsLine; empty if there are no other relations."""
         empty = tuple(relation for relation in self.relations if relation.is_zero_product)
         return empty if len(empty) < len(self.relations) else ()
 
@@ -96,9 +96,10 @@ NodeConstraint: TypeAlias = "tuple[NodePath, SizeConstraint]"
 def size_constraints_of(
     inference: Inference, found: Sequence[Verdict], symbols: frozenset[str], further: Iterable[NodeConstraint] = ()
 ) -> list[SizeConstraint]:
-    """All constraints on the sizes of inputs, in the order of the nodes, and `further` ones.
+    """All constraints on the sizes of inputs, in the order of the nodes, and the `further` ones, in canonical form.
 
-    symbols   those of the inputs
+    found     the verdicts on the accesses of the model
+    symbols   the symbols in the shapes of the inputs
     """
     claims = sorted(_raw_constraints(inference, found), key=lambda pair: _order(pair[0]))
     return canonical_constraints((*claims, *further), inference, symbols, ends=_element_bounds(found))
@@ -111,7 +112,10 @@ def canonical_constraints(
     *,
     ends: Iterable[SizeConstraint] = (),
 ) -> list[SizeConstraint]:
-    """The constraints in canonical form, and those that keep the divisors in them, and in `ends`, from being 0."""
+    """The constraints on `symbols` in canonical form, and constraints by which their divisors are not 0.
+
+    ends   further constraints whose divisors must not be 0
+    """
     split = ((node, part) for node, claim in constraints for part in _split(claim, inference.declared))
     of_inputs = ((node, claim) for node, claim in split if claim.symbols and claim.symbols <= symbols)
     stated = [_weakened_by_assumptions(claim, node, inference, symbols) for node, claim in of_inputs]
@@ -121,7 +125,7 @@ def canonical_constraints(
 
 
 def _element_bounds(found: Iterable[Verdict]) -> Iterator[SizeConstraint]:
-    """Trivial constraints that contain the bounds of elements, so that their divisors are required to be nonzero."""
+    """Trivial constraints `bound <= bound` for the bounds of elements: their divisors have to be nonzero too."""
     for verdict in found:
         for condition in verdict.conditions if verdict.kind is VerdictKind.CONDITIONAL else ():
             if isinstance(condition.left, Elements):
@@ -130,7 +134,7 @@ def _element_bounds(found: Iterable[Verdict]) -> Iterator[SizeConstraint]:
 
 
 def _nonzero_divisors(constraint: SizeConstraint, scope: Scope) -> Iterator[SizeConstraint]:
-    """Constraints that keep the divisors of a constraint from being 0, where it is undefined."""
+    """Constraints that keep the divisors in `constraint` nonzero: at 0 the constraint is undefined."""
     for size in _divisors(constraint):
         if known_le(1, size, scope) is not True:
             reason = f"division by {size} is undefined where it is 0"
@@ -140,13 +144,12 @@ def _nonzero_divisors(constraint: SizeConstraint, scope: Scope) -> Iterator[Size
 def _weakened_by_assumptions(
     constraint: SizeConstraint, node: NodePath, inference: Inference, names: frozenset[str]
 ) -> SizeConstraint:
-    """The constraint, weakened by assumptions. Where an assumption does not hold nothing is known, and the model may
-    run.
+    """The constraint, weakened by assumptions: where an assumption does not hold, the model may still run.
 
     A tight constraint then also admits the sizes that break the assumption. An assumption that a size is not 0 counts
-    only where nodes up to this one make it: empty tensors need no constraint.
+    only if `node` or a node before it makes the assumption: empty tensors need no constraint.
 
-    names   the symbols of the inputs
+    names   the symbols in the shapes of the inputs
     """
     outside: list[Relation] = []
     for assumption in inference.assumptions if constraint.tight else ():
@@ -167,7 +170,7 @@ def _weakened_by_assumptions(
 
 
 def scopes_without_assumptions(inference: Inference, symbols: frozenset[str]) -> Iterator[Scope]:
-    """One scope for each assumption about `symbols` that may be violated, with the facts that hold if it is violated.
+    """One scope for each assumption about `symbols` that may be false, with the facts that hold if it is false.
 
     Assumptions that a size is not 0 are left out, since empty tensors need no constraint.
     """
@@ -212,7 +215,7 @@ def _raw_constraints(inference: Inference, found: Sequence[Verdict]) -> Iterator
 
 
 def avoidable_failures(inference: Inference, found: Iterable[Verdict]) -> Iterator[Diagnostic]:
-    """Failures inside bodies that a legal run does not enter: of nodes, and of accesses out of bounds."""
+    """Failures in bodies that not every run enters: failing nodes, and accesses out of bounds."""
     yield from (d for d in inference.diagnostics if d.conditional_bodies)
     violated = (verdict for verdict in found if verdict.kind is VerdictKind.VIOLATED)
     yield from (d for d in verdict_diagnostics(violated, inference) if d.conditional_bodies)
@@ -242,7 +245,10 @@ def nonnegative_relations(dim: Dim, scope: Scope) -> tuple[Relation, ...]:
 
 
 def _cases(dim: Dim) -> tuple[Dim, ...]:
-    """The dims of which one is >= 0 exactly where `dim` is: those of k*max(a, b) + rest, k > 0."""
+    """Dims of which at least one is >= 0 exactly where `dim` is.
+
+    For k*max(a, b) + rest with k > 0 these are k*a + rest and k*b + rest, else `dim` alone.
+    """
     for monomial, coefficient in dim.terms if isinstance(dim, Expr) else ():
         extremum = monomial[0] if len(monomial) == 1 else None
         if isinstance(extremum, Extremum) and isinstance(extremum, Min) == (coefficient < 0):
@@ -258,7 +264,10 @@ def _relations(condition: Condition) -> tuple[Relation, ...]:
 
 
 def operands_text(inference: Inference, node: NodePath) -> str:
-    """`Add of float32[batch, seq, 64] and float32[1, min(64, seq), 64]`; empty for a node in the body of a schema."""
+    """The operator of a node and the types of its first inputs, as text; empty for a node in the body of a schema.
+
+    An example is `Add of float32[batch, seq, 64] and float32[1, min(64, seq), 64]`.
+    """
     facts = inference.scopes.get(node.graph, {})
     try:
         proto = graph_at(inference.model.proto, node.graph).node[node.position]
@@ -287,7 +296,7 @@ def gap(relation: Relation) -> Dim:
 
 
 def _split(constraint: SizeConstraint, scope: Scope) -> Iterator[SizeConstraint]:
-    """Canonical constraints whose conjunction is equivalent."""
+    """Canonical constraints whose conjunction is equivalent to `constraint`."""
     if constraint.only is None:
         clauses = [(relation, canonical_clauses(relation, scope)) for relation in constraint.relations]
         simpler = (found[0] if len(found) == 1 else (relation,) for relation, found in clauses)
@@ -319,7 +328,7 @@ def _split_clause(constraint: SizeConstraint, scope: Scope) -> Iterator[SizeCons
 
 
 def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
-    """`batch >= 1` and `seq >= 1` for `batch*seq >= 1`."""
+    """`batch >= 1` and `seq >= 1` for `batch*seq >= 1`; else the relation alone, a lower bound in canonical form."""
     if relation.relation != ">=":
         yield relation
         return
@@ -334,7 +343,10 @@ def _factors(relation: Relation, scope: Scope) -> Iterator[Relation]:
 
 
 def merged_constraints(constraints: Iterable[SizeConstraint]) -> list[SizeConstraint]:
-    """Equal constraints merged, with the nodes of all; a tight one keeps only the nodes of the tight ones."""
+    """The constraints with equal ones merged, and their nodes with them.
+
+    If some of the equal constraints are tight, only the nodes of these are kept.
+    """
     found: dict[tuple[object, ...], SizeConstraint] = {}
     for claim in constraints:
         key = tuple(_canonical(relation) for relation in claim.relations)
@@ -367,7 +379,7 @@ def scope_with(scope: Scope, constraints: Iterable[SizeConstraint]) -> Scope:
 
 
 def known_relation(relation: Relation, scope: Scope) -> bool | None:
-    """Whether a relation holds in scope; None if unknown."""
+    """Whether a relation holds under the facts in `scope`; None if unknown."""
     left, right = relation.left, relation.right
     if relation.relation == "==":
         return known_eq(left, right, scope)
@@ -447,7 +459,7 @@ def _where_false(scope: Scope, relations: Iterable[Relation]) -> Scope:
 
 
 def is_true_by_cases(constraint: SizeConstraint, others: Iterable[SizeConstraint], scope: Scope) -> bool:
-    """Whether each relation of another constraint implies this one: `B <= 3` where `B == 1 or B == 3`."""
+    """Whether a disjunction in `others` implies `constraint` by cases: `B == 1 or B == 3` implies `B <= 3`."""
     for other in others:
         if other.only is None and not constraint.symbols.isdisjoint(other.symbols):
             cases = [scope.child() for _ in other.relations]

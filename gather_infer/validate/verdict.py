@@ -43,15 +43,15 @@ class Verdict:
 
     kind          proved: in every run that reaches the node, for all input elements;
                   violated: in no run that reaches the node with a nonempty index;
-                  conditional: when all conditions hold, and only then as far as they are tight (empty tensors need no
-                  bounds);
+                  conditional: if all conditions hold; if a tight one does not hold, an index is out of bounds, unless
+                  a tensor is empty;
                   undecided: it depends on data, or on unknown sizes
     conditions    of a conditional access, a minimal set
     witness       sizes or an element for which a conditional access is out of bounds; the index of a violated one
     reason        of a violated or an undecided access; the source of the conditions of a conditional one
     outside       effect of an index out of bounds
-    empty_reason  why the index of a violated access may be empty in ordinary runs, which are then legal; an input size
-                  of 0 is no such reason
+    empty_reason  why the index of a violated access may be empty although no input is empty: such a run is legal; ""
+                  if it cannot be
     """
 
     access: Access
@@ -108,7 +108,7 @@ class Verdict:
                 return diagnostic("GI310", message, where, detail=(place, *goes_on))
 
     def text(self, file: str = "") -> str:
-        """The printed form of the verdict."""
+        """The verdict as text, as `Diagnostic.text`; `file` is the name of the file that it shows."""
         found = self.diagnostic()
         return f"proved: every index of {self.access.node} is in bounds" if found is None else found.text(file)
 

@@ -1,4 +1,4 @@
-"""Differential testing: whether a rewritten model computes what the original does, by running both on the same inputs.
+"""Differential testing: runs a rewritten model and the original on the same inputs, and compares their outputs.
 
 Names are resolved on first use: the process that runs the models needs few of them.
 """

@@ -1,6 +1,4 @@
-"""Bisection: the first layer of an IR that a converted model computes differently, and whether equal inputs reproduce
-it.
-"""
+"""Bisection: the first layer of an IR that a converted model computes differently, and why it does."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from gather_infer.verification.output_comparison import Difference, difference
 from gather_infer.verification.tolerance import Tolerance
 
 LAYERS_PER_RUN: Final = 24
-"""Layers that one run of both models compares: all their outputs are in memory."""
+"""Maximum number of layers that one run of both models compares: all their outputs are in memory."""
 
 
 class ComparedLayer(NamedTuple):
@@ -42,8 +40,9 @@ class Bisection:
 
     source      the IR, in the dialect; layers in bodies and those without a unique name are skipped
     converted   the conversion
-    original, rewritten   their runtimes; afterwards these have other models loaded
-    feeds       inputs for which outputs differ
+    original, rewritten   the runtimes of `source` and `converted`; a search leaves other models loaded in them
+    feeds       the file of inputs for which outputs differ
+    folder      where temporary files are written
     """
 
     source: ModelFile
@@ -84,8 +83,10 @@ class Bisection:
         return found
 
     def is_decided_by_rounding(self, layer: ComparedLayer) -> bool:
-        """Whether a differing layer is discontinuous: its own inputs differ by rounding only, and equal inputs give
-        equal outputs. An example is the order of boxes with almost equal scores.
+        """Whether a differing layer is discontinuous: its inputs differ by rounding only, and equal inputs give equal
+        outputs.
+
+        An example is the order of boxes with almost equal scores.
         """
         node = self._nodes[layer.name]
         read = self._read(node)
@@ -120,7 +121,7 @@ class Bisection:
         return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
 
     def _read(self, node: NodeProto) -> list[ComparedLayer]:
-        """The compared layers that a node reads; empty where the node reads other computed values or has subgraphs."""
+        """The compared layers that a node reads; empty if it also reads other computed values, or has subgraphs."""
         layers = {layer.value: layer for layer in self.layers}
         computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
         names = dict.fromkeys(name for name in node.input if name in computed)
@@ -128,7 +129,7 @@ class Bisection:
         return [layers[name] for name in names] if is_plain and names.keys() <= layers.keys() else []
 
     def _compared(self, layers: Sequence[ComparedLayer]) -> list[Difference | None] | None:
-        """The difference of each layer; None where one of the models does not run."""
+        """The difference of each layer, None for equal outputs; None instead of the list if a model does not run."""
         second = self._run_converted(self.converted, [layer.value for layer in layers], self.feeds)
         first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, layers)
         if first is None or second is None:
@@ -136,7 +137,7 @@ class Bisection:
         return [difference(one, other, self.tolerance) for one, other in zip(first, second, strict=True)]
 
     def _run_converted(self, proto: ModelProto, values: Sequence[str], feeds: Path) -> list[Any] | None:
-        """The `values` of `proto`, the converted model or one derived from it; None where it does not run."""
+        """The `values`, by name, in a run of `proto`, the converted model or an edit of it; None if it does not run."""
         part = ModelProto()
         part.CopyFrom(proto)
         del part.graph.output[:]
@@ -170,7 +171,7 @@ def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto
 
 
 def described(layer: ComparedLayer, found: Difference) -> str:
-    """`layer NAME (TYPE): difference`"""
+    """A differing layer as text: `layer NAME (TYPE): difference`."""
     if found.index is None:
         return f"{layer}: {found.reason}"
     return f"{layer}: element {list(found.index)} is {found.rewritten}, was {found.original}"

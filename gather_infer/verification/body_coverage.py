@@ -2,7 +2,7 @@
 bodies).
 
 Each node with bodies, each function with such nodes and the main graph get one more output: a vector of bools with an
-element for each body. A Loop and a Scan carry it as a state. The other outputs are unchanged.
+element for each body. A Loop and a Scan carry the vector as a state. The other outputs are unchanged.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ MAX_BODIES: Final = 2048
 class BodyCoverage:
     """The bodies that the runs of a model have entered.
 
-    proto           the instrumented copy, None where there is none; its last output is the vector
+    proto           the instrumented copy, whose last output is the vector of bools; None if there is none
     bodies          paths in the file of the bodies that may run; a body in a function represents all calls
-    labels          their labels
-    positions       of a body in the vector; bodies that are not observed have none
+    labels          body -> its label in messages
+    positions       body -> its position in the vector; bodies that are not observed have none
     unknown_reason  why some bodies are not observed; empty if all are
-    entered         number of compared runs that entered each body
-    is_enabled      the copy is what runs
+    entered         body -> the number of compared runs that entered it
+    is_enabled      whether the runs use the copy
     last_entered    the bodies that the last run entered
     """
 
@@ -62,7 +62,7 @@ class BodyCoverage:
     last_entered: tuple[GraphPath, ...] = ()
 
     def outputs(self, given: list[Any]) -> list[Any]:
-        """The outputs of the model itself, from those of the copy; the coverage vector is stored."""
+        """The outputs of the model itself, from `given`, those of the copy; the entered bodies are recorded."""
         if self.is_enabled:
             told = np.asarray(given.pop())
             self.last_entered = tuple(path for path, position in self.positions.items() if told[position])
@@ -74,14 +74,14 @@ class BodyCoverage:
             self.entered[path] = self.entered.get(path, 0) + 1
 
     def uncovered(self) -> list[str]:
-        """The outermost bodies that no run has entered."""
+        """The labels of the outermost observed bodies that no compared run has entered."""
         missed = [
             path for path in self.bodies if self.is_enabled and path in self.positions and not self.entered.get(path)
         ]
         return [self.labels[path] for path in missed if not any(path != one and one.contains(path) for one in missed)]
 
     def disable(self, reason: str) -> None:
-        """Disable coverage: the copy does not run."""
+        """Disable coverage, because the copy does not run; `reason` is the text for the user."""
         self.is_enabled, self.unknown_reason = False, reason
 
 
@@ -107,9 +107,9 @@ def body_coverage_of(inference: Inference) -> BodyCoverage:
 
 
 def location_in_file(proto: ModelProto, path: GraphPath) -> GraphPath | None:
-    """The path in the file of a graph that was interpreted: a graph below a call is in the function.
+    """The path in the file of the graph that the inference visited at `path`: a graph below a call is in the function.
 
-    None where the file has no such graph: the body of an operator may be interpreted too.
+    None if the file has no such graph, as for the body of an operator schema.
     """
     positions = _positions(proto)
     here = GraphPath(path.root, path.position)
@@ -136,7 +136,7 @@ def _positions(proto: ModelProto) -> dict[_Key, int]:
 
 
 def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
-    """Bodies that are proved to be entered by no run, through any call."""
+    """The bodies for which it is proved that no run enters them through any call."""
     proto = inference.model.proto
     alive: set[GraphPath] = set()
     dead: set[GraphPath] = set()
@@ -183,10 +183,10 @@ def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) ->
 class _Instrumentation:
     """Builds the instrumented copy.
 
-    positions         the bodies, each with its position in the vector
-    reporting         those that set their element
-    silent            those that cannot: their node has no way to carry the vector
-    original_outputs  output counts of instrumented functions before the new output
+    positions         body -> its position in the vector
+    reporting         the bodies that set their element of the vector
+    silent            the bodies that cannot, because their node has no way to carry the vector
+    original_outputs  instrumented function -> the number of its outputs before the new one
     """
 
     def __init__(self, proto: ModelProto, found: Sequence[GraphPath]) -> None:
@@ -217,12 +217,12 @@ class _Instrumentation:
         return self.proto
 
     def observed(self, dead: frozenset[GraphPath]) -> dict[GraphPath, int]:
-        """The positions in the vector of the bodies that report every time they are entered."""
+        """Body -> its position in the vector, for the bodies that report every time they are entered."""
         lost = {path for one in self.silent for path in _reached(self.original, one, dead)}
         return {path: at for path, at in self.positions.items() if path in self.reporting and path not in lost}
 
     def instrument_body(self, body: GraphOrFunction, path: GraphPath) -> list[str]:
-        """Instrument the nodes of a graph; the new values that report the bodies below them."""
+        """Instrument the nodes of a graph. Returns the names of the new values that report the bodies below them."""
         before = len(body.node)
         begins = self.names.fresh("entered")
         seen = [
@@ -234,9 +234,9 @@ class _Instrumentation:
         return seen
 
     def instrument_node(self, node: NodeProto, at: int, path: GraphPath, begins: str) -> str:
-        """Instrument a node; its new output that reports the bodies below it, empty where there is none.
+        """Instrument a node. Returns the name of its new output, which reports the bodies below it; "" without one.
 
-        begins   a vector without an entry
+        begins   the name of a vector in which no body is entered
         """
         called = self.original_outputs.get(_key(node))
         if called is not None:
@@ -268,7 +268,10 @@ class _Instrumentation:
         return ""
 
     def report_entry(self, graph: GraphProto, path: GraphPath, carried: list[str], at: int) -> None:
-        """Add output `at` to a body: it reports the bodies in `carried`, this body and those nested in it."""
+        """Add output `at` to a body, which reports this body, those nested in it, and those that `carried` report.
+
+        carried   the names of vectors from earlier iterations
+        """
         if path in self.positions:
             self.reporting.add(path)
         own = self.names.fresh("entered")
@@ -277,13 +280,13 @@ class _Instrumentation:
         graph.output.insert(at, self.typed(self.any_of(graph, seen)))
 
     def add_output(self, node: NodeProto, at: int) -> str:
-        """Add an output to a node."""
+        """Add output `at` to a node. Returns its name."""
         name = self.names.fresh("entered")
         node.output.insert(at, name)
         return name
 
     def any_of(self, body: GraphOrFunction, seen: Sequence[str]) -> str:
-        """Add nodes that compute the disjunction of the vectors named in `seen`; the name of the result."""
+        """Add nodes that compute the disjunction of the vectors named in `seen`. Returns the name of the result."""
         found = seen[0]
         for name in seen[1:]:
             both = self.names.fresh("entered")
@@ -292,7 +295,7 @@ class _Instrumentation:
         return found
 
     def constant(self, name: str, position: int | None) -> NodeProto:
-        """A Constant node with a vector in which only the element at `position` is True, or no element if None."""
+        """A Constant node that outputs a vector in which only the element at `position` is True; none if it is None."""
         values = np.zeros(len(self.positions), np.bool_)
         if position is not None:
             values[position] = True
@@ -303,12 +306,12 @@ class _Instrumentation:
 
 
 def _version(imports: Iterable[OperatorSetIdProto]) -> int:
-    """The opset version of the standard operators; 0 where they are not imported."""
+    """The opset version of ai.onnx; 0 if it is not imported."""
     return next((one.version for one in imports if not plain_domain(one.domain)), 0)
 
 
 def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
-    """Functions in topological order, callees first."""
+    """The positions of `functions` and of those that they call, callees first."""
     positions, found = _positions(proto), dict[int, None]()
 
     def add(position: int) -> None:

@@ -34,11 +34,12 @@ from gather_infer.verification.state_io import StateIO
 from gather_infer.verification.tolerance import Tolerance
 
 DEFAULT_TIMEOUT: Final = 60.0
-"""Seconds for loading a model, and for each run of it."""
+"""Time limit in seconds for loading a model, and for each run of it."""
 
 UNITS: Final = 2
-"""Allowed difference in units in the last place between OpenVINO and onnxruntime, which both round to half precision at
-the end.
+"""Allowed difference between OpenVINO and onnxruntime in units in the last place.
+
+Both round to half precision at the end.
 """
 
 
@@ -57,13 +58,13 @@ def verify(
 ) -> Verification:
     """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
 
-    original    the model before, best as the ModelFile that it was read as
+    original    the model before, preferably as the ModelFile that it was read as
     rewritten   the model after. A ModelProto may have the elided weights and external data of the original
-    inference   of the original, with the declared dims: sizes are drawn within them
+    inference   the inference of the original, with the declared dims: sizes are drawn within these
     feeds       inputs by name, an array each, which are run before the random ones
     seed        the same seed draws the same inputs, >= 0
     rtol, atol  floats may differ by atol + rtol * |original|; without both every bit is compared
-    timeout     seconds for loading a model, and for each run of it; draws get less once the original ran
+    timeout     seconds for loading a model, and for each run of it; random runs get less once the original has run
     progress    receives a function that returns the current activity, from any thread
 
     Each model runs in a process of its own, in onnxruntime without graph optimization and weight prepacking, so that
@@ -175,9 +176,9 @@ def _written(
     stack: ExitStack,
     found: VerificationBuilder,
 ) -> list[Path]:
-    """Both models on disk for as long as the stack lasts, with half precision rounded where there is any.
+    """The paths of both models, on disk until `stack` is closed; values of half precision are rounded after each node.
 
-    inference   of the original; None of an IR
+    inference   the inference of the original; None for an IR, whose values are not rounded
     """
     source = after if isinstance(after, ModelFile) else before
     protos = [before.proto, after.proto if isinstance(after, ModelFile) else after]
@@ -192,8 +193,9 @@ def _written(
 def _instrumented(
     model: ModelFile, inference: Inference, coverage: BodyCoverage, folder: Path, stack: ExitStack
 ) -> list[Path]:
-    """The instrumented copy of the original on disk, which reports the bodies that a run enters; none where there is no
-    copy.
+    """The path of the instrumented copy of the original, which reports the bodies that a run enters.
+
+    Empty if there is no copy.
     """
     if coverage.proto is None:
         return []
@@ -224,9 +226,9 @@ def _load_original(
     found: VerificationBuilder,
     timeout: float,
 ) -> RuntimeProcess | None:
-    """The original in the first runtime that loads it; None, with the failure recorded, when none does.
+    """The first of `runtimes` that loads the original; None, with the failure recorded in `found`, if none does.
 
-    paths   the model itself is last, after equivalent copies
+    paths   files to try, in order: equivalent copies of the original, then the original
     """
     for runtime in runtimes:
         child = stack.enter_context(RuntimeProcess(runtime, folder, timeout))

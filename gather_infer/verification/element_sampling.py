@@ -24,7 +24,7 @@ from gather_infer.verification.size_sampling import MAX_ELEMENTS, conditions_of
 Array = npt.NDArray[Any]
 
 _TIES = (0.0, -0.0, -1.5, 0.75, 2.0, 2.0)
-"""Few values, so that elements are equal, the largest ones among them."""
+"""Few values, so that many elements are equal, often the largest ones."""
 
 _ENDS: Final = {
     DType.FLOAT64: (5e-324, 2.0**-1022, 1.7e308),
@@ -32,18 +32,18 @@ _ENDS: Final = {
     DType.FLOAT16: (2.0**-24, 2.0**-14, 65504.0),
     DType.BFLOAT16: (2.0**-133, 2.0**-126, 3.3e38),
 }
-"""The smallest number of a type, the smallest normal one, and one near the largest."""
+"""Float type -> its smallest positive number, its smallest normal number, and a number near its largest."""
 
 _TEXTS = ("", "a", "b", "abc", "B", "0", "1.5", "-3", "ü")
 _RANGES = ((-3, 9), (0, 3), (0, 1), (1, 1), (0, 0))
-"""Ranges of unconstrained integers: the more draws have failed, the tamer."""
+"""Ranges of unconstrained integers: the more draws have failed, the smaller."""
 
 
 _MAX_ELEMENTS_READ: Final = 16
-"""Larger tensors are not read for integers to try as elements of inputs."""
+"""Maximum number of elements of a tensor that is read for integers to try as elements of inputs."""
 
 _MAX_BOUNDARY_VALUES: Final = 12
-"""Boundary values for an input of a run."""
+"""Maximum number of boundary values for an input of a run."""
 
 MIN_ENDS: Final = 4
 WITH_ENDS: Final = 5
@@ -69,10 +69,11 @@ class NotDrawable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ElementLimits:
-    """Bounds of the elements of an integer input; None is open.
+    """Bounds of the elements of an integer input.
 
-    column         at this index of the last axis only, None for all
-    is_ascending   the elements ascend along the last axis; for floats too
+    column         the index along the last axis to which the bounds apply; None for all elements
+    low, high      the smallest and the largest element; None for no bound
+    is_ascending   whether the elements ascend along the last axis; for floats too
     """
 
     column: int | None
@@ -82,7 +83,7 @@ class ElementLimits:
 
 
 def limits_of(found: Iterable[Verdict]) -> dict[str, list[ElementLimits]]:
-    """The limits that verdicts require of the elements of inputs."""
+    """Input -> the limits that the verdicts in `found` require of its elements."""
     limits: dict[str, list[ElementLimits]] = {}
     for condition in conditions_of(found):
         if isinstance(condition.left, Elements):
@@ -105,8 +106,9 @@ class BoundaryValues:
     with_type_limits: bool = False
 
     def within(self, low: int, high: int, numbers: np.random.Generator) -> list[int]:
-        """At most `_MAX_BOUNDARY_VALUES` of the numbers in `[low, high]`, and `low` and `high` repeatedly if type
-        limits are tried.
+        """At most `_MAX_BOUNDARY_VALUES` of the numbers that are in `[low, high]`, chosen by the generator `numbers`.
+
+        `low` and `high` follow, several times, if type limits are tried.
         """
         found = [number for number in self.numbers if low <= number <= high]
         if len(found) > _MAX_BOUNDARY_VALUES:
@@ -117,7 +119,7 @@ class BoundaryValues:
 def boundary_values_of(inference: Inference, model_numbers: Iterable[int]) -> BoundaryValues:
     """The boundary values of a model in which the integers `model_numbers` occur.
 
-    Only small ones where elements of inputs may determine a size or a trip count.
+    If elements of inputs may determine a size or a trip count, only small values are included.
     """
     facts = [v for held in inference.scopes.values() for v in held.values() if isinstance(v, SymbolicTensor)]
     marks = {number + step for number in model_numbers for step in (-1, 0, 1)}
@@ -151,7 +153,7 @@ NO_BOUNDARY_VALUES: Final = BoundaryValues()
 
 
 def why_not_drawable(value: Value) -> str:
-    """Why no elements can be drawn for an input of any size; empty when they can."""
+    """Why no elements can be drawn for an input of this type, whatever its size; empty if they can."""
     inner: Value | None = value
     if isinstance(inner, OptionalType):
         inner = inner.element
@@ -168,11 +170,13 @@ def why_not_drawable(value: Value) -> str:
 class ElementDrawer:
     """Draws the inputs of one run.
 
-    binding          the sizes
-    tameness         number of failed draws: the elements get tamer with it
-    turn             the number of the run: rare choices alternate with it
+    limits           input -> the limits of its elements
+    binding          the sizes of the symbols
+    pattern          the pattern of the float inputs
+    tameness         position in `_RANGES`, above 0 after failed draws: integers are drawn from a smaller range
+    turn             the number of the run; some rare choices are made in certain turns only
     boundary_values  integers that are tried besides random ones
-    largest          largest absolute value of integers, None for that of the type
+    largest          largest absolute value of integers; None for the limits of the type
     """
 
     limits: Mapping[str, list[ElementLimits]]

@@ -1,4 +1,4 @@
-"""Feeds of the caller: reading and checking them."""
+"""Reading and checking of the feeds that the caller gives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _BROKEN: Final = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile,
 
 
 def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arrays of a NumPy file, `np.savez(FILE, **feeds)`. Raises UsageError when it cannot be read."""
+    """The arrays of a NumPy file, written by `np.savez(FILE, **feeds)`, by name.
+
+    Raises UsageError if the file cannot be read.
+    """
     file = os.fspath(path)
     try:
         held = np.load(path, allow_pickle=False)
@@ -36,7 +39,7 @@ def read_feeds(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _held(file: str, held: Any, name: str) -> Any:
-    """An array of the file, which is read on access. Raises UsageError for damaged data, and for Python objects."""
+    """The array `name` of the open archive `held`. Raises UsageError for damaged data, and for Python objects."""
     try:
         return held[name]
     except _BROKEN as error:
@@ -46,7 +49,7 @@ def _held(file: str, held: Any, name: str) -> Any:
 
 
 def checked_feeds(inference: Inference, feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays by names of inputs; arrays with names of outputs are left out.
+    """The arrays in `feeds` for inputs of the model, by name; arrays with names of outputs are left out.
 
     Raises UsageError for a name that is neither, for a missing input, and for another element type, rank or size than
     the model declares.
@@ -83,7 +86,7 @@ def _checked(inference: Inference, name: str, value: Any) -> Any:
 
 
 def _typed(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
-    """Texts as objects; types that numpy lacks, stored as raw bytes, in the declared type."""
+    """The array with strings as objects, and raw bytes of a type that numpy lacks as elements of `dtype`."""
     if dtype is DType.STRING and array.dtype.kind in "US":
         return array.astype(object)
     kind = np.dtype(helper.tensor_dtype_to_np_dtype(int(dtype)))

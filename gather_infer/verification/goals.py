@@ -18,16 +18,16 @@ from gather_infer.verification.body_coverage import BodyCoverage, is_dead, locat
 from gather_infer.verification.output_comparison import dtype_of
 
 MAX_ATTEMPTS_PER_GOAL: Final = 2
-"""Attempts to reach a body that no run has entered."""
+"""Maximum number of attempts to reach a body that no run has entered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     """A body, and the known conditions under which a run enters it.
 
-    body              its place in the file
-    input_predicates  on elements of inputs
-    sign_predicates   dims in sizes of inputs that must be negative
+    body              the path of the body in the file
+    input_predicates  conditions on elements of inputs
+    sign_predicates   dims, expressions in the sizes of inputs, that must be negative
     """
 
     body: GraphPath
@@ -47,14 +47,15 @@ class Goal:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The inputs whose elements matter."""
+        """The inputs to which the input predicates apply."""
         return tuple(dict.fromkeys(choice.input for choice in self.input_predicates))
 
 
 class Goals:
-    """The bodies of a model with known conditions, in turn.
+    """The goals of a model, one for each body with known conditions; runs take turns at them.
 
     coverage   the bodies that runs have entered
+    names      the symbols in the shapes of the inputs
     """
 
     def __init__(self, inference: Inference, coverage: BodyCoverage, names: Sequence[str]) -> None:
@@ -68,7 +69,7 @@ class Goals:
         return len(self.all) > 1
 
     def next(self) -> Goal | None:
-        """The goal with the fewest runs and attempts; None where no goal is left."""
+        """The goal with the fewest runs and attempts; None if no goal is left. Counts an attempt at the goal."""
         open_ones = [goal for goal in self.all if self.is_met(goal) or self.attempts[goal] < MAX_ATTEMPTS_PER_GOAL]
         if not open_ones:
             return None
@@ -87,7 +88,10 @@ class Goals:
 def satisfying(
     array: npt.NDArray[Any], predicates: Sequence[InputPredicate], numbers: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """`array` if its first 8 elements satisfy the predicates, else an array of a number that does, if found."""
+    """`array` if its first 8 elements satisfy the predicates, else an array filled with a number that does.
+
+    `array` too if no such number is found.
+    """
     drawn = [int(element) for element in array.reshape(-1)[:8]]
     if not predicates or all(_holds(choice, element) for choice in predicates for element in drawn):
         return array

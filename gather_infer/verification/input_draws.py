@@ -42,10 +42,13 @@ _PLAN = (
     (SizePattern.ONES, FloatPattern.SPECIAL),
     (SizePattern.ZEROS, FloatPattern.SPECIAL),
 )
-"""Patterns of successive runs. A NaN hides errors behind it, so finite numbers come first."""
+"""Size and float patterns of successive runs, repeated. A NaN hides errors downstream, so finite numbers come first."""
 
 _BRANCH_PATTERNS: Final = {3: SizePattern.MODEL_NUMBERS, 5: SizePattern.MODEL_NUMBERS, 7: SizePattern.MODEL_NUMBERS}
-"""Size patterns of some runs where there are branches: a run proves nothing about branches that it does not take."""
+"""Index in the plan -> another size pattern for a model with several coverage goals.
+
+A run proves nothing about branches that it does not take.
+"""
 
 _SCALES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
@@ -57,27 +60,28 @@ _FURTHER = (
     *((SizePattern.MIXED, 1) for _ in range(8)),
     *((SizePattern.GROWN, scale) for scale in _SCALES for _ in range(3)),
 )
-"""Sizes of further draws for a run, when the original fails on those of the plan."""
+"""(size pattern, scale) of further draws for a run, when the original fails on the sizes of the plan."""
 
 PLANNED: Final = 4
-"""Draws whose floats follow the plan."""
+"""Number of first draws of a run whose float patterns follow the plan."""
 
 VARIATIONS: Final = 8
-"""Draws after the first one that vary sizes of a successful binding, where there is one; half as many at the end,
-without a goal.
+"""Number of draws after the first one that vary a binding on which the original ran, if there is one.
+
+Half as many follow near the end, without a goal.
 """
 
 SAME_SIZES: Final = 3
-"""The last draws reuse successful sizes, where there are any."""
+"""Number of last draws, which reuse sizes on which the original ran, if there are any."""
 
 MAX_REPEATED: Final = 4
-"""Attempts to draw a new binding."""
+"""Maximum number of attempts to draw a new binding."""
 
 GUIDED: Final = 1 + VARIATIONS + len(_FURTHER)
-"""Draws that are guided to a body that no run has entered."""
+"""Number of first draws of a run that are guided to a body that no run has entered."""
 
 MAX_ATTEMPTS: Final = GUIDED + VARIATIONS // 2 + SAME_SIZES
-"""Draws for one run."""
+"""Maximum number of draws for one run."""
 
 MAX_EXACT: Final = 1 << 23
 """Largest integer for OpenVINO's CPU plugin, which stores int64 as int32 and computes some of it in float32."""
@@ -85,14 +89,14 @@ MAX_EXACT: Final = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Inputs of a run.
+    """The inputs of a run.
 
-    binding        the sizes
-    pattern        of the float inputs
+    binding        the sizes of the symbols
+    pattern        the pattern of the float inputs
     feeds          the inputs by name
     sizes          the size pattern and its scale
     may_be_empty   the run counts even if every output is empty
-    move           symbols whose sizes differ from a successful binding
+    move           symbols whose sizes were changed, if the binding varies one on which the original ran
     """
 
     binding: Binding
@@ -107,7 +111,8 @@ class InputDraws:
     """Generates the random inputs of an inferred model.
 
     failure     why no inputs can be drawn; empty if they can
-    successful  the smallest inputs on which the original ran, by a body that they entered; of all runs under None
+    successful  body -> the draw of the smallest scale on which the original ran and entered the body; None -> the one
+                of the smallest scale of all
     """
 
     def __init__(
@@ -154,7 +159,7 @@ class InputDraws:
         """Inputs for a run after `attempt` failed draws. Raises NotDrawable when no sizes or elements are found.
 
         The sizes of the plan come first, then variations of successful ones, then arbitrary ones, and finally
-        successful ones again. Each run is guided to a body of the model, as far as its conditions are known.
+        successful ones again. Each run is guided to a body of the model, if there is one with known conditions.
         """
         if attempt == 0:
             self.goal = self.goals.next()
@@ -204,7 +209,7 @@ class InputDraws:
         return Draw(tuple(binding.items()), kind, feeds, (pattern, scale), may_be_empty, move)
 
     def _successful(self, goal: Goal | None) -> Draw | None:
-        """Inputs on which the model ran, preferably some that entered the body of the goal."""
+        """A draw on which the original ran, preferably one that entered the body of the goal; None if there is none."""
         return self.successful.get(None if goal is None else goal.body, self.successful.get(None))
 
     def _varied(
@@ -226,7 +231,11 @@ class InputDraws:
         scale: int,
         trusts: bool,
     ) -> dict[str, int] | None:
-        """Sizes of a pattern, preferably not yet tried; None when none satisfy the declarations."""
+        """Sizes of a pattern, preferably not yet tried; None if none are found that satisfy the declarations.
+
+        turn, scale   as for `SizeSampler.draw`
+        trusts        require the implied constraints at first
+        """
         # A size of 0 is tried even if the inferred constraints exclude it, since they may be too strong. Not for an IR:
         # OpenVINO also runs with sizes for which it defines no result.
         for trusting in (trusts or self.is_converted or pattern is not SizePattern.ZEROS, False):
@@ -249,7 +258,7 @@ class InputDraws:
     def drawer(
         self, sizes: Mapping[str, int], kind: FloatPattern, numbers: np.random.Generator, at: tuple[int, int]
     ) -> ElementDrawer:
-        """The drawer of elements at `sizes`; `at` is the run and the attempt."""
+        """The drawer of elements at `sizes`; `at` is the number of the run and of the attempt."""
         run, attempt = at
         tameness = 0 if attempt < 2 else attempt % 5
         marks = self.boundary_values if run % 2 and not attempt else NO_BOUNDARY_VALUES
@@ -257,7 +266,7 @@ class InputDraws:
         return ElementDrawer(self.limits, sizes, kind, tameness, run, numbers, marks, largest)
 
     def of_feeds(self, feeds: Mapping[str, Any]) -> Draw:
-        """A draw with the feeds of the caller."""
+        """A draw with the feeds of the caller, whose shapes determine the sizes."""
         binding: dict[str, int] = {}
         for name, array in feeds.items():
             fact = self.inference.get(name)
@@ -288,11 +297,13 @@ class InputDraws:
         self.variations.note(dict(draw.binding), draw.move, self.goal, ran=False)
 
     def later(self, draw: Draw, step: int, growing: str | None, results: Mapping[str, Any]) -> Draw:
-        """Inputs of a further step after a draw, of the same sizes except one that grows with each step.
+        """The inputs of a further step of a model with state, with the sizes of `draw`, the inputs of the first step.
 
-        results   of the converted model at the step before
+        step      the number of steps before
+        growing   the symbol whose size is multiplied by `step + 1`; None if there is none
+        results   the outputs of the converted model at the previous step
 
-        Raises NotDrawable.
+        Raises NotDrawable if an input has no elements at these sizes.
         """
         assert self.state_io is not None, "only models with state make steps"
         binding = {name: size * (step + 1 if name == growing else 1) for name, size in draw.binding}

@@ -16,14 +16,14 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
 
 _SAME: Final = {"Convert": 0, "Identity": 0, "Reshape": 0, "Squeeze": 0, "Unsqueeze": 0}
-"""Operators whose result has the elements of an input, the first one, in the same order."""
+"""Operator that keeps the elements of an input in order -> the position of that input."""
 
 _LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
-"""Operators that the reader inserts between an input and the limit of a Loop, with the position of the limit."""
+"""Operator that the IR reader inserts between an input and the limit of a Loop -> the position of the limit."""
 
 
 def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, ElementLimits]]:
-    """Element limits of inputs of an IR, by name: of those that layers of its main graph read unmodified."""
+    """Limits of the elements of inputs of an IR that layers of the main graph read unmodified, as (input, limits)."""
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
     known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
@@ -56,14 +56,18 @@ def _by_name(dialect: Dialect) -> dict[str, list[DialectOp]]:
 
 
 def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]) -> str:
-    """The first value of a chain of nodes that forward one input each."""
+    """The value that a chain of nodes forwards to `name`.
+
+    made      value -> its producer
+    through   operator -> the position of the input that it forwards
+    """
     while (node := made.get(name)) is not None and len(node.input) > through.get(node.op_type, len(node.input)):
         name = node.input[through[node.op_type]]
     return name
 
 
 def _upper_bound(precondition: InputPrecondition, node: NodeProto, inference: Inference) -> Dim | None:
-    """The largest element; None where it is unlimited, or the dim is not known."""
+    """The largest element that a precondition of a node allows; None if there is no limit, or it is not known."""
     if precondition.size is None:
         return None
     position, axis = precondition.size

@@ -1,7 +1,7 @@
 """Summation error of onnx's reference evaluator: a bound on the difference of results of equal sums.
 
-It computes with numpy, whose summation order depends on the memory layout of an array. A sum of K products then has an
-error of about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).
+The evaluator computes with numpy, whose summation order depends on the memory layout of an array. A sum of K products
+has an error of about sqrt(K) roundings, relative to its largest terms (Higham and Mary, 2019, 10.1137/18M1226312).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FACTOR: Final = 2.0
 """Safety factor on the error: layers amplify it."""
 
 UNKNOWN: Final = 256
-"""Terms of a sum whose length is not known."""
+"""Number of terms that is assumed for a sum of unknown length."""
 
 _CONTRACTING: Final = frozenset({
     "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DFT", "Einsum", "Gemm", "GRU", "LSTM", "MatMul",
@@ -41,7 +41,7 @@ _ROUNDED: Final = frozenset({
 
 
 def noise_of(inference: Inference, binding: Mapping[str, int]) -> float:
-    """The summation error of a model, relative to the largest element; 0 where it has no sums."""
+    """The summation error of a model at the sizes of `binding`, relative to the largest element; 0 without sums."""
     lengths, kinds = 0, set[DType]()
     for path, body in bodies(inference.model.proto):
         facts = inference.scopes.get(path, {})
@@ -59,7 +59,10 @@ def noise_of(inference: Inference, binding: Mapping[str, int]) -> float:
 
 
 def _length(given: list[Value | None], made: Value | None, binding: Mapping[str, int]) -> int:
-    """An upper bound on the terms of a node's sums: for a product C of A and B, sqrt(A * B / C)."""
+    """An upper bound on the number of terms in the sums of a node: sqrt(A * B / C) for a product C of A and B.
+
+    given, made   the facts about the inputs and the output; A, B and C are their numbers of elements
+    """
     sizes = list(_sizes([*given[:2], made], binding))
     if len(sizes) < 2:
         return UNKNOWN

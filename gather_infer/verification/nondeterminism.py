@@ -28,9 +28,9 @@ def nondeterministic_outputs(inference: Inference) -> dict[str, str]:
 
 
 def unspecified_outputs(inference: Inference) -> dict[str, str]:
-    """The outputs that depend on scan outputs of a Loop, each with that Loop.
+    """The outputs of the main graph that depend on scan outputs of a Loop, each with the label of that Loop.
 
-    Their sizes are unspecified where the body never runs, and runtimes return what they know of them:
+    Where the body never runs, the sizes of scan outputs are unspecified, and runtimes return different ones:
     https://onnx.ai/onnx/operators/onnx__Loop.html
     """
     return _reached(inference, _Reachability.has_scan_outputs)
@@ -51,7 +51,7 @@ def _reached(inference: Inference, is_source: _IsSource) -> dict[str, str]:
 class _Reachability:
     """Forward reachability from source nodes, through functions and bodies.
 
-    known   functions, each with the source node in it, "" without one
+    known   function -> the label of the source node in it; "" if there is none
     """
 
     inference: Inference
@@ -62,8 +62,11 @@ class _Reachability:
     def propagate(
         self, nodes: Iterator[NodeProto], versions: Opsets, reached: dict[str, str], facts: Mapping[str, Value]
     ) -> str:
-        """Add to `reached` the values that source nodes reach, in the order of the graph; the last source node, ""
-        without one.
+        """Add to `reached` the values that source nodes reach, each with the label of its source node.
+
+        nodes   in topological order
+
+        Returns the label of the last source node; "" if there is none.
         """
         last = ""
         for node in nodes:
@@ -74,7 +77,7 @@ class _Reachability:
         return last
 
     def source(self, node: NodeProto, versions: Opsets, reached: Mapping[str, str], facts: Mapping[str, Value]) -> str:
-        """The source node that a node depends on, contains or is; empty where there is none."""
+        """The label of the source node that a node depends on, contains or is; empty if there is none."""
         found = next((reached[name] for name in node.input if name in reached), "")
         if found:
             return found
@@ -119,9 +122,7 @@ class _Reachability:
         return not _is_known_false(facts.get(node.input[2]))
 
     def depends_on_shape_only(self, node: NodeProto, versions: Opsets, facts: Mapping[str, Value]) -> bool:
-        """Whether the outputs of a node depend on the shape of its input alone, and that does not depend on
-        elements.
-        """
+        """Whether the outputs of a node depend only on the shape of its input, and the shape not on elements."""
         if not versions.resolve(node.domain, node.op_type, node.overload).traits.outputs_dims:
             return False
         fact = facts.get(node.input[0])

@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first difference: elements at an index, with both texts; or a reason about types, shapes or lengths."""
+    """The first difference of two values: two elements, as text, at `index`; or a `reason` about types or sizes."""
 
     reason: str = ""
     index: tuple[int, ...] | None = None
@@ -28,11 +28,12 @@ class Difference:
 
 
 def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None) -> Difference | None:
-    """The first difference of two runtime values, None where there is none. Values are arrays, lists or maps of them,
-    or None.
+    """The first difference of two runtime values; None if they are equal.
 
-    tolerance   of floats: NaN and Inf must be at the same places, the sign of 0 does not count. None compares every
-                bit, also those of NaN
+    Values are arrays, lists or maps of arrays, or None for an empty optional.
+
+    tolerance   allowed difference of floats: NaN and Inf must be at the same positions, the sign of 0 does not count.
+                None compares every bit, also those of NaN
     """
     if original is None or rewritten is None:
         if original is rewritten:
@@ -100,7 +101,7 @@ def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -
 
 
 def _bytes(array: Array) -> Array:
-    """The bytes of the elements, a row for each."""
+    """The bytes of the elements, as an array with a row for each element."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).reshape(flat.size, array.itemsize)
 
@@ -127,7 +128,7 @@ def largest_error(original: Any, rewritten: Any) -> float:
 
 
 def has_elements(value: Any) -> bool:
-    """True where a comparison of the value with another one compares an element."""
+    """Whether a runtime value, or a member of it, has at least one element."""
     if isinstance(value, list):
         return any(map(has_elements, value))
     if isinstance(value, dict):
@@ -136,7 +137,7 @@ def has_elements(value: Any) -> bool:
 
 
 def same_type(original: Any, rewritten: Any) -> Difference | None:
-    """The difference in element type or rank, which random outputs must have in common; None if equal."""
+    """The difference in element type or rank, in which even random outputs must agree; None if there is none."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return None
     if dtype_of(original) is dtype_of(rewritten) and original.ndim == rewritten.ndim:
@@ -149,9 +150,9 @@ def _text(element: Any) -> str:
 
 
 def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_add: bool = False) -> Iterator[str]:
-    """Differences of the interfaces: names, order and types of inputs and outputs, without dims.
+    """Differences of two interfaces, as texts: names, order and types of inputs and outputs, without dims.
 
-    may_add   the rewritten model may have further ones after those of the original
+    may_add   the rewritten model may have further inputs and outputs after those of the original
     """
     for what, before, after in (
         ("inputs", fed_inputs(original), fed_inputs(rewritten)),

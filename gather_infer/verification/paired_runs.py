@@ -25,30 +25,32 @@ from gather_infer.verification.result_builder import VerificationBuilder
 from gather_infer.verification.tolerance import Tolerance
 
 MAX_LATE: Final = 2
-"""Timeouts of the original before its runs are given up."""
+"""Number of timeouts in one run after which no further runs are tried, if the original has never run."""
 
 REPEATS: Final = 4
-"""Further runs of the original before a difference is reported: a random output may be equal twice by chance."""
+"""Number of further runs of the original before a difference is reported: random outputs may be equal by chance."""
 
 DRAWING_SECONDS: Final = 30.0
-"""Time for failing draws of one run, before sizes at which the model ran are reused."""
+"""Seconds of failing draws in one run after which sizes at which the original ran are reused."""
 
 MIN_SECONDS: Final = 10.0
 SLOWDOWN_FACTOR: Final = 5
-"""Time limit of a draw: `MIN_SECONDS`, or this multiple of the slowest draw that ran. The first one may take the full
-time limit.
+"""Time limit of a draw: `MIN_SECONDS`, or this multiple of the time of the slowest draw that ran, if that is longer.
+
+Until a draw has run, the time limit of the caller applies.
 """
 
 MAX_MEMORY: Final = 4 << 30
-"""Bytes that a draw may take besides the loaded original, where the system can limit that; at most half of the
-machine's memory.
+"""Bytes that a draw may use besides the loaded original, where the system can limit them.
+
+At most half of the memory of the machine is allowed.
 """
 
 MAX_EMPTY: Final = 12
-"""Draws that are repeated because every output is empty."""
+"""Number of draws of a run after which a draw with only empty outputs is accepted."""
 
 STATE_STEPS: Final = 3
-"""Steps of a model with state."""
+"""Number of steps in each run of a model with state."""
 
 
 @dataclass(slots=True)
@@ -60,14 +62,16 @@ class PairedRuns:
     nondeterministic  outputs that depend on random numbers, each with the node that draws them
     unspecified       outputs that depend on scan outputs of a Loop: their sizes are unspecified without an iteration
     is_lenient        the runtime of the original accepts empty tensors that others reject
-    tolerance         allowed difference of floats in a run with these sizes; None compares bits
+    tolerance         returns the allowed difference of floats in a run, from its sizes; None to compare bits
     coverage          bodies that runs entered
     progress          receives a function that returns the current activity
     bisection         finds the first layer of an IR that differs
     slowest           seconds of the slowest draw that ran
     differing_feeds   feeds of the first run that differs
-    growing           the symbol whose size grows with each step of a model with state, None if no size does;
-                      empty until it is found
+    growing           the symbol whose size grows with each step of a model with state, or None if no size does, as the
+                      only entry; empty until it is found
+    is_stepping       whether models with state are run for more than one step
+    uncounted         number of runs that were discarded
     """
 
     draws: InputDraws
@@ -110,7 +114,7 @@ class PairedRuns:
             )
 
     def _run(self, number: int) -> bool:
-        """Compare on random inputs of one run; False when further runs are pointless."""
+        """Compare the models on random inputs, drawn until a run counts; False if further runs are pointless."""
         late, empty, attempt, begun = 0, None, 0, monotonic()
         while attempt < MAX_ATTEMPTS and (empty is None or attempt < MAX_EMPTY):
             try:
@@ -152,7 +156,7 @@ class PairedRuns:
         self.feeds.write_bytes(pickle.dumps(dict(feeds), protocol=pickle.HIGHEST_PROTOCOL))
 
     def _original(self, draw: Draw) -> list[Any] | Failure:
-        """Outputs of the original for a draw, run within the time and memory limits; or the failure."""
+        """The outputs of the original for a draw, within the limits of time and memory; or the failure."""
         self._write(draw.feeds)
         if draw.pattern is FloatPattern.GIVEN:
             return self._repeat()
@@ -165,15 +169,15 @@ class PairedRuns:
         return self.coverage.outputs(found)
 
     def _repeat(self, *, goes_on: bool = False) -> list[Any] | Failure:
-        """Outputs of the original for the inputs in the file `feeds`, or the failure; `goes_on` keeps the state."""
+        """The outputs of the original for the inputs in the file `feeds`, or the failure; `goes_on` keeps its state."""
         found = self.original.run(self.feeds, goes_on=goes_on)
         return found if isinstance(found, Failure) else self.coverage.outputs(found)
 
     def _compare(self, draw: Draw, first: list[Any]) -> bool | Failure:
-        """Compare a run of the rewritten model with one of the original; False when further runs are pointless.
+        """Run the rewritten model, and compare it with `first`, the outputs of the original; False to stop all runs.
 
-        Returns a Failure for a run that proves nothing, such as one with empty tensors, which the original's runtime
-        does not check.
+        Returns a Failure for a run that proves nothing, such as one with empty tensors, which the runtime of the
+        original does not check.
         """
         before, after = self.names
         found = self.found
@@ -209,7 +213,10 @@ class PairedRuns:
         return True
 
     def _discard(self, draw: Draw, reason: str, what: str) -> Failure:
-        """Record that a run is not counted; a note reports the first such run, and every one on feeds of the caller."""
+        """Record that a run is not counted; a note reports the first of these runs, and all on feeds of the caller.
+
+        Returns the reason as a Failure.
+        """
         if where := shown_binding(draw.binding):
             reason = f"at {where} {reason}"
         if draw.pattern is FloatPattern.GIVEN or not self.uncounted:
@@ -233,9 +240,10 @@ class PairedRuns:
         return "" if refusal is None or refusal.is_timeout else f"the layers reject these sizes: {refusal}"
 
     def _plugin_reason(self) -> str:
-        """Why outputs of an IR differ although its layers are computed alike; empty where they are not.
+        """The reason, other than a wrong conversion, why outputs of an IR differ; empty if none is found.
 
-        Any other first differing layer is recorded, and the search is not repeated.
+        Known reasons are an overflow in OpenVINO, and a layer that decides by rounding. Any other first differing layer
+        is recorded, and the search is not repeated.
         """
         if self.bisection is None or self.found.first_difference:
             return ""
@@ -292,10 +300,12 @@ class PairedRuns:
         return {name for name, one, other in pairs if difference(one, other) is not None}
 
     def _steps(self, draw: Draw, results: Mapping[str, Any]) -> tuple[int, list[Mismatch]]:
-        """The number of further steps of both models, each on its own state, and their differences.
+        """Run further steps of both models, each on its own state, after the first step with the outputs `results`.
 
-        A mask may need the length of all steps together: where the sizes of the first step fail, each size in turn is
-        tried with the growth of the state.
+        A mask may need the length of all steps together. So if the sizes of the first step fail, each size in turn
+        grows with the state.
+
+        Returns the number of steps that were compared, the first one included, and their differences.
         """
         states = self.draws.state_io
         assert states is not None, "only models with state make steps"
@@ -316,8 +326,9 @@ class PairedRuns:
     def _steps_with(
         self, draw: Draw, results: Mapping[str, Any], growing: str | None
     ) -> tuple[int, list[Mismatch], str]:
-        """As `_steps`, with the size of the symbol `growing` increased at each step, or no size if None. Also returns
-        why there were no more steps.
+        """As `_steps`, with the size of the symbol `growing` increased at each step, or no size if it is None.
+
+        Returns also the reason why there were no more steps; empty if all were run.
         """
         states = self.draws.state_io
         assert states is not None, "only models with state make steps"

@@ -10,7 +10,7 @@ Binding: TypeAlias = "tuple[tuple[str, int], ...]"
 
 
 def shown_binding(binding: Binding) -> str:
-    """`batch=2 seq=3`, empty for a model without symbols."""
+    """The binding as text, such as `batch=2 seq=3`; empty for a model without symbols."""
     return " ".join(f"{name}={size}" for name, size in binding)
 
 
@@ -18,10 +18,10 @@ def shown_binding(binding: Binding) -> str:
 class VerificationRun:
     """Inputs on which both models ran.
 
-    binding        the sizes
+    binding        the sizes of the symbols
     float_inputs   the pattern of the float inputs
-    has_elements   a compared output had an element
-    steps          number of steps of a model with state, each on the state of the one before
+    has_elements   whether a compared output had an element
+    steps          the number of steps of a model with state; each step starts with the state of the previous one
     """
 
     binding: Binding
@@ -35,14 +35,14 @@ class VerificationRun:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A difference of the rewritten model.
+    """A difference of the rewritten model from the original.
 
     output    name of the output; empty for a difference of the interface, or a failing run
-    reason    the difference, where there is no element to show
-    binding   the sizes of the run, None when it is found without a run
-    index     the first differing element, in row-major order; of a sequence its position comes first. None when it is
-              not about an element
-    original, rewritten   the two elements, with their bits where the texts are equal
+    reason    the difference, if it is not about an element
+    binding   the sizes of the run; None for a difference that is found without a run
+    index     the index of the first differing element, in row-major order, after the position in a sequence; None if
+              the difference is not about an element
+    original, rewritten   the two elements as text, with their bits if the texts are equal
     """
 
     output: str
@@ -66,22 +66,23 @@ class Mismatch:
 class Verification:
     """The runs of two models on the same inputs, and their outcome.
 
-    runs                   runs of both models, and those that the rewritten one failed
-    requested_runs         how many were requested: there are fewer where the original fails on the drawn inputs
-    redraws                draws on which the original failed, or had empty outputs; `redraw_reason` is the last reason
+    runs                   runs of both models, and those that failed for the rewritten model only
+    requested_runs         number of requested random runs; `runs` has fewer if the original fails on the drawn inputs
+    redraws                number of draws on which the original failed, or had empty outputs only
+    redraw_reason          the reason of the last redraw
     compared_outputs       names of outputs that were compared in some run
     skipped                names of outputs whose elements were not compared, with the reason: they depend on random
                            numbers, or runs of the original differ
     mismatches             differences of the rewritten model
-    failure                why there is nothing to compare, empty where there is
+    failure                why nothing was compared; empty if something was
     runtime, version       the runtime that ran the models; empty when none did
     rtol, atol             floats may differ by atol + rtol * |original|; None where every bit is compared
-    max_error              the largest difference relative to max(1, |original|), where floats may differ
+    max_error              the largest difference relative to max(1, |original|); None where every bit is compared
     summation_error        allowed difference of sums, relative to the largest element, because the runtime adds in any
                            order; 0 where every bit is compared
-    first_difference       of an IR the first layer that the converted model computes differently, and how
+    first_difference       for an IR the first layer that the converted model computes differently, with the difference
     uncovered              outermost If branches and loop bodies that no compared run entered: nothing is verified
-                           there. A note reports where this is unknown
+                           there. A note lists the bodies for which this is unknown
     notes                  remarks on how the models were run
     """
 

@@ -2,7 +2,7 @@
 
 onnxruntime has few float16 kernels. It computes in float32 between inserted Casts, and removes a pair of Casts between
 neighbours. So the rounding of a value depends on its neighbours, and removing a node changes bits. Two Identity nodes
-after each such value keep the Casts apart; onnxruntime would compute a single one in float32 too.
+after each value of half precision keep the Casts apart; onnxruntime would compute a single Identity in float32 too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDED: Final = "half precision is rounded after each node, which onnxruntime b
 
 
 def has_halves(inference: Inference) -> bool:
-    """Whether some value of a model has half precision."""
+    """Whether a value of the model is float16 or bfloat16."""
     return any(_is_half(value) for scope in inference.scopes.values() for value in scope.values())
 
 

@@ -17,22 +17,22 @@ from gather_infer.tensor import OptionalType, SequenceType, SymbolicTensor, Valu
 from gather_infer.validate import Condition, Elements, Verdict
 
 MAX_TRIALS: Final = 300
-"""Bindings that are tried for one that satisfies all constraints."""
+"""Maximum number of bindings that are tried to find one that satisfies all constraints."""
 
 MAX_ELEMENTS: Final = 1 << 24
-"""Elements of a drawn input, and of other values unless larger ones are required."""
+"""Maximum number of elements of a drawn input, and of any other value unless no smaller binding is found."""
 
 MAX_TOTAL: Final = 1 << 26
-"""Elements of all values of a run, unless more are required."""
+"""Maximum number of elements of all values of a run, unless no smaller binding is found."""
 
 MAX_MACS: Final = 1 << 31
-"""Multiply-adds of such a run."""
+"""Maximum number of multiply-adds of a run, unless no smaller binding is found."""
 
 MIN_MODEL_NUMBER: Final = 16
-"""Smaller numbers of the model are not tried as sizes: drawn sizes are of that order anyway."""
+"""Smallest number of the model that is tried as a size: smaller sizes are drawn anyway."""
 
 MAX_MODEL_NUMBERS: Final = 64
-"""Numbers of the model that are tried as sizes."""
+"""Maximum number of numbers of the model that are tried as sizes."""
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 
@@ -51,12 +51,12 @@ class SizePattern(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """Memory and time limits of a run. A size that only a run determines counts as the largest drawn one.
+    """Memory and time limits of a run. A size that only a run determines counts as the largest drawn size.
 
-    names    the symbols of the inputs
+    names    the symbols in the shapes of the inputs
     unknown  the other symbols
-    shapes   of the values, each with its number of occurrences
-    macs     multiply-adds
+    shapes   the shapes of all values, each with its number of occurrences
+    macs     the multiply-adds of a run
     """
 
     names: frozenset[str]
@@ -107,8 +107,8 @@ class SizeSampler:
     dims           dims of the inputs, which are at least 0
     implied        constraints that the model seems to imply: (left, relation, right)
     budget         memory and time limits of a run
-    model_numbers  numbers of the model that may be sizes, the largest first
-    small_numbers  small ones, which some other size may have to equal
+    model_numbers  numbers of the model that are tried as sizes, the largest first
+    small_numbers  small numbers of the model, which a size may have to equal
     """
 
     names: tuple[str, ...]
@@ -128,11 +128,13 @@ class SizeSampler:
         scale: int = 1,
         trusting: bool = True,
     ) -> dict[str, int] | None:
-        """A binding, None when none was found.
+        """A binding, from symbols to sizes, that satisfies the declarations; None if none is found.
 
-        turn       for ZEROS and ONES an even one selects every second symbol, an odd one the others
+        turn       for ZEROS and ONES an even turn selects every second symbol, an odd turn the others
         scale      scale of the sizes of GROWN
-        trusting   satisfy the implied constraints; False leaves it to the run whether it does
+        trusting   require the implied constraints too
+
+        A binding that exceeds the budget of a run is returned only if no other is found.
         """
         dear: dict[str, int] | None = None
         for trial in range(MAX_TRIALS):
@@ -227,13 +229,13 @@ def size_sampler_of(
 
 
 def conditions_of(found: Iterable[Verdict]) -> Iterator[Condition]:
-    """The conditions of all verdicts."""
+    """The conditions of all verdicts in `found`."""
     for verdict in found:
         yield from verdict.conditions
 
 
 def input_dims(value: Value) -> Sequence[Dim]:
-    """The dims of an input, or of its members."""
+    """The dims of an input, or of the members of a sequence or optional; empty if they are unknown."""
     while isinstance(value, (SequenceType, OptionalType)) and value.element is not None:
         value = value.element
     return value.shape or () if isinstance(value, SymbolicTensor) else ()
@@ -242,7 +244,7 @@ def input_dims(value: Value) -> Sequence[Dim]:
 def _pattern_sizes(
     pattern: SizePattern, count: int, turn: int, scale: int, numbers: np.random.Generator, small_numbers: Sequence[int]
 ) -> list[int]:
-    """Sizes of a pattern, before declared bounds apply."""
+    """`count` sizes of a pattern, before declared bounds apply; for the parameters see `SizeSampler.draw`."""
     primes = list(_PRIMES[: max(4, count)])
     sizes = [int(p) for p in numbers.permutation(primes)[:count]]
     sizes += [int(n) for n in numbers.integers(2, 30, count - len(sizes))]

@@ -1,6 +1,4 @@
-"""State of OpenVINO models: initial values of variables, and the inputs and outputs of a conversion that represent
-them.
-"""
+"""State of OpenVINO models: initial values of variables, and the inputs and outputs of a conversion for them."""
 
 from __future__ import annotations
 
@@ -22,9 +20,10 @@ class StateIO:
     """State I/O of an IR and of its conversion.
 
     added           inputs without a default that the conversion has added
-    initial_values  of each variable with one: the name of its read value, its dims, those of the initial value
-    assigned        outputs of the conversion that represent assigned state, by name of the variable; "" where unknown
-    links           by input of the conversion that represents a variable, the output that does
+    initial_values  for each variable with an initial value: the name of the value that ReadValue returns, its dims, the
+                    dims of the initial value
+    assigned        outputs of the conversion that represent assigned state, sorted by variable; "" where unknown
+    links           input of the conversion that represents a variable -> the output that represents its new value
     """
 
     def __init__(self, inference: Inference, after: ModelProto) -> None:
@@ -57,7 +56,7 @@ class StateIO:
         return bool(self.count) and len(self.links) == self.count
 
     def initial_sizes(self, binding: Mapping[str, int]) -> dict[str, int]:
-        """The initial sizes of variables, by symbols of their dims."""
+        """Symbol in the dims of a variable -> its size in the initial value."""
         sizes: dict[str, int] = {}
         for name, dims, _ in self.initial_values:
             held = self._initial_shape(name, binding)
@@ -66,7 +65,7 @@ class StateIO:
         return sizes
 
     def sizes_after(self, results: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes of variables after a run of the conversion, taken from its `results`, by symbols of their dims."""
+        """Symbol in the dims of a variable -> its size after a run of the conversion with the outputs `results`."""
         sizes: dict[str, int] = {}
         for name, dims, _ in self.initial_values:
             present = self.links.get(name, self.links.get(f"{name}_past", ""))
@@ -76,7 +75,7 @@ class StateIO:
         return sizes
 
     def initial_feeds(self, binding: Mapping[str, int]) -> dict[str, npt.NDArray[Any]]:
-        """Initial feeds of the added inputs: zeros, and True for the one that resets the state."""
+        """The feeds of the added inputs in the first run: zeros, and True for the input that resets the state."""
         return {
             value.name: _initial_feed(value, binding, self._initial_shape(value.name, binding)) for value in self.added
         }
@@ -90,7 +89,7 @@ class StateIO:
         return found | {name: np.zeros((), np.bool_) for name in resets}
 
     def _initial_shape(self, name: str, binding: Mapping[str, int]) -> list[int] | None:
-        """The sizes of a variable's initial value, where they are known."""
+        """The shape of the initial value of a variable, whose read value is called `name`; None if it is unknown."""
         for read, _, first in self.initial_values:
             if read == name and all(free_symbols(dim) <= binding.keys() for dim in first):
                 return [evaluate(dim, binding) for dim in first]
@@ -111,7 +110,7 @@ def _initial_values(inference: Inference, proto: ModelProto) -> Iterator[tuple[s
 def state_index_limits(
     inference: Inference, states: Iterable[tuple[str, Shape, Shape]]
 ) -> Iterator[tuple[str, ElementLimits]]:
-    """Limits of inputs that index an axis of a variable: a conversion assumes that they are in bounds."""
+    """(input, limits) of inputs that index an axis of a variable: a conversion assumes that they are in bounds."""
     symbols = {name for _, dims, _ in states for dim in dims for name in free_symbols(dim)}
     for access in inference.accesses:
         trace = None if access.facts_before is None else access.facts_before.provenance
@@ -126,7 +125,7 @@ def state_index_limits(
 def _initial_feed(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequence[int] | None) -> npt.NDArray[Any]:
     """The feed of a state input in the first run.
 
-    sizes   those of the variable's initial value, where they are known
+    sizes   the shape of the initial value of the variable; None if it is unknown
     """
     tensor = value.type.tensor_type
     dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
@@ -140,7 +139,7 @@ def _is_openvino_op(node: NodeProto, kind: str) -> bool:
 
 
 def _variable_id(node: NodeProto) -> str:
-    """The name of a variable: the reader parses `1` as a number and `1,2` as a list."""
+    """The name of a variable as text, although the reader parses `1` as a number and `1,2` as a list."""
     held = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "variable_id"), b"")
     if isinstance(held, bytes):
         return held.decode("utf-8", "replace")

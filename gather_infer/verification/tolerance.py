@@ -26,8 +26,8 @@ class Tolerance:
     """Allows `|rewritten - original| <= atol + rtol * |original|`, as numpy.allclose does.
 
     rtol, atol   relative and absolute tolerance
-    noise        relative to the largest finite element of the tensor: the effect of another summation order
-    units        allowed units in the last place of each element, in its own type: for results that were rounded to it
+    noise        tolerance relative to the largest finite element of the tensor: the effect of another summation order
+    units        tolerance in units in the last place of each element, for results that were rounded to their type
     """
 
     rtol: float = 0.0
@@ -36,7 +36,7 @@ class Tolerance:
     units: int = 0
 
     def allowed(self, magnitude: npt.NDArray[Any], dtype: DType) -> Any:
-        """The allowed difference of each element, given the absolute values of the original."""
+        """The allowed difference of each element, of type `dtype`; `magnitude` is |original| of each element."""
         with np.errstate(all="ignore"):
             found = self.atol + self.rtol * magnitude
             if self.noise:

@@ -19,19 +19,19 @@ Move: TypeAlias = "frozenset[str]"
 """Symbols whose sizes change by the same amount."""
 
 MAX_PAIRED: Final = 8
-"""Symbols of a model of which every pair is varied."""
+"""Maximum number of symbols of a model of which every pair is varied."""
 
 MAX_TRIALS: Final = 300
-"""Bindings that are tried for one that enters a body."""
+"""Maximum number of bindings that are tried to find one at which a run may enter a body."""
 
 
 class Variations:
     """The sizes that were tried for a model, and the success of each kind of change.
 
     known    the bindings that were tried
-    guided   the bindings that were tried, each with the body that the run was meant to enter
-    late     bindings that exceeded the time limit
-    score    failures minus successes after a change of these symbols
+    guided   (body, binding) for each binding that was tried to enter the body
+    late     the bindings that exceeded the time limit
+    score    move -> failures minus successes of the bindings that result from it
     """
 
     def __init__(self, sizes: SizeSampler) -> None:
@@ -42,7 +42,7 @@ class Variations:
         self.late: list[dict[str, int]] = []
 
     def note(self, binding: Mapping[str, int], move: Move, goal: Goal | None, *, ran: bool) -> None:
-        """Record the outcome of a binding; `move` is empty when it is no variation of another one."""
+        """Record whether the original `ran` with a binding; `move` is empty unless the binding varies another one."""
         self.known.add(self._key(binding))
         if goal is not None:
             self.guided.add((goal.body, self._key(binding)))
@@ -66,10 +66,11 @@ class Variations:
     def vary(
         self, base: Mapping[str, int], pattern: SizePattern, numbers: np.random.Generator, *, trusting: bool
     ) -> tuple[dict[str, int], Move] | None:
-        """A binding near `base` that was not tried yet, and the symbols that changed; None where there is no such
-        binding.
+        """A binding near `base` that was not tried yet, and the symbols that changed; None if there is none.
+
+        trusting   require the implied constraints even if a size is 0
         """
-        # a size of 0 or 1 may do where others have to change together
+        # a size of 0 or 1 may be allowed where other sizes have to change together
         is_narrow = pattern in (SizePattern.ZEROS, SizePattern.ONES)
         costs = {m: len(m) if is_narrow else cost + self.score.get(m, 0) for m, cost in self._moves(base)}
         ranked = [(cost + numbers.random(), move) for move, cost in costs.items()]
@@ -84,7 +85,12 @@ class Variations:
     def leading_to(
         self, goal: Goal, base: Mapping[str, int], numbers: np.random.Generator, *, trusting: bool = True
     ) -> dict[str, int] | None:
-        """A binding that allows a run to enter a body, as close as possible to `base`; None where none was found."""
+        """`base`, or a legal binding with some sizes changed, at which a run may enter the body of `goal`.
+
+        None if none is found.
+
+        trusting   require the implied constraints
+        """
         if goal.is_met_by(base):
             return dict(base)
         told = frozenset().union(*(dim.symbols for dim in goal.sign_predicates if not isinstance(dim, int)))
@@ -107,7 +113,7 @@ class Variations:
         return None
 
     def _moves(self, base: Mapping[str, int]) -> Iterator[tuple[Move, int]]:
-        """The symbols that may be changed together, each with a cost: lower is more likely to work."""
+        """Sets of symbols that may be changed together, each with a cost: a lower cost is more likely to succeed."""
         by_size: dict[int, list[str]] = {}
         for name, size in base.items():
             yield frozenset([name]), 0
@@ -121,7 +127,7 @@ class Variations:
 
 
 def _steps(size: int, pattern: SizePattern, model_numbers: tuple[int, ...], numbers: np.random.Generator) -> list[int]:
-    """Possible changes of a size, best first."""
+    """Numbers to add to a size, those that suit the pattern first."""
     past = [number + 1 - size for number in model_numbers if number >= size]
     first = {SizePattern.ZEROS: [-size], SizePattern.ONES: [1 - size], SizePattern.MODEL_NUMBERS: past}.get(pattern, [])
     near = [1, -1, int(numbers.integers(2, 9)), -int(numbers.integers(2, 9)), size, -(size // 2)]

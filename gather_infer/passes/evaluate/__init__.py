@@ -39,7 +39,7 @@ TABLES: tuple[EvaluatorSet, ...] = (
 
 @cache
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
-    """The evaluator of an operator of a canonical domain at an opset version; None if there is none."""
+    """The evaluator of an operator at opset `version` of `domain` ("" for ai.onnx); None if there is none."""
     found = (table.find(op_type, version) for table in TABLES if table.domain == domain)
     return next((evaluator for evaluator in found if evaluator is not None), None)
 

@@ -35,11 +35,11 @@ evaluators = EvaluatorSet("")
 Ufunc = Callable[..., Any]
 
 _MAX_IN_FLOAT64 = 1 << 53
-"""Runtimes compute powers and remainders of integers in float64."""
+"""Bound of the integers that are exact in float64, in which runtimes compute powers and remainders of integers."""
 
 
 def _pair(call: Evaluation) -> tuple[int, Numbers, Numbers] | None:
-    """Two tensors of one element type that supports arithmetic."""
+    """The common element type of both inputs, and their numbers; None if the types differ or have no arithmetic."""
     found = operands(call, count=2)
     if found is None or not is_number(found[0]):
         return None
@@ -48,7 +48,7 @@ def _pair(call: Evaluation) -> tuple[int, Numbers, Numbers] | None:
 
 
 def _one(call: Evaluation) -> tuple[int, Numbers] | None:
-    """One tensor of an element type that supports arithmetic."""
+    """The element type of the only input, and its numbers; None if the type has no arithmetic."""
     found = operands(call, count=1)
     if found is None or not is_number(found[0]):
         return None
@@ -61,7 +61,7 @@ def _computed(data_type: int, ufunc: Ufunc, *numbers: Numbers) -> list[Constant]
 
 
 def _rounded(ufunc: Ufunc) -> Evaluator:
-    """An evaluator of a binary operator: integers wrap around, floats are rounded once."""
+    """An evaluator of the binary operator that `ufunc` computes: integers wrap around, floats are rounded once."""
 
     def evaluate(call: Evaluation) -> list[Constant] | None:
         found = _pair(call)
@@ -87,7 +87,7 @@ def _div(call: Evaluation) -> list[Constant] | None:
 
 
 def _has_no_quotient(data_type: int, a: Numbers, b: Numbers) -> bool:
-    """Whether the result is undefined or may trap in runtimes: division by 0, or a quotient out of range."""
+    """Whether an integer division a / b is undefined or may trap in runtimes: by 0, or with a quotient out of range."""
     low, _ = integer_range(data_type)
     return bool((b == 0).any() or (low < 0 and (a == low).any() and (b == -1).any()))
 
@@ -176,7 +176,7 @@ evaluators.evaluates("Round", since=11)(_of_float(np.rint))
 
 @evaluators.evaluates("Sum", since=8)
 def _sum(call: Evaluation) -> list[Constant] | None:
-    """One or two tensors only: the order in which more are added is not defined."""
+    """Sum of one or two float tensors; None for more, because the order in which they are added is not defined."""
     found = operands(call)
     if found is None or not (is_number(found[0]) and is_float(found[0])) or len(found[1]) > 2:
         return None
@@ -232,7 +232,10 @@ def _clip(call: Evaluation) -> list[Constant] | None:
 
 
 def _clipped(data_type: int, x: Numbers, low: Numbers | None, high: Numbers | None) -> list[Constant] | None:
-    """`Min(high, Max(x, low))` where runtimes agree: no NaN, no crossed bounds, no zeros of two signs."""
+    """`Min(high, Max(x, low))`; a bound is None if it is left out.
+
+    None where runtimes differ: for NaN, low > high, zeros of both signs, and infinity if the bound on its side is None.
+    """
     given = [b for b in (low, high) if b is not None]
     if any(np.isnan(n).any() for n in (x, *given)) or (low is not None and high is not None and low > high):
         return None
@@ -331,7 +334,7 @@ def _equal(call: Evaluation) -> list[Constant] | None:
 
 
 def _numbered(*texts: Constant) -> list[Constant]:
-    """Strings as numbers, such that equal strings are equal numbers."""
+    """Each string tensor as an int64 tensor; equal strings become equal numbers, different strings different ones."""
     number: dict[bytes, int] = {}
     numbered = []
     for text in texts:

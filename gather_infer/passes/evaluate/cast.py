@@ -1,7 +1,7 @@
 """Cast and CastLike by the table of the specification; results that are undefined, or differ in runtimes, are unknown.
 
 Floats are rounded half to even, once. The result is unknown if a runtime that rounds to float32 first could return
-another one, and for a NaN, unless the target type has only one.
+another number. It is also unknown if an element is NaN, unless the target type has only one NaN.
 https://onnx.ai/onnx/operators/onnx__Cast.html
 """
 
@@ -32,11 +32,11 @@ _LARGEST: Final = {
     DType.FLOAT4E2M1: 6.0, DType.FLOAT6E2M3: 7.5, DType.FLOAT6E3M2: 28.0,
 }  # fmt: skip
 _FNUZ: Final = (DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2FNUZ)
-"""These have one NaN and one zero."""
+"""Types with one NaN and one zero."""
 _SATURATE: Final = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)
-"""These have a NaN of either sign; the attribute `saturate` applies to them, as to the ones above."""
+"""Types with NaNs of both signs; the attribute `saturate` applies to them, as to those in `_FNUZ`."""
 _NOT_PRESERVED: Final = (DType.FLOAT8E5M2, DType.FLOAT8E8M0)
-"""Cast to themselves, some of their elements change in some runtimes: infinity saturates, 2**-127 is lost."""
+"""Types of which a Cast to the same type changes elements in some runtimes: infinity saturates, 2**-127 is lost."""
 
 _WHOLE: Final = re.compile(rb"[+-]?[0-9]{1,20}")
 _DECIMAL: Final = re.compile(rb"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
@@ -63,11 +63,11 @@ def _saturates(call: Evaluation) -> bool:
 
 
 def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
-    """The elements in another type.
+    """`data` with its elements converted to the type `to`.
 
-    saturate   of floats of 8 bits: too large numbers become the largest number, not NaN or infinity
+    saturate   for targets of 8-bit floats: numbers out of range become the largest number, not NaN or infinity
 
-    Returns None if the result is undefined or runtimes differ, and for types of which constants are not supported.
+    Returns None if the result is undefined or runtimes differ, and for types whose constants are not supported.
     """
     if data.data_type == to:
         return None if to in _NOT_PRESERVED else data
@@ -83,7 +83,7 @@ def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
         is_whole = is_integer(data.data_type)
         return strings([str(n).encode() for n in numbers.ravel().tolist()], numbers.shape) if is_whole else None
     if to == DType.BOOL:
-        # -0.0 of 8 bits and less is not false everywhere.
+        # Some runtimes cast a -0.0 of 8 bits or fewer to true.
         is_odd = data.data_type in _LARGEST and ((numbers == 0) & np.signbit(numbers)).any()
         return None if is_odd else from_numbers(to, numbers != 0)
     if is_integer(to):
@@ -92,7 +92,10 @@ def cast(data: Constant, to: int, *, saturate: bool = True) -> Constant | None:
 
 
 def _to_integers(numbers: Numbers, to: int) -> Constant | None:
-    """Integers lose their high bits; floats lose their fraction and have to be in range."""
+    """`numbers` as a constant of the integer type `to`: integers lose their high bits, floats their fraction.
+
+    None if a float is out of range, or has a fraction and `to` has 4 or 2 bits, for which some runtimes round.
+    """
     if numbers.dtype.kind == "f":
         low, high = integer_range(to)
         with np.errstate(all="ignore"):
@@ -127,9 +130,9 @@ def _has_nan(numbers: Numbers) -> bool:
 
 
 def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
-    """The numbers as float32, rounded to odd (a second rounding then equals a single one) and rounded to nearest.
+    """`numbers` as float32 twice: rounded to odd, so that rounding again equals rounding once, and rounded to nearest.
 
-    None for integers above 2**53 in magnitude.
+    None if an integer exceeds 2**53 in magnitude.
     """
     with np.errstate(all="ignore"):
         plain = numbers.astype(np.float32)
@@ -148,7 +151,13 @@ def _through_float32(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
 
 
 def _to_small(single: tuple[Numbers, Numbers], to: int, *, saturate: bool) -> Constant | None:
-    """Floats of 8, 6 and 4 bits. Undefined are too large numbers below 8 bits, and elsewhere the sign of a NaN."""
+    """A constant of a float type of 8, 6 or 4 bits.
+
+    single   the numbers as `_through_float32` returns them
+
+    None if rounding once and rounding twice differ. For FNUZ types also if an infinity has to saturate; for all others,
+    if an element is NaN, or out of range without saturating.
+    """
     largest = np.float32(_LARGEST[DType(to)])
     is_nan = np.isnan(single[0])
     clipped = [np.where(is_nan, np.float32(0), np.clip(numbers, -largest, largest)) for numbers in single]
@@ -165,7 +174,7 @@ def _to_small(single: tuple[Numbers, Numbers], to: int, *, saturate: bool) -> Co
 
 
 def _rounds_past(numbers: Numbers, largest: np.float32, to: int) -> Numbers:
-    """Whether a number exceeds `largest` when rounded to the precision of the target type."""
+    """For each number, whether it exceeds `largest` in magnitude when rounded to the precision of the type `to`."""
     with np.errstate(all="ignore"):
         last = np.spacing(largest) * np.float32(1 << (23 - _DIGITS[DType(to)]))
         middle = largest + last / 2
@@ -183,7 +192,7 @@ _DIGITS: Final = {
 
 
 def _to_powers_of_two(numbers: Numbers) -> Constant | None:
-    """FLOAT8E8M0 of exact powers of two only, which every rounding mode preserves."""
+    """`numbers` as FLOAT8E8M0; None unless all are powers of two in [2**-126, 2**127], which rounding never changes."""
     with np.errstate(all="ignore"):
         wide = numbers.astype(np.float64)
         fraction, exponent = np.frexp(wide)
@@ -197,7 +206,10 @@ def _to_powers_of_two(numbers: Numbers) -> Constant | None:
 
 
 def _parsed(data: Constant, to: int) -> Constant | None:
-    """Strings of one plain number each, in a type that represents it."""
+    """The numbers that the strings in `data` denote, as a constant of the integer, float32 or float64 type `to`.
+
+    None for other types, and unless each string is a plain decimal number, or an infinity, that the type represents.
+    """
     texts = list(data.bits.flat)
     if is_integer(to):
         low, high = integer_range(to)
@@ -219,8 +231,8 @@ def _parsed(data: Constant, to: int) -> Constant | None:
 
 
 def _decimal(text: bytes, to: int) -> float | None:
-    """The number that a decimal text denotes; None if it is malformed, outside the normal range, or if rounding it
-    twice may give another number than rounding once.
+    """The number that a decimal text denotes; None if the text is malformed or the number outside the normal range of
+    `to`. None too if rounding the number twice may give another result than rounding it once.
     """
     if not _DECIMAL.fullmatch(text):
         return None

@@ -22,7 +22,7 @@ from gather_infer.passes.evaluate.packing import pack, unpack
 Bits = npt.NDArray[Any]
 
 MAX_RANK = 32
-"""Axes of a constant: numpy 1 supports no more."""
+"""Maximum rank of a constant: numpy 1 supports no more axes."""
 
 _FLOAT_FIELD: dict[int, str] = {
     # element types that are stored as floats when not raw; their wire bytes are the raw form
@@ -30,7 +30,7 @@ _FLOAT_FIELD: dict[int, str] = {
     TensorProto.DOUBLE: "double_data", TensorProto.COMPLEX128: "double_data",
 }  # fmt: skip
 _ONE_BY_ONE = (TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2)
-"""The types narrower than a byte of which int32_data holds one element per entry, not a packed byte."""
+"""Types narrower than a byte whose elements are stored one per entry of `int32_data`, not packed into bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +38,9 @@ class Constant:
     """A tensor with its exact bits. Its elements are never modified: results may be views of them.
 
     data_type   number of the element type in TensorProto.DataType
-    bits        in the shape of the tensor; unsigned integers as wide as an element (void for 128 bits, and if the
-                elements are mapped from a file), one in the low bits of a byte for a narrower type; bytes objects for
-                strings
+    bits        an array in the shape of the tensor, of unsigned integers as wide as an element. Void for 128 bits, and
+                if the elements are mapped from a file. An element narrower than a byte is in the low bits of a byte of
+                its own; a string is a bytes object
     """
 
     data_type: int
@@ -53,20 +53,20 @@ class Constant:
 
     @property
     def plain(self) -> Bits:
-        """The bits in the dtype of `bits_dtype`, for mapped elements too; nothing is copied."""
+        """`bits` in the dtype that `bits_dtype` returns, for mapped elements too; nothing is copied."""
         dtype = bits_dtype(self.data_type)
         assert dtype is not None, "the element type has a numpy type"
         return np.asarray(self.bits if self.bits.dtype == dtype else self.bits.view(dtype))
 
     @property
     def nbytes(self) -> int:
-        """Bytes in raw form; for strings, of their characters."""
+        """The number of bytes in raw form; for strings, the total length of the encoded strings."""
         if self.data_type == TensorProto.STRING:
             return sum(map(len, self.bits.flat))
         return raw_size(self.data_type, self.bits.size)
 
     def to_tensor(self, name: str) -> TensorProto:
-        """The constant as an initializer with raw data (strings have none)."""
+        """The constant as an initializer called `name`, with raw data, or with string data for strings."""
         tensor = TensorProto(name=name, data_type=self.data_type, dims=self.bits.shape)
         width = element_bits(self.data_type)
         if width is None:
@@ -76,7 +76,7 @@ class Constant:
         return tensor
 
     def to_indices(self) -> npt.NDArray[np.int64] | None:
-        """The elements of an int32 or int64 tensor as numbers, None for any other type."""
+        """The elements of an int32 or int64 tensor as numbers, in its shape; None for any other type."""
         if self.data_type == TensorProto.INT64:
             return np.asarray(self.bits.view("<i8"), dtype=np.int64)
         if self.data_type == TensorProto.INT32:
@@ -85,7 +85,7 @@ class Constant:
 
 
 def bits_dtype(data_type: int) -> np.dtype[Any] | None:
-    """The numpy type of the bits of an element type; None if there is no such type."""
+    """The numpy type that holds the bits of an element: object for strings; None if ONNX has no such element type."""
     if data_type == TensorProto.STRING:
         return np.dtype(object)
     width = element_bits(data_type)
@@ -95,17 +95,18 @@ def bits_dtype(data_type: int) -> np.dtype[Any] | None:
 
 
 def raw_size(data_type: int, elements: int) -> int:
-    """The bytes of `elements` elements in raw form, where elements narrower than a byte are packed; a byte for each
-    string.
+    """The bytes of a tensor with `elements` elements in raw form, which packs those narrower than a byte.
+
+    A string counts as one byte.
     """
     return (elements * (element_bits(data_type) or 8) + 7) // 8
 
 
 def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
-    """The constant of a tensor of the model; payloads on disk are mapped, not read, unless elements are packed.
+    """`tensor`, a tensor of the model, as a constant. External data is mapped, and read only if elements are packed.
 
-    Returns None if ONNX does not have the element type, or data and dims do not fit.
-    Raises ModelReadError when external data is missing.
+    Returns None if ONNX has no such element type, or the data does not match the dims.
+    Raises ModelReadError if external data is missing.
     """
     dtype = bits_dtype(tensor.data_type)
     if dtype is None or dtype.hasobject or not is_external(tensor):
@@ -124,7 +125,7 @@ def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
 
 
 def read_inline(tensor: TensorProto) -> Constant | None:
-    """The constant of a tensor without external data; None as for `read_tensor`, and for external data."""
+    """`tensor` as a constant; None if its data is external, and as for `read_tensor`."""
     dtype = bits_dtype(tensor.data_type)
     if dtype is None:
         return None
@@ -144,7 +145,10 @@ def read_inline(tensor: TensorProto) -> Constant | None:
 
 
 def _shaped(tensor: TensorProto, bits: Bits, *, is_packed: bool = True) -> Constant | None:
-    """The constant with the dims of `tensor`; None if `bits` does not fit them."""
+    """The constant with the type and dims of `tensor` and the elements `bits`; None if `bits` does not match the dims.
+
+    is_packed   whether elements narrower than a byte are packed in `bits`
+    """
     shape = tuple(tensor.dims)
     if len(shape) > MAX_RANK or any(n < 0 for n in shape):
         return None
@@ -158,7 +162,10 @@ def _shaped(tensor: TensorProto, bits: Bits, *, is_packed: bool = True) -> Const
 
 
 def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
-    """The bits of a tensor that is stored in one of the typed fields."""
+    """The elements of a tensor whose data is in a typed field such as `float_data`, as bits of type `dtype`.
+
+    None if the bytes are not whole elements.
+    """
     name = _FLOAT_FIELD.get(tensor.data_type)
     if name is not None:
         # Not through Python floats, which would make a signalling float32 NaN quiet.
@@ -182,7 +189,10 @@ def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
 
 
 def read_attribute(model: ModelFile, attribute: AttributeProto) -> Constant | None:
-    """The tensor that a Constant node with this attribute returns; None for a sparse one. Raises as `read_tensor`."""
+    """The output of a Constant node with this attribute; None for a sparse tensor, and as `read_tensor`.
+
+    Raises as `read_tensor`.
+    """
     match attribute.name:
         case "value":
             return read_tensor(model, attribute.t)
@@ -215,14 +225,17 @@ def _numbers(data_type: int, numbers: Sequence[int], dtype: str, shape: tuple[in
 
 
 def strings(elements: Sequence[bytes], shape: tuple[int, ...] | None = None) -> Constant:
-    """A string tensor of encoded strings, one-dimensional unless `shape` is given."""
+    """A string tensor with the encoded strings `elements`, one-dimensional unless `shape` is given."""
     bits = np.empty(len(elements), dtype=object)
     bits[:] = list(elements)
     return Constant(TensorProto.STRING, bits if shape is None else bits.reshape(shape))
 
 
 def from_integers(data_type: int, values: npt.NDArray[np.object_]) -> Constant:
-    """Python integers (or booleans) as a tensor of an integer type that can represent all of them."""
+    """An array of Python integers or booleans as a constant of the integer or bool type `data_type`.
+
+    The type must represent all elements.
+    """
     dtype = bits_dtype(data_type)
     assert dtype is not None and data_type != TensorProto.STRING, "the type of integer elements"
     mask = (1 << (element_bits(data_type) or 0)) - 1

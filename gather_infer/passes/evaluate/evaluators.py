@@ -14,9 +14,9 @@ from gather_infer.passes.evaluate.constant import Constant
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A node with its constant inputs.
+    """The argument of an evaluator: a node and its constant inputs.
 
-    inputs   a constant per input; None for one that is left out
+    inputs   a constant per input; None for an input that is left out
     version  the opset version of the domain of the node
     """
 
@@ -31,32 +31,32 @@ class Evaluation:
         return self.inputs[0], self.inputs[1]
 
     def input(self, position: int) -> Constant:
-        """A required input. Raises SpecViolation if it is left out."""
+        """The required input at index `position`. Raises SpecViolation if the node leaves it out."""
         found = self.optional(position)
         if found is None:
             raise SpecViolation(f"input {position} of {self.node.op_type} is missing", "GI107")
         return found
 
     def optional(self, position: int) -> Constant | None:
-        """An input, None if it is left out."""
+        """The input at index `position`; None if the node leaves it out."""
         return self.inputs[position] if position < len(self.inputs) else None
 
     def has(self, name: str) -> bool:
-        """Whether an attribute is given."""
+        """Whether the node has an attribute called `name`."""
         return any(a.name == name for a in self.node.attribute)
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
+        """The integer attribute `name`; `default` if it is absent or of another type."""
         found = (int(a.i) for a in self.node.attribute if a.name == name and a.type == AttributeProto.INT)
         return next(found, default)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """A list attribute of integers, None if it is not given."""
+        """The elements of the attribute `name`, a list of integers; None if the node does not have it."""
         found = (tuple(map(int, a.ints)) for a in self.node.attribute if a.name == name)
         return next(found, None)
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute; bytes that are not UTF-8 are replaced."""
+        """The string attribute `name`, or `default`; bytes that are not UTF-8 are replaced."""
         found = (
             a.s.decode(errors="replace")
             for a in self.node.attribute
@@ -65,19 +65,19 @@ class Evaluation:
         return next(found, default)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute of any type, None if it is not given."""
+        """The attribute `name`, whatever its type; None if the node does not have it."""
         return next((a for a in self.node.attribute if a.name == name), None)
 
 
 Evaluator: TypeAlias = Callable[[Evaluation], list[Constant] | None]
-"""The results of a node, in order; None if they are not known exactly, or runtimes differ.
+"""Returns the outputs of a node, in order; None if they are not known exactly, or runtimes disagree on them.
 
 Raises SpecViolation if the node fails in every run.
 """
 
 
 class EvaluatorSet:
-    """The evaluators of one domain; one per change of behaviour, looked up by the newest `since <= version`."""
+    """The evaluators of one operator domain. An operator has one for each version that changes its behaviour."""
 
     def __init__(self, domain: str) -> None:
         self.domain = domain
@@ -85,7 +85,7 @@ class EvaluatorSet:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Names of the operators that have an evaluator at some version."""
+        """The names of the operators that have an evaluator for at least one version."""
         return tuple(self._evaluators)
 
     def evaluates(self, op_type: str, *, since: int = 1) -> Callable[[Evaluator], Evaluator]:
@@ -102,5 +102,5 @@ class EvaluatorSet:
         return add
 
     def find(self, op_type: str, version: int) -> Evaluator | None:
-        """The evaluator in force at `version`, or None."""
+        """The evaluator of `op_type` with the largest `since <= version`; None if there is none."""
         return next((e for since, e in self._evaluators.get(op_type, ()) if since <= version), None)

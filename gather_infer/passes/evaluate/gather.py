@@ -1,4 +1,4 @@
-"""The gather family: elements are moved as bits, without arithmetic."""
+"""Evaluators of the gather family; elements are copied as bits, without arithmetic."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _array_feature_extractor(call: Evaluation) -> list[Constant]:
 
 
 def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:
-    """`data[:axis] + indices + data[axis+1:]`.
+    """The slices of `data` at `indices` along `axis`, in the shape `data[:axis] + indices + data[axis+1:]`.
 
-    Raises SpecViolation if axis, types or an index are outside the range that the operator allows.
+    Raises SpecViolation if `axis` or an index is out of range, or `indices` is neither int32 nor int64.
     https://onnx.ai/onnx/operators/onnx__Gather.html
     """
     rank = data.bits.ndim
@@ -51,7 +51,7 @@ def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:
 def gather_elements(data: Constant, indices: Constant, *, axis: int) -> Constant:
     """The element of `data` at each index along `axis`; the result has the shape of `indices`.
 
-    Raises SpecViolation as `gather`, and when ranks or the dims off the axis do not fit.
+    Raises SpecViolation as `gather`, and if the ranks differ, or `indices` is longer than `data` along another axis.
     https://onnx.ai/onnx/operators/onnx__GatherElements.html
     """
     index = indices_of(indices)
@@ -68,9 +68,11 @@ def gather_elements(data: Constant, indices: Constant, *, axis: int) -> Constant
 
 
 def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Constant:
-    """`indices[:-1] + data[batch_dims + k:]`, k the length of the last axis of indices.
+    """The elements or slices of `data` at the index tuples along the last axis of `indices`.
 
-    Raises SpecViolation as `gather`, and when the index tuples or the batch dims do not fit.
+    The result has the shape `indices[:-1] + data[batch_dims + k:]`, where k is the length of the tuples.
+
+    Raises SpecViolation as `gather`, and if the batch dims differ, or k is outside [1, rank of data - batch_dims].
     https://onnx.ai/onnx/operators/onnx__GatherND.html
     """
     index = indices_of(indices)
@@ -93,9 +95,9 @@ def gather_nd(data: Constant, indices: Constant, *, batch_dims: int = 0) -> Cons
 
 
 def array_feature_extractor(data: Constant, indices: Constant) -> Constant:
-    """The elements of the last axis at `indices`; `[1, n]` for one-dimensional data.
+    """The elements of the last axis of `data` at the n `indices`: `data[:-1] + [n]`, or `[1, n]` for a vector.
 
-    Raises SpecViolation for a negative index, which runtimes do not accept here.
+    Raises SpecViolation as `gather`, and for a negative index, which runtimes do not accept.
     https://onnx.ai/onnx/operators/onnx_aionnxml_ArrayFeatureExtractor.html
     """
     index = indices_of(indices).reshape(-1)
@@ -116,7 +118,7 @@ def _axis(axis: int, rank: int) -> int:
 
 
 def indices_of(indices: Constant) -> npt.NDArray[np.int64]:
-    """The elements of an index tensor. Raises SpecViolation when they are neither int32 nor int64."""
+    """The elements of an index tensor, in its shape. Raises SpecViolation if they are neither int32 nor int64."""
     numbers = indices.to_indices()
     if numbers is None:
         raise SpecViolation("indices must be int32 or int64", "GI308")
@@ -124,7 +126,10 @@ def indices_of(indices: Constant) -> npt.NDArray[np.int64]:
 
 
 def in_range(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """The index with negative elements counted from the start. Raises SpecViolation for one out of bounds."""
+    """`index` with `size`, the length of the axis, added to negative elements.
+
+    Raises SpecViolation if an element is outside [-size, size - 1].
+    """
     if index.size:
         for extreme in (int(index.min()), int(index.max())):
             if not -size <= extreme < size:

@@ -1,4 +1,4 @@
-"""Operators that generate elements from few numbers: Range and OneHot."""
+"""Evaluators of operators that generate elements from few numbers: Range and OneHot."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from gather_infer.passes.evaluate.numbers import (
 evaluators = EvaluatorSet("")
 
 _MAX_WHOLE: Final = {10: 1 << 11, 16: 1 << 8, 1: 1 << 24}
-"""Bound up to which a float type represents every integer."""
+"""Float type -> the bound up to which it represents every integer; 2**53 for float64, which is not listed."""
 
 
 @evaluators.evaluates("Range", since=11)
 def _range(call: Evaluation) -> list[Constant] | None:
-    """`start`, `start + delta`, ...; for floats only if all of them are integers and no zero is negative."""
+    """Range: `start`, `start + delta`, ... before `limit`; None for float inputs with a fraction or a -0.0."""
     found = operands(call, count=3)
     if found is None or not is_number(found[0]) or any(n.ndim for n in found[1]):
         return None
@@ -50,7 +50,10 @@ def _range(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("OneHot", since=9)
 def _one_hot(call: Evaluation) -> list[Constant] | None:
-    """The bits of the two values, selected by the indices; a negative index counts from the end since version 11."""
+    """OneHot: the bits of the two `values`, selected by the indices.
+
+    A negative index counts from the end; None for one before version 11.
+    """
     index, depth, values = _whole(call.input(0)), _whole(call.input(1)), call.input(2)
     if index is None or depth is None or depth.shape not in ((), (1,)):
         return None
@@ -67,7 +70,7 @@ def _one_hot(call: Evaluation) -> list[Constant] | None:
 
 
 def _whole(constant: Constant) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]] | None:
-    """The elements as int64; None if one is not an integer, or too large."""
+    """The elements as int64; None if an element is not an integer, or exceeds 2**53 in magnitude."""
     x = to_numbers(constant) if is_number(constant.data_type) else None
     if x is None or not x.size:
         return None if x is None else x.astype(np.int64)

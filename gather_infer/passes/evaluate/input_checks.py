@@ -12,30 +12,33 @@ from gather_infer.model.wire import MAX_MESSAGE_BYTES
 from gather_infer.passes.evaluate.constant import MAX_RANK, Bits, Constant, bits_dtype
 
 MAX_BYTES = MAX_MESSAGE_BYTES
-"""Bytes of a result in memory: protobuf supports no larger initializer."""
+"""Maximum size of a result in bytes: protobuf supports no larger initializer."""
 
 INDEX_TYPES = (TensorProto.INT64, TensorProto.INT32)
 INT64_ONLY = (TensorProto.INT64,)
 
 
 def fits_initializer(data_type: int, shape: Sequence[int]) -> bool:
-    """Whether a tensor of that shape can be an initializer: numpy and protobuf limit rank and size."""
+    """Whether a tensor of this type and shape can be an initializer: numpy limits its rank, protobuf its size."""
     dtype = bits_dtype(data_type)
     assert dtype is not None, "the element type has a numpy type"
     return len(shape) <= MAX_RANK and prod(max(n, 1) for n in shape) * dtype.itemsize <= MAX_BYTES
 
 
 def reshaped(data: Constant, shape: Sequence[int]) -> list[Constant] | None:
-    """The elements of `data` in a shape with the same number of elements."""
+    """The outputs of a node that gives `data` another `shape` with as many elements; None if its rank is too large."""
     if not fits_initializer(data.data_type, shape):
         return None
     return [Constant(data.data_type, data.bits.reshape(tuple(shape)))]
 
 
 def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> list[int] | None:
-    """The elements of a vector of integers; None for a scalar, which some runtimes accept as one element.
+    """The elements of an integer vector; None for a scalar, which only some runtimes accept as a vector of one element.
 
-    Raises SpecViolation for another type (GI308 where two are allowed) or rank (GI305).
+    name    the name of the input, for error messages
+    types   the allowed element types
+
+    Raises SpecViolation for any other type (GI308 if `types` has several, else GI211), or a rank above 1 (GI305).
     """
     found = tensor.to_indices()
     if found is None or tensor.data_type not in types:
@@ -47,7 +50,7 @@ def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> l
 
 
 def sizes(tensor: Constant, name: str) -> list[int] | None:
-    """The elements of a vector of lengths, as `numbers`. Raises SpecViolation for a negative one."""
+    """As `numbers`, for an int64 vector of lengths. Raises SpecViolation for a negative element too."""
     found = numbers(tensor, name)
     for i, size in enumerate(found or ()):
         if size < 0:
@@ -58,7 +61,9 @@ def sizes(tensor: Constant, name: str) -> list[int] | None:
 def flags(tensor: Constant, name: str) -> Bits | None:
     """The elements of a bool tensor; None if a byte is neither 0 nor 1, which runtimes interpret differently.
 
-    Raises SpecViolation for another type.
+    name    the name of the input, for error messages
+
+    Raises SpecViolation (GI211) for any other element type.
     """
     if tensor.data_type != TensorProto.BOOL:
         raise SpecViolation(f"{name} must be bool", "GI211")
@@ -67,7 +72,7 @@ def flags(tensor: Constant, name: str) -> Bits | None:
 
 
 def require_same_type(names: str, *tensors: Constant) -> None:
-    """Raise SpecViolation (GI211) when two element types differ."""
+    """Raise SpecViolation (GI211) unless `tensors` have one element type; the message refers to them as `names`."""
     types = sorted({tensor.data_type for tensor in tensors})
     if len(types) > 1:
         found = " and ".join(TensorProto.DataType.Name(t).lower() for t in types)
@@ -75,7 +80,7 @@ def require_same_type(names: str, *tensors: Constant) -> None:
 
 
 def zero(data_type: int) -> object | None:
-    """The bits of 0, of False or of the empty string; None for the type without a zero."""
+    """The zero of an element type: bits 0, or b"" for strings; None for FLOAT8E8M0, which has no zero."""
     if data_type == TensorProto.FLOAT8E8M0:
         return None
     return b"" if data_type == TensorProto.STRING else 0

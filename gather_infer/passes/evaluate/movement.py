@@ -1,4 +1,4 @@
-"""Operators that move elements along axes, or repeat, select or clear them, as bits."""
+"""Evaluators of operators that move elements along axes, or repeat, select or clear them. Elements are copied bits."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ _NEGATIVE_ZERO: dict[int, int] = {
 
 @evaluators.evaluates("Transpose")
 def _transpose(call: Evaluation) -> list[Constant] | None:
-    """A view. None for an empty perm of a tensor with axes: numpy reverses them, onnxruntime fails.
+    """Transpose, as a view of the data.
 
-    Raises SpecViolation if perm is not a permutation of the axes.
+    None for an empty `perm` of a tensor with axes: numpy reverses the axes, onnxruntime fails.
+
+    Raises SpecViolation if `perm` is not a permutation of the axes.
     https://onnx.ai/onnx/operators/onnx__Transpose.html
     """
     data, perm = call.input(0), call.integers("perm")
@@ -42,9 +44,9 @@ def _transpose(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Expand", since=8)
 def _expand(call: Evaluation) -> list[Constant] | None:
-    """A view. https://onnx.ai/onnx/operators/onnx__Expand.html
+    """Expand, as a view of the data. https://onnx.ai/onnx/operators/onnx__Expand.html
 
-    Raises SpecViolation when an entry is negative or the shapes do not broadcast (GI212).
+    Raises SpecViolation if an entry of the target shape is negative, or the shapes do not broadcast (GI212).
     """
     data, wanted = call.input(0), sizes(call.input(1), "shape")
     if wanted is None:
@@ -56,7 +58,7 @@ def _expand(call: Evaluation) -> list[Constant] | None:
 
 
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape that the given shapes broadcast to. Raises SpecViolation (GI212) if there is none."""
+    """The common shape that `shapes` broadcast to. Raises SpecViolation (GI212) if there is none."""
     rank = max(map(len, shapes))
     result = []
     for dims in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
@@ -70,9 +72,9 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 @evaluators.evaluates("Tile", since=6)
 def _tile(call: Evaluation) -> list[Constant] | None:
-    """https://onnx.ai/onnx/operators/onnx__Tile.html
+    """Tile: the data, repeated `repeats[i]` times along each axis i. https://onnx.ai/onnx/operators/onnx__Tile.html
 
-    Raises SpecViolation if repeats does not have an element >= 0 per axis.
+    Raises SpecViolation unless `repeats` has one element >= 0 for each axis.
     """
     data, repeats = call.input(0), sizes(call.input(1), "repeats")
     if repeats is None:
@@ -89,7 +91,7 @@ def _tile(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("DepthToSpace")
 def _depth_to_space_1(call: Evaluation) -> list[Constant] | None:
-    """1: the mode is DCR."""
+    """DepthToSpace before version 11, without the attribute `mode`: the mode is DCR."""
     return depth_to_space(call.input(0), _blocksize(call), mode="DCR")
 
 
@@ -99,9 +101,11 @@ def _depth_to_space(call: Evaluation) -> list[Constant] | None:
 
 
 def depth_to_space(data: Constant, block: int, *, mode: str) -> list[Constant] | None:
-    """`[N, C, H, W]` as `[N, C / block**2, H * block, W * block]`.
+    """`data` of shape `[N, C, H, W]`, rearranged to `[N, C / block**2, H * block, W * block]`.
 
-    Raises SpecViolation when the rank is not 4, or block**2 does not divide C.
+    mode   "DCR" or "CRD"; None is returned for any other
+
+    Raises SpecViolation if the rank is not 4, or block**2 does not divide C.
     https://onnx.ai/onnx/operators/onnx__DepthToSpace.html
     """
     n, c, h, w = _image(data)
@@ -119,7 +123,7 @@ def depth_to_space(data: Constant, block: int, *, mode: str) -> list[Constant] |
 
 @evaluators.evaluates("SpaceToDepth")
 def _space_to_depth_1(call: Evaluation) -> list[Constant] | None:
-    """1: the mode is DCR."""
+    """SpaceToDepth before version 28, without the attribute `mode`: the mode is DCR."""
     return space_to_depth(call.input(0), _blocksize(call), mode="DCR")
 
 
@@ -129,9 +133,11 @@ def _space_to_depth(call: Evaluation) -> list[Constant] | None:
 
 
 def space_to_depth(data: Constant, block: int, *, mode: str) -> list[Constant] | None:
-    """`[N, C, H, W]` as `[N, C * block**2, H / block, W / block]`.
+    """`data` of shape `[N, C, H, W]`, rearranged to `[N, C * block**2, H / block, W / block]`.
 
-    Raises SpecViolation when the rank is not 4, or block does not divide H and W.
+    mode   "DCR" or "CRD"; None is returned for any other
+
+    Raises SpecViolation if the rank is not 4, or `block` does not divide both H and W.
     https://onnx.ai/onnx/operators/onnx__SpaceToDepth.html
     """
     n, c, h, w = _image(data)
@@ -173,9 +179,12 @@ def _require_multiple(dim: int, divisor: int, what: str) -> None:
 
 @evaluators.evaluates("ReverseSequence", since=10)
 def _reverse_sequence(call: Evaluation) -> list[Constant] | None:
-    """None for a length outside [0, d(time_axis)], which the specification leaves open.
+    """ReverseSequence: the first `sequence_lens[i]` elements of each batch i in reverse order.
 
-    Raises SpecViolation if the axes are not 0 and 1, the rank is below 2, or there is not a length per batch.
+    None for a length outside [0, dim of the time axis], which the specification does not define.
+
+    Raises SpecViolation if the axes are not 0 and 1, the rank is below 2, or `sequence_lens` does not have an int64
+    element for each batch.
     https://onnx.ai/onnx/operators/onnx__ReverseSequence.html
     """
     data, lengths = call.input(0), call.input(1).to_indices()
@@ -204,9 +213,11 @@ def _reverse_sequence(call: Evaluation) -> list[Constant] | None:
 @evaluators.evaluates("Trilu", since=14)
 @microsoft.evaluates("Trilu")
 def _trilu(call: Evaluation) -> list[Constant] | None:
-    """https://onnx.ai/onnx/operators/onnx__Trilu.html
+    """Trilu: one triangle of each matrix, the other elements cleared. https://onnx.ai/onnx/operators/onnx__Trilu.html
 
-    Raises SpecViolation when the rank is below 2 or k has not one int64 element.
+    None for strings, and for a `k` of rank above 1.
+
+    Raises SpecViolation if the rank of the input is below 2, or `k` does not have exactly one int64 element.
     """
     data, given = call.input(0), call.optional(1)
     _require_min_rank(data, 2)
@@ -221,7 +232,7 @@ def _trilu(call: Evaluation) -> list[Constant] | None:
             return None
         k = int(numbers.reshape(-1)[0])
     if data.data_type == TensorProto.STRING:
-        return None  # the specification clears elements to zero
+        return None  # the specification clears elements to zero, which strings lack
     held = data.plain
     rows, columns = data.shape[-2:]
     k = min(max(k, -rows), columns)
@@ -240,9 +251,11 @@ def _require_min_rank(data: Constant, rank: int) -> None:
 
 @evaluators.evaluates("Compress", since=9)
 def _compress(call: Evaluation) -> list[Constant] | None:
-    """None when the condition is true past the end (numpy fails, onnxruntime ignores it).
+    """Compress: the slices along `axis`, or the elements if it is absent, at which `condition` is true.
 
-    Raises SpecViolation when the input is a scalar, axis is outside [-r, r-1] or the condition is no vector of bool.
+    None if the condition is true past the end, where numpy fails and onnxruntime ignores it.
+
+    Raises SpecViolation if the input is a scalar, `axis` is outside [-r, r-1], or `condition` is not a bool vector.
     https://onnx.ai/onnx/operators/onnx__Compress.html (11: axis may be negative)
     """
     data, condition = call.input(0), call.input(1)
@@ -264,9 +277,11 @@ def _compress(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Where", since=9)
 def _where(call: Evaluation) -> list[Constant] | None:
-    """None for a result with -0.0: onnxruntime returns 0.0 for one that it selects from X.
+    """Where: the elements of X at which the condition is true, else those of Y.
 
-    Raises SpecViolation if the condition is not bool, types differ or shapes do not broadcast (GI212).
+    None for a float result that contains -0.0: onnxruntime turns a -0.0 that it selects from X into 0.0.
+
+    Raises SpecViolation if the condition is not bool, the types of X and Y differ, or shapes do not broadcast (GI212).
     https://onnx.ai/onnx/operators/onnx__Where.html
     """
     condition, x, y = (call.input(i) for i in range(3))

@@ -1,8 +1,8 @@
 """Conversion between constants and arrays of numbers.
 
-Integers, bool, float16, float32 and float64 are numpy types. An integer of 4 or 2 bits is stored in 8, a float of
-another format in a float32, which represents every value of it. The small float formats are those of ml_dtypes, which
-onnx depends on.
+Integers, bool, float16, float32 and float64 are numpy types. Integers of 4 or 2 bits are held in 8 bits, floats of all
+other formats in float32, which represents each of their values. The small float formats are those of ml_dtypes, a
+dependency of onnx.
 """
 
 from __future__ import annotations
@@ -23,32 +23,35 @@ from gather_infer.tensor import INTEGER_RANGE, DType
 Numbers = npt.NDArray[Any]
 
 MAX_ELEMENTS: Final = 1 << 24
-"""Elements of a result that may be larger than its inputs; the limit of constant folding is far below."""
+"""Maximum number of elements of a result that may be larger than the inputs, such as the result of Range.
+
+The default limit of constant folding is far lower.
+"""
 
 _FLOATS: Final = {DType.FLOAT16: "<f2", DType.FLOAT32: "<f4", DType.FLOAT64: "<f8"}
 _BITS: Final = {DType.FLOAT4E2M1: 4, DType.FLOAT6E2M3: 6, DType.FLOAT6E3M2: 6}
-"""Bits of the floats that do not fill a byte."""
+"""Float type narrower than a byte -> its bits."""
 
 
 def is_integer(data_type: int) -> bool:
-    """Whether the type is a signed or unsigned integer of any width; bool is not."""
+    """Whether an element type is a signed or unsigned integer of any width; bool is not an integer."""
     return data_type in INTEGER_RANGE
 
 
 def is_float(data_type: int) -> bool:
-    """Whether the type is a float of any format."""
+    """Whether an element type is a float of any format."""
     return data_type in set(DType) and DType(data_type).is_float
 
 
 def is_number(data_type: int) -> bool:
-    """Whether arithmetic supports the type: integers of 8 bits and more, float16, bfloat16, float32, float64."""
+    """Whether evaluators do arithmetic on a type: integers of 8 bits and more, float16, bfloat16, float32, float64."""
     if is_integer(data_type):
         return _integer_bits(data_type) >= 8
     return data_type in _FLOATS or data_type == DType.BFLOAT16
 
 
 def integer_range(data_type: int) -> tuple[int, int]:
-    """The least and the greatest number of an integer type."""
+    """The smallest and the largest value of an integer type."""
     return INTEGER_RANGE[DType(data_type)]
 
 
@@ -58,13 +61,13 @@ def _integer_bits(data_type: int) -> int:
 
 
 def _numpy_type(data_type: int) -> str:
-    """The numpy type for the numbers of an integer type."""
+    """The numpy type that holds the values of an integer type, such as "<i4"; it has at least 8 bits."""
     signed = "i" if integer_range(data_type)[0] < 0 else "u"
     return f"<{signed}{max(_integer_bits(data_type), 8) // 8}"
 
 
 def to_numbers(constant: Constant) -> Numbers | None:
-    """The elements as numbers or booleans; None for text, complex numbers, and a bool that is neither 0 nor 1."""
+    """The elements as an array of numbers or booleans; None for strings, complex numbers, and bools not 0 or 1."""
     data_type, bits = constant.data_type, constant.bits
     if is_integer(data_type):
         return _to_integers(data_type, bits)
@@ -93,9 +96,9 @@ def _to_integers(data_type: int, bits: Bits) -> Numbers:
 
 
 def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
-    """Numbers as a constant: the low bits of integers; floats are rounded half to even and overflow as in their format.
+    """A constant of type `data_type` with the elements `numbers`; None for strings, complex and unsupported types.
 
-    Returns None if constants of the type are not supported, or it is not a numeric type.
+    Integers keep their low bits. Floats are rounded half to even, and overflow as their format defines.
     """
     held = bits_dtype(data_type)
     if held is None or held.hasobject:
@@ -116,7 +119,10 @@ def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
 
 
 def result(data_type: int, numbers: Numbers) -> list[Constant] | None:
-    """The single result of a node; None if a float is NaN, whose sign and payload differ between runtimes."""
+    """The outputs of a node with one output, `numbers` as a constant of type `data_type`.
+
+    None if an element is NaN, whose sign and payload differ between runtimes, and as `from_numbers`.
+    """
     if numbers.dtype.kind == "f" and np.isnan(numbers).any():
         return None
     found = from_numbers(data_type, numbers)
@@ -124,16 +130,15 @@ def result(data_type: int, numbers: Numbers) -> list[Constant] | None:
 
 
 def has_two_zeros(*numbers: Numbers) -> bool:
-    """Whether floats contain both 0.0 and -0.0: runtimes differ in which of them is the larger."""
+    """Whether all arrays together contain both 0.0 and -0.0: runtimes differ in which of the two is larger."""
     signs = [np.signbit(n[n == 0]) for n in numbers]
     return any(s.any() for s in signs) and not all(s.all() for s in signs)
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that all broadcast to; None if that shape has more than MAX_ELEMENTS elements, or more axes than numpy
-    supports.
+    """The common shape that `shapes` broadcast to; None if it has more than MAX_ELEMENTS elements or 32 axes.
 
-    Raises SpecViolation if there is none.
+    Raises SpecViolation if the shapes do not broadcast.
     """
     rank = max(map(len, shapes), default=0)
     dims = []
@@ -146,10 +151,11 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
 
 
 def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[Numbers]] | None:
-    """The element type of all inputs, and their numbers; None if types differ or are neither numeric nor bool.
+    """The common element type of the inputs, and the numbers of each input.
 
-    count   of inputs; None for one or more
+    count   the number of inputs; None for all inputs of the node, at least one
 
+    None if the types differ or are neither numeric nor bool, or the inputs broadcast to a shape that is too large.
     Raises SpecViolation if inputs are missing, or their shapes do not broadcast.
     """
     given = [call.input(i) for i in range(max(len(call.inputs), 1) if count is None else count)]
@@ -161,7 +167,7 @@ def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[N
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """The axis, not negative. Raises SpecViolation if it is out of range."""
+    """`axis` counted from the first axis, so >= 0. Raises SpecViolation if it is outside [-rank, rank - 1]."""
     if not -rank <= axis < rank:
         raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
     return axis % rank

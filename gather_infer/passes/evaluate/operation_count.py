@@ -12,12 +12,12 @@ Shapes: TypeAlias = "Sequence[tuple[int, ...] | None]"
 
 
 def operations(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
-    """An estimate of the operations of a node of ai.onnx, from above.
+    """An upper estimate of the number of operations of an ai.onnx node.
 
-    inputs, outputs   a shape for each; None for one that is left out
+    inputs, outputs   a shape for each input or output; None for one that is left out
 
-    An operator that combines elements of two inputs counts as if it combined each with all others, unless the number is
-    known.
+    Each element that is read counts once. Each element that is written counts once, or, for an operator that combines
+    elements such as MatMul, once for each combined element.
     """
     read = sum(prod(shape) for shape in inputs if shape is not None)
     written = sum(prod(shape) for shape in outputs if shape is not None)
@@ -33,34 +33,35 @@ def _shape(inputs: Shapes, at: int) -> tuple[int, ...]:
 
 
 def _inner(node: NodeProto, inputs: Shapes) -> int:
-    """MatMul: the length of the last axis of the first operand."""
+    """Operations per result element of MatMul: the length of the last axis of the first operand."""
     return (_shape(inputs, 0) or (1,))[-1]
 
 
 def _gemm(node: NodeProto, inputs: Shapes) -> int:
-    """Gemm: the length of the last axis of the first operand, or of its first axis if the operand is transposed."""
+    """Operations per result element of Gemm: the length of the axis of the first operand that is summed over."""
     turned = any(a.name == "transA" and a.i for a in node.attribute)
     return (_shape(inputs, 0) or (1,))[0 if turned else -1]
 
 
 def _filter(node: NodeProto, inputs: Shapes) -> int:
-    """Conv: the elements of one filter."""
+    """Operations per result element of Conv: the elements of one filter."""
     return prod(_shape(inputs, 1)[1:])
 
 
 def _filters(node: NodeProto, inputs: Shapes) -> int:
-    """ConvTranspose: at most all filters contribute to an element."""
+    """Operations per result element of ConvTranspose: at most the elements of all filters."""
     return prod(_shape(inputs, 1))
 
 
 def _window(node: NodeProto, inputs: Shapes) -> int:
-    """Pools: the elements of a window."""
+    """Operations per result element of a pooling operator: the elements of the window."""
     return next((prod(a.ints) for a in node.attribute if a.name == "kernel_shape"), 1)
 
 
 def _nearby(node: NodeProto, inputs: Shapes) -> int:
-    """Resize and GridSample: at most 4 elements along each axis contribute to an element (cubic modes), or all with
-    antialiasing.
+    """Operations per result element of Resize, Upsample and GridSample.
+
+    At most 4 input elements along each axis contribute to a result element (cubic modes), or all with antialiasing.
     """
     rank = len(_shape(inputs, 0))
     is_antialiased = any(a.name == "antialias" and a.i and a.type == AttributeProto.INT for a in node.attribute)
@@ -79,7 +80,7 @@ _EACH: Final[Mapping[str, Callable[[NodeProto, Shapes], int]]] = {
     "Resize": _nearby,
     "Upsample": _nearby,
 }
-"""Operations for each element of the result."""
+"""Operator -> the function that returns its operations per element of the result."""
 
 _ALL: Final = frozenset(
     {
@@ -87,4 +88,4 @@ _ALL: Final = frozenset(
         "LinearAttention", "MaxRoiPool", "NonMaxSuppression", "RNN", "RoiAlign", "STFT", "TfIdfVectorizer", "Unique",
     }
 )  # fmt: skip
-"""Operators of which one element of a result may depend on all inputs."""
+"""Operators of which each element of a result may depend on all elements of all inputs."""

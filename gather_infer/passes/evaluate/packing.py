@@ -47,6 +47,6 @@ def pack(elements: npt.NDArray[Any], width: int) -> bytes:
 
 
 def _group(width: int) -> tuple[int, int]:
-    """The bytes and elements after which an element starts at the lowest bit again."""
+    """The smallest number of bytes that hold a whole number of elements of `width` bits, and the number of elements."""
     bits = lcm(8, width)
     return bits // 8, bits // width

@@ -1,4 +1,4 @@
-"""Pad: axes extended by a constant or by their own elements, or cut."""
+"""Evaluators of Pad, which extends axes by a constant or by their own elements, or cuts them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ _FLOATS: dict[int, str] = {
 
 @evaluators.evaluates("Pad")
 def _pad_1(call: Evaluation) -> list[Constant] | None:
-    """1: the attribute is called paddings."""
+    """Pad 1: the pads are the attribute `paddings`."""
     return _pad_by_attribute(call, "paddings")
 
 
 @evaluators.evaluates("Pad", since=2)
 def _pad_2(call: Evaluation) -> list[Constant] | None:
-    """2: the attribute is called pads."""
+    """Pad before version 11: the pads are the attribute `pads`."""
     return _pad_by_attribute(call, "pads")
 
 
 def _pad_by_attribute(call: Evaluation, name: str) -> list[Constant] | None:
-    """None if the element type does not represent the value exactly, or it is NaN: a conversion may change it."""
+    """Pad with the pads in the attribute `name`, for float16, float32 and float64.
+
+    None if the element type does not represent the attribute `value` exactly, or it is NaN: a conversion may change it.
+    """
     data, pads, given = call.input(0), call.integers(name), call.attribute("value")
     if pads is None:
         raise SpecViolation(f"attribute {name} is missing", "GI106")
@@ -53,7 +56,7 @@ def _pad_by_attribute(call: Evaluation, name: str) -> list[Constant] | None:
 
 @evaluators.evaluates("Pad", since=11)
 def _pad(call: Evaluation) -> list[Constant] | None:
-    """11: pads and value are inputs; 18 adds axes, 19 the mode wrap."""
+    """Pad from version 11 on: pads and value are inputs; version 18 adds `axes`, version 19 the mode `wrap`."""
     data, given, chosen = call.input(0), call.optional(2), call.optional(3)
     pads = numbers(call.input(1), "pads")
     axes = list(range(data.bits.ndim)) if chosen is None else numbers(chosen, "axes", INDEX_TYPES)
@@ -75,7 +78,7 @@ def _pad(call: Evaluation) -> list[Constant] | None:
 
 
 def _mode(call: Evaluation) -> str:
-    """The padding mode. Raises SpecViolation for a mode that does not exist."""
+    """The padding mode. Raises SpecViolation for a mode that the version does not have."""
     mode = call.text("mode", "constant")
     if mode not in _MODES[: 3 if call.version < _WRAP_SINCE else 4]:
         raise SpecViolation(f'mode = "{mode}" must be one of {", ".join(_MODES)}', "GI106")
@@ -87,13 +90,15 @@ def pad(
 ) -> list[Constant] | None:
     """`data` with elements added before and after each of `axes`, or cut where a pad is negative.
 
-    fill     the scalar that mode `constant` adds; None if the type has none
-    result   None too where the specification does not define the elements: for an axis given twice, an axis cut on one
-             side by more than its length, and in the modes that repeat elements for an axis extended by more than it
-             has, or extended and cut
+    pads   the elements to add before each axis, then those to add after each axis
+    fill   the scalar that mode `constant` adds; None if none is given and the type has no zero
 
-    Raises SpecViolation if `pads` does not have two elements per axis, an axis is outside [-r, r-1], or more is cut
-    than there is. https://onnx.ai/onnx/operators/onnx__Pad.html
+    None where the specification does not define the elements: an axis occurs twice, or is cut by more than its length.
+    In the modes that repeat elements also if an axis is both extended and cut, or extended by more than the mode can
+    repeat.
+
+    Raises SpecViolation if `pads` does not have two elements per axis, an axis is outside [-r, r-1], or a dim of the
+    result would be negative. https://onnx.ai/onnx/operators/onnx__Pad.html
     """
     places = [normalize_axis(axis, data.bits.ndim, "axes") for axis in axes]
     if len(pads) != 2 * len(places):
@@ -135,7 +140,7 @@ def _filled(data: Constant, held: Bits, shape: Sequence[int], grown: Sequence[tu
 
 
 def _sources(dim: int, before: int, after: int, mode: str) -> npt.NDArray[np.int64]:
-    """The index in the axis of length `dim` of each element of the extended axis."""
+    """For each element of the extended axis, the index of its source in the original axis of length `dim`."""
     at: npt.NDArray[np.int64] = np.arange(-before, dim + after, dtype=np.int64)
     match mode:
         case "reflect":

@@ -1,4 +1,4 @@
-"""Operators along axes: reductions of integers, cumulative sums, the largest and the smallest elements."""
+"""Evaluators of operators along axes: sums and products of integers, extrema and their positions, and NonZero."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ evaluators = EvaluatorSet("")
 
 
 def _data(call: Evaluation) -> Numbers | None:
-    """Input 0 as numbers with a total order; None if one of them is NaN."""
+    """The elements of input 0 as numbers; None if the type is neither numeric nor bool, or an element is NaN."""
     data = call.input(0)
     x = to_numbers(data) if is_number(data.data_type) or data.data_type == DType.BOOL else None
     return None if x is None or np.isnan(x).any() else x
 
 
 def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] | None:
-    """The reduced axes, not negative; None where runtimes differ.
+    """The reduced axes of `x`, the data, all >= 0; None where runtimes differ.
 
-    input_since   the first version in which they are an input
+    input_since   the first version in which the axes are an input, not an attribute
 
-    Raises SpecViolation for an axis out of range.
+    Raises SpecViolation if an axis is out of range.
     """
     rank = x.ndim
     if call.version < input_since:
@@ -59,14 +59,15 @@ def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] 
 
 
 def _may_be_negative(call: Evaluation, x: Numbers) -> bool:
-    """Whether an axis may count from the end: since version 11; onnxruntime 1.31 mishandles it if x is empty."""
+    """Whether an axis may be negative: from version 11 on, unless `x` is empty, which onnxruntime 1.31 mishandles."""
     return call.version >= 11 and x.size > 0
 
 
 def _is_within(x: Numbers, axes: tuple[int, ...], data_type: int, *, product: bool) -> bool:
-    """Whether every partial result, in any order, is in the range of the type and exact in float64: runtimes use both.
+    """Whether each partial sum or product along `axes`, in any order, is in the range of the type and exact in float64.
 
-    That holds for one element as well: onnxruntime returns 2**53 for the sum of 2**53 + 1 alone.
+    Runtimes compute in either. A single element has to be exact too: onnxruntime returns 2**53 for the sum of 2**53 + 1
+    alone.
     """
     size = np.abs(x.astype(np.float64))
     with np.errstate(all="ignore"):
@@ -164,7 +165,7 @@ def _top_k(call: Evaluation) -> list[Constant] | None:
 
 
 def _count(call: Evaluation) -> int | None:
-    """k, None if it is not a single number."""
+    """The `k` of a TopK, an attribute before version 10; None unless it is a single number."""
     if call.version < 10:
         return call.integer("k", -1) if call.has("k") else None
     given = call.input(1).to_indices()

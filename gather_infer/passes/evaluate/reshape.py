@@ -1,4 +1,4 @@
-"""Identity, Reshape, Flatten, Squeeze and Unsqueeze: the same elements in another shape, as views."""
+"""Evaluators of Identity, Reshape, Flatten, Squeeze and Unsqueeze: the same elements in another shape, as views."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _identity(call: Evaluation) -> list[Constant]:
 
 @evaluators.evaluates("Reshape")
 def _reshape_1(call: Evaluation) -> list[Constant] | None:
-    """1: the target is an attribute."""
+    """Reshape before version 5: the target shape is an attribute."""
     target = call.integers("shape")
     return None if target is None else reshape(call.input(0), target)
 
@@ -36,7 +36,9 @@ def _reshape(call: Evaluation) -> list[Constant] | None:
 def reshape(data: Constant, target: Sequence[int], *, allowzero: bool = False) -> list[Constant] | None:
     """`data` in the shape `target`: -1 is inferred from the other entries, 0 copies the dim unless `allowzero`.
 
-    Raises SpecViolation if the target is malformed or has another number of elements.
+    None for 0 and -1 together with `allowzero`: the specification forbids it, onnxruntime accepts it.
+
+    Raises SpecViolation if the target is malformed, or its number of elements is not that of `data`.
     https://onnx.ai/onnx/operators/onnx__Reshape.html
     """
     text = list(target)
@@ -63,7 +65,7 @@ def reshape(data: Constant, target: Sequence[int], *, allowzero: bool = False) -
 
 @evaluators.evaluates("Flatten")
 def _flatten_1(call: Evaluation) -> list[Constant] | None:
-    """1, 9: axis in [0, r]."""
+    """Flatten before version 11: `axis` is in [0, r]."""
     return flatten(call.input(0), call.integer("axis", 1), least=0)
 
 
@@ -74,9 +76,11 @@ def _flatten(call: Evaluation) -> list[Constant] | None:
 
 
 def flatten(data: Constant, axis: int, *, least: int) -> list[Constant] | None:
-    """`[d0 * ... * d(axis-1), d(axis) * ... * d(r-1)]`.
+    """`data` in the shape `[d0 * ... * d(axis-1), d(axis) * ... * d(r-1)]`.
 
-    Raises SpecViolation when axis is outside [least, r].
+    least   the smallest axis that the version allows: 0 or -r
+
+    Raises SpecViolation if `axis` is outside [least, r].
     https://onnx.ai/onnx/operators/onnx__Flatten.html
     """
     rank = data.bits.ndim
@@ -88,7 +92,7 @@ def flatten(data: Constant, axis: int, *, least: int) -> list[Constant] | None:
 
 @evaluators.evaluates("Squeeze")
 def _squeeze_1(call: Evaluation) -> list[Constant] | None:
-    """1: axes is an attribute of non-negative integers, of any from 11 on."""
+    """Squeeze before version 13: `axes` is an attribute; its entries may be negative from version 11 on."""
     axes = call.integers("axes")
     return squeeze(call.input(0), axes, negative=call.version >= 11)
 
@@ -100,10 +104,11 @@ def _squeeze(call: Evaluation) -> list[Constant] | None:
 
 
 def squeeze(data: Constant, axes: Sequence[int] | None, *, negative: bool = True) -> list[Constant] | None:
-    """`data` without the axes of length 1, all of them if `axes` is None.
+    """`data` without `axes`, which must have length 1; without all axes of length 1 if `axes` is None.
 
-    negative   whether the version defines negative axes
-    result     None too for an empty list and for an axis given twice, for which runtimes differ
+    negative   whether the version allows negative axes; if not, None is returned for one
+
+    None too for an empty list, and for an axis that occurs twice: runtimes differ.
 
     Raises SpecViolation if an axis is outside [-r, r-1] or its dim is not 1.
     https://onnx.ai/onnx/operators/onnx__Squeeze.html
@@ -121,7 +126,7 @@ def squeeze(data: Constant, axes: Sequence[int] | None, *, negative: bool = True
 
 @evaluators.evaluates("Unsqueeze")
 def _unsqueeze_1(call: Evaluation) -> list[Constant] | None:
-    """1: axes is an attribute of non-negative integers, of any from 11 on."""
+    """Unsqueeze before version 13: `axes` is an attribute; its entries may be negative from version 11 on."""
     axes = call.integers("axes")
     if axes is None:
         raise SpecViolation("attribute axes is missing", "GI106")
@@ -134,9 +139,11 @@ def _unsqueeze(call: Evaluation) -> list[Constant] | None:
 
 
 def unsqueeze(data: Constant, axes: Sequence[int], *, negative: bool = True) -> list[Constant] | None:
-    """`data` with axes of length 1, at `axes` of the result.
+    """`data` with new axes of length 1, at the positions `axes` of the result.
 
-    Raises SpecViolation when an axis is outside the result or given twice.
+    negative   whether the version allows negative axes; if not, None is returned for one
+
+    Raises SpecViolation if an axis is outside the result, or occurs twice.
     https://onnx.ai/onnx/operators/onnx__Unsqueeze.html
     """
     rank = data.bits.ndim + len(axes)
@@ -148,6 +155,6 @@ def unsqueeze(data: Constant, axes: Sequence[int], *, negative: bool = True) -> 
 
 
 def _axes(tensor: Constant) -> list[int]:
-    """The axes; a scalar is one axis, as in all runtimes."""
+    """The elements of the input `axes`; a scalar counts as one axis, as in all runtimes."""
     found = numbers(tensor, "axes")
     return numbers(Constant(tensor.data_type, tensor.bits.reshape(1)), "axes") or [] if found is None else found

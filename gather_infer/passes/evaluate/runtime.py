@@ -22,28 +22,28 @@ from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.tensor import DType
 
 TOLERANCE: Final = 1e-5
-"""Bound of the difference of outputs after such an evaluation, relative to max(1, |original|)."""
+"""Bound of the difference between outputs of the folded and the original model, relative to max(1, |original|)."""
 
 COARSE_TOLERANCE: Final = 1e-2
-"""The same if a result has 16 bits or fewer."""
+"""As `TOLERANCE`, if the runtime has evaluated a node with a float result of 16 bits or fewer."""
 
 TIMEOUT: Final = 60.0
-"""Seconds for a node: the limit of operations ends before; this is for a runtime that hangs."""
+"""Time limit for a node in seconds. It catches a runtime that hangs; the limit of operations excludes slow nodes."""
 
 MAX_TIMEOUTS: Final = 2
-"""Nodes that may exceed the time limit; then no other node is evaluated."""
+"""Once this many nodes have exceeded the time limit, no other node is evaluated."""
 
 _COARSE: Final = frozenset(d for d in DType if d.is_float and d not in (DType.FLOAT32, DType.FLOAT64))
 
 
 class RuntimeEvaluator:
-    """onnxruntime, without optimizations and on one thread; onnx's reference evaluator if it is not installed.
+    """Evaluates nodes in onnxruntime, or in onnx's reference evaluator if onnxruntime is not installed.
 
-    It runs in a child process, which starts with the first node: some operators of onnxruntime crash on empty inputs,
-    or never return.
+    The runtime uses one thread and no optimizations. It runs in a child process, which starts with the first node: some
+    operators of onnxruntime crash on empty inputs, or never return.
 
-    runtime    the runtime that has evaluated nodes, with its version; empty as long as there is none
-    tolerance  bound of the difference of outputs of the model
+    runtime    name and version of the runtime in use; empty before the first node
+    tolerance  bound of the difference of the outputs of the model, relative to max(1, |original|)
     """
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class RuntimeEvaluator:
     def evaluate(
         self, node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping[str, int]
     ) -> list[Constant] | Failure:
-        """The results of a node, for the outputs that have a name; or the reason for which there are none.
+        """The results of a node, one for each output that has a name; a Failure if it cannot be evaluated.
 
-        inputs     a constant per input; None for one that is left out
+        inputs     a constant per input; None for an input that is left out
         versions   domain -> opset version, as the model imports them
         """
         data = _model(node, inputs, versions).SerializeToString(deterministic=True)
@@ -101,7 +101,10 @@ class RuntimeEvaluator:
         return found
 
     def _load(self, folder: Path) -> RuntimeProcess | Failure:
-        """The runtime with the node loaded: the runtime in use, else the first installed runtime."""
+        """Load `node.onnx` of `folder` into the runtime in use, else into the first runtime that is installed.
+
+        Returns the runtime, or the failure to load.
+        """
         failure: Failure | None = None
         for name in (ONNXRUNTIME, REFERENCE) if self._child is None else (self._child.runtime,):
             child = self._child or self._stack.enter_context(RuntimeProcess(name, folder, TIMEOUT))
@@ -132,13 +135,13 @@ def _model(node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping
 
 
 def _ir_version(versions: Mapping[str, int]) -> int:
-    """The oldest IR version that supports the opset, and initializers that are not inputs."""
+    """The oldest IR version that supports the ai.onnx version in `versions`, and initializers that are not inputs."""
     fitting = [row[1] for row in helper.VERSION_TABLE if row[2] >= versions.get("", 0)]
     return max(4, min(fitting, default=onnx.IR_VERSION))
 
 
 def _constant(value: object) -> Constant | None:
-    """A result as a constant; None for text, a sequence, and a type with another representation in numpy."""
+    """`value`, an output of a runtime, as a constant; None for strings, sequences and integers narrower than a byte."""
     if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind in "OUS":
         return None
     array = np.asarray(value)

@@ -1,4 +1,4 @@
-"""ScatterElements, Scatter and ScatterND without a reduction: data with some elements replaced."""
+"""Evaluators of ScatterElements, Scatter and ScatterND without a reduction: data with some elements replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ evaluators = EvaluatorSet("")
 @evaluators.evaluates("Scatter", since=9)
 @evaluators.evaluates("ScatterElements", since=11)
 def _scatter_elements(call: Evaluation) -> list[Constant] | None:
-    """11: an index may be negative; 16 adds reduction."""
+    """Scatter and ScatterElements; None with a reduction (since version 16) or a negative index before version 11."""
     data, indices, updates = (call.input(i) for i in range(3))
     found = indices_of(indices)
     if call.text("reduction", "none") != "none" or (call.version < 11 and found.size and int(found.min()) < 0):
@@ -28,9 +28,9 @@ def _scatter_elements(call: Evaluation) -> list[Constant] | None:
 
 
 def scatter_elements(data: Constant, indices: Constant, updates: Constant, *, axis: int) -> list[Constant] | None:
-    """`data` with each element of `updates` at its index along `axis`; None if two of them have the same position.
+    """`data` with the elements at `indices` along `axis` replaced by `updates`; None if an element is replaced twice.
 
-    Raises SpecViolation if axis, types, ranks, shapes or an index are outside the range that the operator allows.
+    Raises SpecViolation if `axis` or an index is out of range, or types, ranks or shapes do not fit the operator.
     https://onnx.ai/onnx/operators/onnx__ScatterElements.html
     """
     require_same_type("data and updates", data, updates)
@@ -53,15 +53,15 @@ def scatter_elements(data: Constant, indices: Constant, updates: Constant, *, ax
 
 @evaluators.evaluates("ScatterND", since=11)
 def _scatter_nd(call: Evaluation) -> list[Constant] | None:
-    """16 adds reduction."""
+    """ScatterND; None with a reduction (since version 16)."""
     data, indices, updates = (call.input(i) for i in range(3))
     return scatter_nd(data, indices, updates) if call.text("reduction", "none") == "none" else None
 
 
 def scatter_nd(data: Constant, indices: Constant, updates: Constant) -> list[Constant] | None:
-    """`data` with the elements or slices at the index tuples replaced; None if two of them have the same position.
+    """`data` with the elements or slices at the index tuples in `indices` replaced by `updates`.
 
-    None too for tuples of length 0.
+    None if an element is replaced twice, and for tuples of length 0.
 
     Raises SpecViolation as `scatter_elements`.
     https://onnx.ai/onnx/operators/onnx__ScatterND.html
@@ -86,7 +86,10 @@ def scatter_nd(data: Constant, indices: Constant, updates: Constant) -> list[Con
 
 
 def _replaced(data: Constant, places: tuple[npt.NDArray[np.int64], ...], updates: Constant) -> list[Constant] | None:
-    """`data` with `updates` at `places` of its first axes; None if a place occurs twice, as the order is undefined."""
+    """`data` with `updates` at `places`, an array of positions for each of the first axes.
+
+    None if a place occurs twice: the order of the updates is undefined.
+    """
     if not updates.bits.size:
         return [data]
     flat = np.ravel_multi_index(np.broadcast_arrays(*places), data.shape[: len(places)]).reshape(-1)

@@ -1,4 +1,4 @@
-"""Shape, Size, ConstantOfShape and EyeLike: tensors that depend on a shape."""
+"""Evaluators of Shape, Size, ConstantOfShape and EyeLike, whose results depend on a shape."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ONE: dict[int, int] = {
 
 @evaluators.evaluates("Shape")
 def _shape_1(call: Evaluation) -> list[Constant]:
-    """https://onnx.ai/onnx/operators/onnx__Shape.html"""
+    """Shape before version 15: all dims of the input. https://onnx.ai/onnx/operators/onnx__Shape.html"""
     return [_int64(call.input(0).shape)]
 
 
 @evaluators.evaluates("Shape", since=15)
 def _shape(call: Evaluation) -> list[Constant]:
-    """15: the dims from start to end; both may be negative and are clamped to [0, r], as Python does."""
+    """Shape from version 15 on: the dims from `start` to `end`; both may be negative, and are clamped to [0, r]."""
     shape = call.input(0).shape
     end = call.integer("end", 0) if call.has("end") else None
     return [_int64(shape[call.integer("start", 0) : end])]
@@ -37,7 +37,7 @@ def _shape(call: Evaluation) -> list[Constant]:
 
 @evaluators.evaluates("Size")
 def _size(call: Evaluation) -> list[Constant]:
-    """https://onnx.ai/onnx/operators/onnx__Size.html"""
+    """Size: the number of elements of the input. https://onnx.ai/onnx/operators/onnx__Size.html"""
     return [_int64(call.input(0).bits.size)]
 
 
@@ -47,9 +47,10 @@ def _int64(numbers: object) -> Constant:
 
 @evaluators.evaluates("ConstantOfShape", since=9)
 def _constant_of_shape(call: Evaluation) -> list[Constant] | None:
-    """https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
+    """ConstantOfShape: a tensor of the shape in input 0, filled with `value`; 0.0 if the attribute is absent.
 
     Raises SpecViolation if an element of the shape is negative, or `value` does not have one element.
+    https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
     """
     shape, given = sizes(call.input(0), "the input"), call.attribute("value")
     fill = _FLOAT_ZERO if given is None else read_inline(given.t)
@@ -67,9 +68,10 @@ _FLOAT_ZERO = Constant(TensorProto.FLOAT, np.zeros(1, "<u4"))
 
 @evaluators.evaluates("EyeLike", since=9)
 def _eye_like(call: Evaluation) -> list[Constant] | None:
-    """https://onnx.ai/onnx/operators/onnx__EyeLike.html
+    """EyeLike: a matrix with the dims of the input, 1 on diagonal `k` and 0 elsewhere.
 
-    Raises SpecViolation when the rank of the input is not 2.
+    Raises SpecViolation if the rank of the input is not 2.
+    https://onnx.ai/onnx/operators/onnx__EyeLike.html
     """
     data = call.input(0)
     data_type = call.integer("dtype", 0) if call.has("dtype") else data.data_type

@@ -1,4 +1,4 @@
-"""Slice, Split and Concat: parts of a tensor along its axes, as views, and their concatenation."""
+"""Evaluators of Slice, Split and Concat: parts of a tensor along its axes, as views, and their concatenation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DISPUTED = (2**31 - 1, 2**63 - 1)
 
 @evaluators.evaluates("Slice")
 def _slice_1(call: Evaluation) -> list[Constant] | None:
-    """1: attributes instead of inputs, no steps."""
+    """Slice before version 10: `starts`, `ends`, `axes` are attributes, and steps are 1. None for a negative axis."""
     data, starts, ends = call.input(0), call.integers("starts"), call.integers("ends")
     if starts is None or ends is None:
         raise SpecViolation(f"attribute {'starts' if starts is None else 'ends'} is missing", "GI106")
@@ -32,7 +32,7 @@ def _slice_1(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Slice", since=10)
 def _slice(call: Evaluation) -> list[Constant] | None:
-    """10: inputs, all of one type; 11: axes may be negative."""
+    """Slice from version 10 on: starts, ends, axes, steps are inputs of one type. From 11 on axes may be negative."""
     names = ("starts", "ends", "axes", "steps")
     given = [call.optional(i) if i > 2 else call.input(i) for i in range(1, 5)]
     require_same_type("starts, ends, axes and steps", *(tensor for tensor in given if tensor is not None))
@@ -52,11 +52,13 @@ def _slice(call: Evaluation) -> list[Constant] | None:
 def slice_axes(
     data: Constant, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
 ) -> list[Constant] | None:
-    """The elements start, start + step, ... before end of every axis in `axes`.
+    """The elements start, start + step, ... before end of every axis in `axes`, as a view of `data`.
 
-    A negative index counts from the end. For a step > 0 both are then clamped to [0, dim], for a step < 0 start to
-    [0, dim - 1] and end to [-1, dim - 1]. None for an axis given twice. None also for a backward slice that ends at one
-    of `_DISPUTED`, or starts before the first element (numpy returns no element, the specification the first one).
+    A negative start or end counts from the end of the axis. With a step > 0 both are then clamped to [0, dim]. With a
+    step < 0 start is clamped to [0, dim - 1], and end to [-1, dim - 1].
+
+    None if an axis occurs twice, or if a backward slice ends at an element of `_DISPUTED`. None also if a backward
+    slice starts before the first element: numpy returns no element, the specification the first one.
 
     Raises SpecViolation if the lists differ in length, an axis is outside [-r, r-1] or a step is 0.
     https://onnx.ai/onnx/operators/onnx__Slice.html
@@ -83,7 +85,7 @@ def slice_axes(
 
 
 def _range(dim: int, start: int, end: int, step: int) -> range:
-    """The indices of a slice in an axis of length `dim`."""
+    """The positions that a slice takes from an axis of length `dim`; see `slice_axes`."""
     start += dim if start < 0 else 0
     end += dim if end < 0 else 0
     if step > 0:
@@ -93,7 +95,10 @@ def _range(dim: int, start: int, end: int, step: int) -> range:
 
 @evaluators.evaluates("Split")
 def _split_2(call: Evaluation) -> list[Constant] | None:
-    """1, 2: lengths are an attribute; 1 allows an input of the type of data; 11: axis may be negative."""
+    """Split before version 13: the lengths are an attribute.
+
+    None if the lengths are an input, which version 1 allows, and for a negative axis before version 11.
+    """
     axis = call.integer("axis", 0)
     if call.optional(1) is not None or (axis < 0 and call.version < 11):
         return None
@@ -102,15 +107,17 @@ def _split_2(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Split", since=13)
 def _split_13(call: Evaluation) -> list[Constant] | None:
-    """13: lengths are an input."""
+    """Split 13 to 17: the lengths are an optional input."""
     return _split_by_input(call)
 
 
 @evaluators.evaluates("Split", since=18)
 def _split(call: Evaluation) -> list[Constant] | None:
-    """18 adds num_outputs, the last part may be smaller; None if that part is empty, or no lengths are given.
+    """Split from version 18 on: the input `split` has the lengths, or `num_outputs` the number of equal parts.
 
-    Raises SpecViolation if both split and num_outputs are given, or num_outputs is below 1.
+    With `num_outputs` the last part may be smaller; None if it would be empty. None also if neither is given.
+
+    Raises SpecViolation if both are given, or `num_outputs` is below 1.
     """
     given = call.optional(1)
     if not call.has("num_outputs"):
@@ -150,9 +157,9 @@ def _split_at(call: Evaluation, axis: int, lengths: Sequence[int] | None) -> lis
 
 
 def split(data: Constant, lengths: Sequence[int], *, axis: int) -> list[Constant]:
-    """`data` in parts of the given lengths along `axis`.
+    """`data` in parts of the given lengths along `axis`, as views.
 
-    Raises SpecViolation if a length is negative, they do not add up to the dim, or axis is outside [-r, r-1].
+    Raises SpecViolation if a length is negative, the lengths do not add up to the dim, or axis is outside [-r, r-1].
     https://onnx.ai/onnx/operators/onnx__Split.html
     """
     at = normalize_axis(axis, data.bits.ndim)
@@ -170,13 +177,13 @@ def split(data: Constant, lengths: Sequence[int], *, axis: int) -> list[Constant
 
 @evaluators.evaluates("Concat")
 def _concat_1(call: Evaluation) -> list[Constant] | None:
-    """1: axis is 1 when absent."""
+    """Concat before version 4: `axis` is 1 if it is absent."""
     return _concat(call, call.integer("axis", 1))
 
 
 @evaluators.evaluates("Concat", since=4)
 def _concat_4(call: Evaluation) -> list[Constant] | None:
-    """4: axis is required; 11: it may be negative."""
+    """Concat from version 4 on: `axis` is required; from 11 on it may be negative."""
     if not call.has("axis"):
         raise SpecViolation("attribute axis is missing", "GI106")
     return _concat(call, call.integer("axis", 0))
@@ -190,9 +197,9 @@ def _concat(call: Evaluation, axis: int) -> list[Constant] | None:
 
 
 def concat(inputs: Sequence[Constant], *, axis: int) -> list[Constant] | None:
-    """The concatenation of the inputs along `axis`.
+    """The concatenation of the inputs along `axis`; None if it is too large for an initializer.
 
-    Raises SpecViolation if axis is outside [-r, r-1], or types, ranks or other dims differ.
+    Raises SpecViolation if axis is outside [-r, r-1], or the types, ranks, or dims of the other axes differ.
     https://onnx.ai/onnx/operators/onnx__Concat.html
     """
     require_same_type("the inputs", *inputs)

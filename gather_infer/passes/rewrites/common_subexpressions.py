@@ -19,7 +19,7 @@ _LAW: Final = "a == b, constants of the same type, shape and bits"
 
 @rewrites.rewrites(name="common-constants")
 def common_constants(match: Match) -> Rewrite | None:
-    """a == b, constants of the same type, shape and bits, in one graph or b in an enclosing one"""
+    """a == b, where a and b are constants of the same type, shape and bits, b in the same or an enclosing graph"""
     if match.is_trained:
         return None
     node = match.node
@@ -44,7 +44,7 @@ def _duplicate(match: Match, name: str) -> str | None:
 
 
 def _feeds_quantization(match: Match, name: str) -> bool:
-    """Whether a quantization operator reads a constant. No rewrite changes this, and many nodes may read it."""
+    """Whether a quantization operator reads a constant; cached, because no rewrite changes the answer."""
     known = match.context.duplicate_constants.feeds_quantization
     key = match.graph.defining_graph(name), name
     if key not in known:
@@ -54,7 +54,7 @@ def _feeds_quantization(match: Match, name: str) -> bool:
 
 @rewrites.rewrites(name="common-subexpressions")
 def common_subexpressions(match: Match) -> Rewrite | None:
-    """op(x) == op(x), where the operator is deterministic, in one graph or one node in an enclosing graph"""
+    """op(x) == op(x), where the operator is deterministic, for two nodes in one graph, or one in an enclosing graph"""
     if match.op_type in QUANTIZATION or match.traits is None or not match.traits.deterministic:
         return None
     for other in match.equivalent_nodes():
@@ -66,7 +66,7 @@ def common_subexpressions(match: Match) -> Rewrite | None:
 
 
 def _comes_first(other: Node, node: Node) -> bool:
-    """Whether `other` remains of two equivalent nodes: it is in an enclosing graph, or comes first."""
+    """Whether `other` replaces the equivalent `node`: it is in an enclosing graph, or first in the same graph."""
     if other.graph is node.graph:
         return other.order_key < node.order_key
     return other.graph in node.graph.scope_chain()

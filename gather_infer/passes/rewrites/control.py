@@ -35,7 +35,7 @@ def loop_never(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Loop")
 def loop_once(match: Match) -> Rewrite | None:
-    """Loop(1, true, x, body) == body(0, true, x), each scan output with an axis of size 1 before it"""
+    """Loop(1, true, x, body) == body(0, true, x), with a new first axis of size 1 in each scan output"""
     body, states = match.body("body"), match.inputs[2:]
     if body is None or len(body.inputs) != 2 + len(states) or len(body.outputs) != 1 + len(match.outputs):
         return None
@@ -79,7 +79,7 @@ def _runs_at_least_once(match: Match) -> bool:
 
 
 def _is_scalar(match: Match, body: Graph, name: str) -> bool:
-    """Whether an input of a subgraph is declared as a scalar: runtimes give it the declared rank."""
+    """Whether the input `name` of the subgraph is declared as a scalar: runtimes give it the declared rank."""
     for value in match.context.model.pass_input.bodies[body.path].input:
         tensor = value.type.tensor_type
         if value.name == name:
@@ -88,7 +88,7 @@ def _is_scalar(match: Match, body: Graph, name: str) -> bool:
 
 
 def _known_bool(match: Match, graph: Graph, name: str) -> bool | None:
-    """The only element of a bool tensor that is visible in a graph; None if it is unknown."""
+    """The only element of the bool tensor that `name` refers to in `graph`; None if it is unknown."""
     fact = graph.fact(name)
     if isinstance(fact, SymbolicTensor) and isinstance(fact.only_element, bool):
         return fact.only_element

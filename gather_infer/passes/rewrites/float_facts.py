@@ -16,7 +16,7 @@ _MAX_NODES: Final = 8
 
 
 def has_no_signalling_nan(match: Match, name: str) -> bool:
-    """Whether arithmetic has computed the floats of a value, so that none of them is a signalling NaN."""
+    """Whether arithmetic has computed the floats of the value `name`, so that none of them is a signalling NaN."""
     for _ in range(_MAX_NODES):
         if match.producer_of(name, *_ARITHMETIC) is not None:
             return True
@@ -28,7 +28,7 @@ def has_no_signalling_nan(match: Match, name: str) -> bool:
 
 
 def is_zero(match: Match, name: str) -> bool:
-    """Whether all elements are 0.0, none -0.0: a constant, a ConstantOfShape, or elements moved from one."""
+    """Whether all elements of the value `name` are 0.0, and none -0.0: constants, or elements moved from constants."""
     for _ in range(_MAX_NODES):
         constant = match.constant_of(name)
         if constant is not None:
@@ -46,7 +46,7 @@ def is_zero(match: Match, name: str) -> bool:
 
 
 def _moving_node(match: Match, name: str) -> Match | None:
-    """The producer of a value that consists of elements of its first input only."""
+    """The producer of the value `name`, if it only moves elements of its first input; else None."""
     found = match.producer_of(name)
     traits = None if found is None else found.traits
     if found is None or found.domain or traits is None or traits.moves != 0:

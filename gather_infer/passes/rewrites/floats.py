@@ -19,7 +19,7 @@ from gather_infer.tensor import DType, SymbolicTensor
 NAME: Final = "fold-floats"
 
 MAX_BYTES: Final = 1 << 28
-"""Bytes that a node may read and write to be evaluated: they are copied into a file."""
+"""Maximum number of bytes that an evaluated node reads and writes: they are copied into a file."""
 
 _NOT_EVALUATED: Final = frozenset(
     {
@@ -31,7 +31,7 @@ _NOT_EVALUATED: Final = frozenset(
 
 
 def float_folding(runtime: RuntimeEvaluator | None) -> RewriteSet:
-    """The rule that evaluates nodes in a runtime; it never matches without one."""
+    """The rule that evaluates nodes in `runtime`; it never matches if that is None."""
     rewrites = RewriteSet()
 
     @rewrites.rewrites(name=NAME)
@@ -65,7 +65,7 @@ _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 
 def _is_inexact(match: Match) -> bool:
-    """Whether a deterministic node computes with floats, from constants only."""
+    """Whether a node is deterministic, has only constant inputs, and reads or writes floats."""
     node, traits = match.node, match.traits
     if match.domain or node.bodies or node.is_constant or match.op_type in _NOT_EVALUATED or not any(node.inputs):
         return False
@@ -81,7 +81,7 @@ def _is_inexact(match: Match) -> bool:
 
 
 def _is_affordable(match: Match) -> bool:
-    """Whether all sizes are known and within the limits of operations and bytes."""
+    """Whether all sizes are known and within the limits of operations and bytes; if not, the reason is reported."""
     read = [match.fact(at) if name else None for at, name in enumerate(match.node.inputs)]
     written = [match.result(at) if name else None for at, name in enumerate(match.node.outputs)]
     for fact in written:

@@ -18,12 +18,12 @@ from gather_infer.tensor import DType, SymbolicTensor, make_values
 rewrites = RewriteSet()
 
 MAX_OPERATIONS: Final = 1 << 28
-"""Elements that the evaluation of a node may read and write."""
+"""Maximum work for the evaluation of a node: elements that it reads and writes, or operations of a float operator."""
 
 
 @rewrites.rewrites(name="fold-constants")
 def fold_constants(match: Match) -> Rewrite | None:
-    """A node with constant inputs equals the constants that it computes."""
+    """Replace a node whose inputs are all constant by the constants that its evaluator computes."""
     node = match.node
     if node.is_constant or not node.inputs or match.is_faulty or match.has_attribute_reference:
         return None
@@ -52,7 +52,7 @@ def fold_constants(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites(name="fold-known")
 def fold_known(match: Match) -> Rewrite | None:
-    """A node whose results are known as numbers equals these constants, whatever it reads."""
+    """Replace a node by constants if the inference knows all elements of its live outputs as numbers or booleans."""
     node = match.node
     if node.is_constant or not [True for name in node.outputs if _elements(match.fact_of(name)) is not None]:
         return None
@@ -77,7 +77,7 @@ initializers = RewriteSet()
 
 @initializers.rewrites("Constant")
 def constant_to_initializer(match: Match) -> Rewrite | None:
-    """Constant(value) is an initializer, where graphs may have initializers that are not inputs."""
+    """Replace a Constant node by an initializer, where graphs may have initializers that are not inputs."""
     if match.is_trained or not match.has_free_initializers or len(match.node.proto.attribute) != 1:
         return None
     constant = match.constant_of(match.output())
@@ -90,7 +90,7 @@ _NOTHING: Final = Constant(1, np.empty(0, "<u4"))
 
 
 def _integers(fact: SymbolicTensor) -> Constant | None:
-    """The elements of an integer or bool tensor as a constant, if all of them are known."""
+    """The elements of an integer or bool tensor as a constant; None unless all of them are known."""
     elements = _elements(fact)
     if elements is None or fact.dtype is None or bits_dtype(fact.dtype) is None:
         return None
@@ -101,7 +101,10 @@ def _integers(fact: SymbolicTensor) -> Constant | None:
 
 
 def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
-    """The known elements; for an empty tensor of integers or bools an empty array, whatever computed it."""
+    """The elements that the inference knows, in the shape of the tensor; None if it knows none.
+
+    An empty tensor of integers or booleans has an empty array, even if the inference does not compute its elements.
+    """
     if fact.values is not None or fact.dtype is None or not fact.shape or 0 not in fact.shape:
         return fact.values
     if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
@@ -111,7 +114,7 @@ def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
 
 
 def _is_affordable(match: Match) -> bool:
-    """Whether the results keep to the limits of bytes and work, as far as both are known in advance."""
+    """Whether the results respect the limits of bytes and work; sizes that are unknown in advance do not count."""
     work = sum(match.count(match.fact(at)) or 0 for at in range(len(match.node.inputs)))
     for at, name in enumerate(match.node.outputs):
         fact = match.result(at)

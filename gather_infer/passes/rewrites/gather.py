@@ -1,4 +1,4 @@
-"""Rewrites of a single Gather, whatever computes its data."""
+"""Rewrites of a Gather, GatherElements or Where that follow from the shapes, elements and ranges of its inputs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ rewrites = RewriteSet()
 def gather_of_all(match: Match) -> Rewrite | None:
     """Gather(x, [0, ..., n-1], axis) == x.
 
-    The axis has n positions, n a number, and the indices are all of them in order. If the axis has one position, any
-    legal index refers to it: indices of shape [1] need not be known.
+    The length n of the axis is a number, and the indices are all of its positions in order. If n is 1, indices of shape
+    [1] need not be known: every legal index refers to the only position.
     """
     pick = pick_of(match)
     if pick is None or len(pick.shape) != 1:
@@ -39,7 +39,7 @@ def gather_of_all(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_one(match: Match) -> Rewrite | None:
-    """Gather(x, i, axis) == Squeeze(x, axis), x[axis] == 1 and i a scalar: 0 and -1 are its only legal values."""
+    """Gather(x, i, axis) == Squeeze(x, axis), where i is a scalar and the axis has length 1: i must be 0 or -1."""
     pick = pick_of(match)
     if pick is None or pick.shape != () or not match.equal(pick.length, 1):
         return None
@@ -52,8 +52,8 @@ def gather_of_one(match: Match) -> Rewrite | None:
 def gather_of_range(match: Match) -> Rewrite | None:
     """Gather(Range(0, n), i) == i and Gather(Range(s, n), i) == i + s, when every i >= 0.
 
-    A negative index counts from the end. Range and indices have the same integer type. A constant whose elements grow
-    by one is a Range.
+    A negative index would count from the end. Range and indices have the same integer type. A constant vector whose
+    elements increase by one counts as a Range.
     """
     pick = pick_of(match)
     if pick is None or len(pick.data) != 1 or not match.is_at_least(1, 0):
@@ -85,7 +85,10 @@ def gather_of_range(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_fill(match: Match) -> Rewrite | None:
-    """Gather(ConstantOfShape(s), i, axis) is a constant, of the same value, when its shape is known and small."""
+    """Gather(ConstantOfShape(s), i, axis) == a constant with the value of ConstantOfShape in each element.
+
+    The shape of the Gather is static, and has at most 64 elements.
+    """
     result, data = match.result(), match.producer(0, "ConstantOfShape")
     if data is None or not result.is_static or match.is_faulty:
         return None
@@ -96,7 +99,10 @@ def gather_of_fill(match: Match) -> Rewrite | None:
 
 
 def _filled(match: Match, data: Match) -> Constant | None:
-    """A constant of the shape of the result with the value of a ConstantOfShape; None if it is large or unknown."""
+    """A constant in the static shape of the result of `match`, filled with the value of `data`, a ConstantOfShape.
+
+    None if the result has more than 64 elements, or the value is unknown.
+    """
     shape = tuple(d for d in match.result().shape or () if isinstance(d, int))
     if prod(shape) > 64:
         return None
@@ -111,7 +117,7 @@ def _filled(match: Match, data: Match) -> Constant | None:
 def gather_of_shape(match: Match) -> Rewrite | None:
     """Gather(Shape(x), [k, k+1, ..., l-1]) == Shape<start=k, end=l>(x).
 
-    The rank of x is known, or the indices are not negative. A scalar index is left alone: its result has no axis.
+    The rank of x is known. A scalar index is left alone: its result is a scalar, that of a Shape a vector.
     """
     pick, data = pick_of(match), match.producer(0, "Shape")
     if pick is None or data is None or len(pick.shape) != 1 or not pick.positions:
@@ -130,8 +136,8 @@ def gather_of_shape(match: Match) -> Rewrite | None:
 def gather_to_slice(match: Match) -> Rewrite | None:
     """Gather(x, [k, k+d, k+2d, ...], axis) == Slice(x, k, k+n*d, axis, d), indices constant, not empty, d != 0.
 
-    All count from the start, or all from the end, unless the length of the axis is a number. d other than 1 needs
-    version 10. A Gather of a Shape stays, because the rewrites of shape computations look for it.
+    n is the number of indices. Unless the length of the axis is known, all indices are negative, or none is. A step d
+    other than 1 needs opset 10. A Gather of a Shape stays, because the rewrites of shape computations look for it.
     """
     pick = pick_of(match)
     if pick is None or len(pick.shape) != 1 or not pick.indices or match.producer(0, "Shape") is not None:
@@ -155,7 +161,8 @@ def gather_to_slice(match: Match) -> Rewrite | None:
 def shrink_table(match: Match) -> Rewrite | None:
     """Gather(x, i, axis) == Gather(x[:m], i, axis), x constant and every i in [0, m-1].
 
-    The Gather is the only use of x. Only rows at the end are removed: a lower bound would need a node that shifts i.
+    x[:m] is x without the positions of the axis from m on. The Gather is the only use of x. Removing positions at the
+    start too would need a node that shifts i.
     """
     pick = pick_of(match)
     if pick is None or pick.indices is not None or not isinstance(pick.length, int) or not match.is_only_reader(0):
@@ -178,8 +185,8 @@ def shrink_table(match: Match) -> Rewrite | None:
 def gather_by_slice(match: Match) -> Rewrite | None:
     """Gather(x, Slice(i, s, e, axes), axis) == Slice(Gather(x, i, axis), s, e, axes + axis), x and i constant.
 
-    The Gather is a constant then: a table of positions, cut to the length of the input. All of i is in range, and the
-    axes of the Slice are known. They have the type of s and e.
+    The Gather on the right side is a constant, such as a table of positions that the Slice cuts to the length of an
+    input. All of i is in range, and the axes of the Slice are constant.
     """
     pick, cut = pick_of(match), match.producer(1, "Slice")
     if pick is None or cut is None or not cut.is_constant(0) or not match.is_constant(0):
@@ -201,8 +208,8 @@ def gather_by_slice(match: Match) -> Rewrite | None:
 def where_decided(match: Match) -> Rewrite | None:
     """Where(c, x, y) == x when every c is true, y when every c is false, and the selected side has the result's shape.
 
-    `Where(i < 0, i + n, i)` is i when i >= 0 is proved: the value range of i decides a comparison with a number. Not x
-    of floats: onnxruntime adds a 0.0 for y to it, so that -0.0 becomes 0.0.
+    The value range of i decides a comparison with a number: `Where(i < 0, i + n, i)` is i when i >= 0 is proved. A
+    float x is not selected, because onnxruntime adds 0.0 to it, which turns -0.0 into 0.0.
     """
     decided, dtype = _decided(match), match.result().dtype
     if decided is None or match.is_faulty or dtype is None:
@@ -217,7 +224,10 @@ def where_decided(match: Match) -> Rewrite | None:
 
 
 def _decided(match: Match) -> bool | None:
-    """The boolean that all elements of the condition of a Where equal; None if they differ or are unknown."""
+    """The boolean that every element of the condition of a Where equals in every run; None if it is not known.
+
+    It follows from the value range of the condition, or of an operand that the condition compares with a constant.
+    """
     span = match.fact(0).value_range
     if span in (ValueRange(0, 0), ValueRange(1, 1)):
         return span == ValueRange(1, 1)
@@ -247,7 +257,7 @@ def _decided(match: Match) -> bool | None:
 
 @rewrites.rewrites("GatherElements", since=11)
 def gather_elements_of_one(match: Match) -> Rewrite | None:
-    """GatherElements(x, i, axis) == x, x[axis] == 1 and i of the shape of x: 0 and -1 are its only legal values."""
+    """GatherElements(x, i, axis) == x, where i has the shape of x and the axis has length 1: i must be 0 or -1."""
     data = match.shape(0)
     if data is None or match.is_faulty or not match.same_shape(data, match.shape(1)):
         return None

@@ -1,4 +1,4 @@
-"""A Gather of a value that another node has only moved: it reads the same elements before that node."""
+"""Rewrites of a Gather whose data another node has only moved: the Gather reads the input of that node instead."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ rewrites = RewriteSet()
 def gather_of_gather(match: Match) -> Rewrite | None:
     """Gather(Gather(x, i, axis=a), j, axis=b) == Gather(x, Gather(i, j, axis=b-a), axis=a), a <= b < a + rank(i).
 
-    j addresses an axis of i, so it counts the same positions there, also from the end. If both are constant, so are the
-    indices that the inner Gather returns.
+    Axis b of the inner result is axis b-a of i, so j has the same meaning for both, negative indices included. If i and
+    j are constant, Gather(i, j) becomes a constant.
     """
     pick, inner = pick_of(match), match.producer(0, "Gather")
     first = None if inner is None else pick_of(inner)
@@ -49,9 +49,10 @@ def gather_of_gather(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_concat(match: Match) -> Rewrite | None:
-    """Gather(Concat(x, y), i) == Gather(y, i - dim(x)), when every i is constant and in y; likewise of the end.
+    """Gather(Concat(x, y), i) == Gather(y, i - dim(x)), where i is constant and each index refers to an element of y.
 
-    If the indices are whole parts, one after the other, it is a Concat of these parts.
+    Likewise for any other input of the Concat, and for negative indices. If the indices cover whole inputs of the
+    Concat, one after the other, the Gather becomes a Concat of these inputs.
     """
     pick, concat = pick_of(match), match.producer(0, "Concat")
     if pick is None or concat is None or not pick.indices or axis_of(concat, len(pick.data)) != pick.axis:
@@ -81,7 +82,12 @@ def gather_of_concat(match: Match) -> Rewrite | None:
 
 
 def _part(match: Match, lengths: Sequence[Dim], index: int) -> tuple[int, int] | None:
-    """The part of a Concat that contains an index, and the index there; None if unknown sizes leave it open."""
+    """The position of the input of a Concat to which `index` refers, and the index within that input.
+
+    lengths   the lengths of the inputs along the axis
+
+    A negative index counts from the end, and stays negative. None if unknown lengths leave the input undecided.
+    """
     order = range(len(lengths)) if index >= 0 else range(len(lengths) - 1, -1, -1)
     for part in order:
         length = lengths[part]
@@ -95,7 +101,10 @@ def _part(match: Match, lengths: Sequence[Dim], index: int) -> tuple[int, int] |
 
 
 def _whole_parts(lengths: Sequence[Dim], places: Sequence[tuple[int, int]]) -> list[int] | None:
-    """The parts that the indices cover completely, in order; None if they read anything else."""
+    """The inputs of a Concat that the indices read completely, in order; None if the indices read anything else.
+
+    places   for each index the position of its input, and the index within that input
+    """
     parts: list[int] = []
     at = 0
     while at < len(places):
@@ -113,7 +122,10 @@ def _whole_parts(lengths: Sequence[Dim], places: Sequence[tuple[int, int]]) -> l
 
 @rewrites.rewrites("Gather")
 def gather_of_split(match: Match) -> Rewrite | None:
-    """Gather(Split(x)[k], i) == Gather(x, i + dims before k), the indices constant and not negative."""
+    """Gather(Split(x)[k], i) == Gather(x, i + n), where n is the total length of the outputs before output k.
+
+    i is constant. A negative index is first counted from the start, which needs a known length of output k.
+    """
     pick, split = pick_of(match), match.producer(0, "Split")
     if pick is None or split is None or not pick.positions or axis_of(split, len(pick.data)) != pick.axis:
         return None
@@ -130,10 +142,10 @@ def gather_of_split(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_slice(match: Match) -> Rewrite | None:
-    """Gather(Slice(x, s, e, axis, d), i) == Gather(x, s + d*i), the Slice of that axis alone.
+    """Gather(Slice(x, s, e, axis, d), i, axis) == Gather(x, s + d*i, axis), where the Slice cuts no other axis.
 
-    s, d and i are constant, and s is a position of x in every run: otherwise Slice clamps it to the end of the axis. If
-    s == 0 and d == 1, any indices that are not negative stay as they are.
+    s, d and i are constant, and s is a position of x in every run, so that Slice does not clamp it. If s == 0 and
+    d == 1, the indices need not be constant, only >= 0.
     """
     pick, cut = pick_of(match), match.producer(0, "Slice")
     slices = None if pick is None or cut is None else slices_of(cut, len(pick.data))
@@ -155,7 +167,10 @@ def gather_of_slice(match: Match) -> Rewrite | None:
 
 
 def _before_slice(match: Match, length: Dim, start: int, end: int, step: int, index: int) -> int | None:
-    """The index in x of element `index` of `x[start:end:step]`, valid in each legal run; else None."""
+    """The index in x of element `index` of `x[start:end:step]`, in every run that does not fail; None if unknown.
+
+    length   the length of x along the axis
+    """
     if index < 0:
         if step != 1:
             return None
@@ -177,11 +192,12 @@ def _before_slice(match: Match, length: Dim, start: int, end: int, step: int, in
 
 @rewrites.rewrites("Gather")
 def gather_of_unsqueeze(match: Match) -> Rewrite | None:
-    """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), axis not among the axes.
+    """Gather(Unsqueeze(x, axes), i, axis) == Unsqueeze(Gather(x, i, axis'), axes'), where axis is not one of `axes`.
 
-    If it is one of them, its length is 1 and a scalar index removes it: the Unsqueeze was not needed. Squeeze likewise:
-    the Gather cannot address an axis that it has removed. For any other axis the rewrite is
-    applied only if the Gather returns fewer elements than its data has.
+    axis' is the position of the axis in x, and axes' the positions of the added axes in the result. Squeeze likewise.
+    The rewrite is applied only if the Gather returns fewer elements than its data has.
+
+    If the Unsqueeze has added axis, a scalar i removes it again: the result is x, unsqueezed by the other axes.
     """
     pick, made_by = pick_of(match), match.producer(0, "Unsqueeze", "Squeeze")
     if pick is None or made_by is None:
@@ -214,10 +230,10 @@ def gather_of_unsqueeze(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_transpose(match: Match) -> Rewrite | None:
-    """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm'), perm' the order that is left.
+    """Gather(Transpose(x, perm), i, axis) == Transpose(Gather(x, i, perm[axis]), perm').
 
-    If perm' leaves all axes in place there is no Transpose. Else it pays if the Gather returns fewer elements than it
-    reads from.
+    perm' is perm with perm[axis] replaced by the axes of i. If perm' is the identity, no Transpose remains. Otherwise
+    the rewrite is applied only if the Gather returns fewer elements than its data has.
     """
     pick, turned = pick_of(match), match.producer(0, "Transpose")
     if pick is None or turned is None:
@@ -243,10 +259,10 @@ def gather_of_transpose(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather")
 def gather_of_expand(match: Match) -> Rewrite | None:
-    """Gather(Expand(x, s), i, axis) == Expand(x, s'), the axis one along which x is repeated.
+    """Gather(Expand(x, s), i, axis) == Expand(x, s'), where x is repeated along the axis: all indices read the same.
 
-    Every index reads the same elements there. Along another axis it is Expand(Gather(x, i), s'). s' is the shape of the
-    result, known as numbers above 0; there is no Expand when x has it already.
+    Where x is not repeated along the axis: Gather(Expand(x, s), i, axis) == Expand(Gather(x, i), s'). s' is the shape
+    of the result; its dims are numbers above 0. The Expand is left out if its data has the shape s' already.
     """
     pick, wide = pick_of(match), match.producer(0, "Expand")
     shape = None if wide is None else wide.shape(0)
@@ -277,7 +293,10 @@ def gather_of_expand(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Squeeze")
 def squeeze_of_gather(match: Match) -> Rewrite | None:
-    """Squeeze(Gather(x, [k], axis), axis) == Gather(x, k, axis); k constant, or an Unsqueeze of that axis."""
+    """Squeeze(Gather(x, [k], axis), axis) == Gather(x, k, axis), where [k] is constant or an Unsqueeze of k.
+
+    Likewise for several axes of length 1, if all of them are axes of the indices.
+    """
     gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)
     if gather is None or pick is None or not match.is_only_reader(0):
@@ -298,7 +317,10 @@ def squeeze_of_gather(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Unsqueeze")
 def unsqueeze_of_gather(match: Match) -> Rewrite | None:
-    """Unsqueeze(Gather(x, k, axis), axis) == Gather(x, [k], axis), k a constant scalar; of more axes likewise."""
+    """Unsqueeze(Gather(x, k, axis), axis) == Gather(x, [k], axis), where k is a constant scalar.
+
+    Likewise for constant indices of any rank, if all new axes are between or next to the axes of the indices.
+    """
     gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)
     if gather is None or pick is None or pick.indices is None or not match.is_only_reader(0):
@@ -321,9 +343,9 @@ def unsqueeze_of_gather(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Reshape")
 def reshape_of_gather(match: Match) -> Rewrite | None:
-    """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), if the latter has the shape of the result.
+    """Reshape(Gather(x, Reshape(i), axis)) == Gather(x, i, axis), if both sides have the same shape.
 
-    Both read the same elements of x in the same order. Flatten, Squeeze and Unsqueeze of the indices likewise.
+    They read the same elements of x in the same order. The inner Reshape may also be a Flatten, Squeeze or Unsqueeze.
     """
     gather = match.producer(0, "Gather")
     pick = None if gather is None else pick_of(gather)

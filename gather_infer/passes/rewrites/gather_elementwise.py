@@ -15,33 +15,37 @@ from gather_infer.tensor import DType
 rewrites = RewriteSet()
 
 _EXACT: Final = frozenset({
-    # bits and truth values: the same for every element type
+    # operators on bits, signs and truth values, which are exact for every element type
     "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "IsNaN", "IsInf", "Neg", "Abs",
 })  # fmt: skip
 _ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt"})
-"""Correctly rounded. Runtimes compute the last few elements of float16 in another way, with other bits of a NaN."""
+"""Correctly rounded operators, for integers, float32 and float64.
+
+In float16 runtimes compute the last few elements in another way, which gives a NaN other bits.
+"""
 
 _EITHER_NAN: Final = frozenset({"Add", "Mul"})
-"""Given two NaNs onnxruntime returns one or the other, depending on the position of the element."""
+"""Operators that return either of two NaN operands in onnxruntime, depending on the position of the element."""
 
 _MAX_READ: Final = 1 << 16
-"""Elements of a constant that are examined."""
+"""Maximum number of elements of a constant that is searched for NaN."""
 
 _EXACT_CAST: Final = frozenset({DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
                                 DType.UINT32, DType.UINT64, DType.BOOL})  # fmt: skip
-"""Types between which, and to float32 and float64, the specification defines a Cast bit for bit."""
+"""Types of which the specification defines a Cast bit for bit, to each other, to float32 and to float64."""
 
 
 @rewrites.rewrites("Gather")
 def gather_of_elementwise(match: Match) -> Rewrite | None:
-    """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), f elementwise and y the same along the axis.
+    """Gather(f(x, y), i, axis) == f(Gather(x, i, axis), y), where f is elementwise and y has length 1 along the axis.
 
-    f is exact or correctly rounded whatever the position of an element. Exp, Log, Sin, Tanh, Erf and the like are left
-    out, because their last bits depend on it in runtimes, and so are operators that read or write quantized numbers.
-    Add and Mul of floats need an operand without NaN. An operand that does differ along the axis is gathered as well,
-    at compile time if it is constant. The rewrite is applied only if the Gather returns fewer elements than its
-    data has and is the only use of the result of f.
+    An operand that is longer along the axis is gathered too, at compile time if it is constant. The rewrite is applied
+    only if the Gather is the only use of the result of f, and returns fewer elements than its data has.
+
+    f gives an element the same bits at every position. Exp, Log, Sin, Tanh and Erf are left out, because their last
+    bits depend on the position in runtimes, and so are operators on quantized numbers. Add and Mul of floats need an
+    operand without NaN.
     """
     pick = pick_of(match)
     if pick is None or not match.is_only_reader(0) or not is_smaller(match, pick):
@@ -63,7 +67,7 @@ def gather_of_elementwise(match: Match) -> Rewrite | None:
 
 
 def _is_position_free(made_by: Match) -> bool:
-    """Whether the bits of an element do not depend on its position."""
+    """Whether each element of the result of `made_by` has the same bits at every position, in all runtimes."""
     dtype, result = made_by.fact(0).dtype, made_by.result().dtype
     if made_by.op_type in _EXACT:
         return dtype is not None
@@ -77,7 +81,7 @@ def _is_position_free(made_by: Match) -> bool:
 
 
 def _is_number(made_by: Match) -> bool:
-    """Whether one of two float operands is a constant without a NaN."""
+    """Whether one of the two float operands of `made_by` is a constant without a NaN."""
     for at in (0, 1):
         constant = made_by.constant(at)
         if constant is not None and constant.bits.size <= _MAX_READ:
@@ -88,7 +92,10 @@ def _is_number(made_by: Match) -> bool:
 
 
 def _gathered(match: Match, pick: Pick, made_by: Match, at: int) -> str | None:
-    """An operand of an elementwise operator for the gathered elements; None if it cannot be built."""
+    """The operand at index `at` of `made_by`, an elementwise operator, for the elements that `pick` selects.
+
+    The operand itself if it is broadcast along the axis, else a Gather or constant; None if that cannot be built.
+    """
     shape, name = made_by.shape(at), made_by.input(at)
     if shape is None:
         return None

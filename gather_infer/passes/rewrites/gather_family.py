@@ -17,10 +17,11 @@ rewrites = RewriteSet()
 def gather_nd_of_rows(match: Match) -> Rewrite | None:
     """GatherND(x, Unsqueeze(i, -1)) == Gather(x, i, axis=0): index tuples of length 1.
 
-    The indices are constant, or come from an Unsqueeze that added their last axis and has no other use. With batch dims
-    of length 1 each it is the axis after them: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes,
-    b). A row of x has elements, or i is in range: else a runtime need not check i. The model gets no more Gathers than
-    its file has, so other rewrites must have removed some.
+    The indices are constant, or come from an Unsqueeze without other uses that added their last axis. If all b batch
+    dims have length 1: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, axis=b).
+
+    The rows of x are known to have elements, or i to be in range: runtimes need not check indices of empty rows. The
+    model never gets more Gathers than its file has, so other rewrites must have removed some.
     """
     data, shape = match.shape(0), match.shape(1)
     if data is None or not shape or match.is_faulty:
@@ -54,13 +55,13 @@ def gather_nd_of_rows(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("GatherElements", since=11)
 def gather_elements_of_slices(match: Match) -> Rewrite | None:
-    """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), i of rank 1 and the same at all places off the axis.
+    """GatherElements(x, Expand(i), axis) == Gather(x, i, axis), where i is a vector along the axis.
 
-    The model gets no more Gathers than its file has, so other rewrites must have removed some.
+    Along all other axes the indices are as long as x, and equal at each position. They are constant, or an Expand or
+    Tile of i with axes of length 1 added.
 
-    Off the axis the indices are as long as x: else they read only a part of it. They are constant, or an Expand of an i
-    whose other axes an Unsqueeze has added. Off the axis x has elements, or i is in range: else a runtime need not
-    check i.
+    The other dims of x are known to be >= 1, or i to be in range: else runtimes need not check i. The model never gets
+    more Gathers than its file has, so other rewrites must have removed some.
     """
     data, shape = match.shape(0), match.shape(1)
     if data is None or shape is None or len(data) != len(shape) or match.is_faulty:
@@ -104,10 +105,11 @@ def gather_elements_of_slices(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather", "Slice")
 def parts_to_split(match: Match) -> Rewrite | None:
-    """Slice(x, 0, k, axis), Slice(x, k, n, axis) == the outputs of Split(x, axis) into k and n - k; of more likewise.
+    """Slice(x, 0, k, axis), Slice(x, k, n, axis) == the outputs of Split(x, axis) into lengths k and n - k.
 
-    Together they read every position of the axis, whose length n is a number, once and in order. A Gather of [k] is a
-    Slice of one position; with a scalar k it would need a Squeeze of its own. Other readers of x stay as they are.
+    Likewise for more Slices. Together they read every position of the axis once and in order; the length n is a number.
+    A Gather with the indices [k] counts as a Slice of one position; a scalar k would need a Squeeze. Other readers of x
+    stay as they are.
     """
     first = _part_of(match)
     if first is None or match.producer(0, "Shape") is not None:
@@ -139,7 +141,10 @@ def parts_to_split(match: Match) -> Rewrite | None:
 
 
 def _part_of(match: Match) -> tuple[int, int, int, int] | None:
-    """`(axis, start, end, length)` of a node that reads consecutive positions of an axis, at least one; else None."""
+    """`(axis, start, end, length)` of a Gather or Slice that reads positions [start, end) of an axis of that length.
+
+    None for any other node, for no position, and if the length is not a number.
+    """
     data = match.shape(0)
     if match.domain or data is None or match.is_faulty or not match.is_operator:
         return None

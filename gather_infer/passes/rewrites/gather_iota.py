@@ -1,4 +1,4 @@
-"""Gathers with iota or meshgrid indices: all positions in order, as exporters write masks and flattened lookups."""
+"""Gathers with iota or meshgrid indices, all positions in order: exporters emit them for masks and flat lookups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gather_infer.tensor import DType, Shape
 rewrites = RewriteSet()
 
 _MAX_DEPTH: Final = 24
-"""Nodes between indices and the Range or constant that they come from."""
+"""Maximum number of nodes between indices and the Range or constant that they come from."""
 
 _MAX_AXES: Final = 8
 
@@ -37,7 +37,7 @@ class AffineGrid:
 
 @rewrites.rewrites("Gather")
 def gather_of_grid(match: Match) -> Rewrite | None:
-    """Gather(x, i, axis) == Reshape(x), when i counts all positions of the axis from 0, the last axis of i fastest.
+    """Gather(x, i, axis) == Reshape(x), where i in row-major order counts all positions of the axis from 0.
 
     `Range(0, n)` counts n positions; so does `Range(0, b)[:, None] * s + Range(0, s)` for n == b*s. The result has the
     elements of x in their order, and is built from x by adding or removing axes of length 1.
@@ -53,10 +53,11 @@ def gather_of_grid(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Gather", since=11)
 def gather_of_run(match: Match) -> Rewrite | None:
-    """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), s + k >= 0 and e + k >= 0, k of one element.
+    """Gather(x, Range(s, e) + k, axis) == Slice(x, s + k, e + k, axis), where s + k >= 0 and e + k >= 0.
 
-    A negative bound of a Slice counts from the end as a whole, that of a Gather for each index. An index past the end
-    makes the Gather fail. Axes of length 1 that were added to the Range are added to the Slice.
+    k has one element. With a negative bound the two would differ: a Slice shifts its bounds, but a Gather each negative
+    index. A Gather with an index past the end fails. Axes of length 1 that were added to the Range are added to the
+    Slice.
     """
     pick = pick_of(match)
     run = None if pick is None else _range_of(match, match.input(1), pick.shape)
@@ -89,7 +90,10 @@ def gather_of_run(match: Match) -> Rewrite | None:
 
 
 def _range_of(match: Match, name: str, shape: Shape) -> tuple[Match, list[str]] | None:
-    """The Range with step 1 that the indices come from, and the offsets added to it; None if there is none."""
+    """The Range with step 1 from which the indices `name` come, and the names of the single integers added to it.
+
+    None if the indices do not come from such a Range. `shape` is the shape of the indices.
+    """
     length = [d for d in shape if not match.equal(d, 1)]
     offsets: list[str] = []
     for _ in range(_MAX_DEPTH):
@@ -113,7 +117,7 @@ def _range_of(match: Match, name: str, shape: Shape) -> tuple[Match, list[str]] 
 
 
 def _as_vector(match: Match, name: str, depth: int = 0) -> str | None:
-    """An integer of the graph as a tensor of rank 1, without a new Unsqueeze; None if there is none."""
+    """A value of shape [1] with the integer that `name` holds, without a new Unsqueeze; None if there is none."""
     fact = match.fact_of(name)
     if fact.shape == (1,):
         return name
@@ -143,9 +147,10 @@ def _as_vector(match: Match, name: str, depth: int = 0) -> str | None:
 
 @rewrites.rewrites("GatherND")
 def gather_nd_of_grid(match: Match) -> Rewrite | None:
-    """GatherND(x, Concat(i, j, ...)) == Reshape(x), when i*dim + j, and so on, counts as for `gather_of_grid`.
+    """GatherND(x, Concat(i, j, ...)) == Reshape(x), where the index tuples count all positions of x in order.
 
-    No component is negative: then this number identifies a tuple in range. Without batch dims.
+    The flat index of a tuple, such as i*dim + j, counts from 0 as for `gather_of_grid`. No component is negative, so
+    that the flat index identifies the tuple. There are no batch dims.
     """
     data, shape = match.shape(0), match.shape(1)
     joined = match.producer(1, "Concat")
@@ -170,7 +175,7 @@ def gather_nd_of_grid(match: Match) -> Rewrite | None:
 
 
 def _is_full_range(match: Match, grid: AffineGrid, length: Dim) -> bool:
-    """Whether a grid counts from 0 to `length`, the last axis fastest."""
+    """Whether the elements of `grid`, in row-major order, are 0, 1, ..., `length` - 1 in every run."""
     total: Dim = 1
     for dim, step in zip(reversed(grid.shape), reversed(grid.steps), strict=True):
         if match.equal(dim, 1):
@@ -182,7 +187,10 @@ def _is_full_range(match: Match, grid: AffineGrid, length: Dim) -> bool:
 
 
 def _reshaped(match: Match, shape: Shape, law: str) -> Rewrite | None:
-    """The data, or the value that it was reshaped from, in another shape; None if more than axes of length 1 differ."""
+    """The rewrite of a node to its data in another `shape`, or to a value from which the data was reshaped.
+
+    None unless adding or removing axes of length 1 gives the shape.
+    """
     at: Match | None = match
     name, found = match.input(0), match.shape(0)
     while at is not None and found is not None:
@@ -201,7 +209,7 @@ def _reshaped(match: Match, shape: Shape, law: str) -> Rewrite | None:
 
 
 def _ones_added(match: Match, narrow: Shape, wide: Shape) -> list[int] | None:
-    """The axes of length 1 that `wide` has and `narrow` has not; None if they differ in more than that."""
+    """The axes of length 1 of `wide` whose removal gives `narrow`; None if the shapes differ in more than such axes."""
     axes: list[int] = []
     at = 0
     for axis, dim in enumerate(wide):
@@ -215,7 +223,10 @@ def _ones_added(match: Match, narrow: Shape, wide: Shape) -> list[int] | None:
 
 
 def grid_of(match: Match, name: str, depth: int = 0) -> AffineGrid | None:
-    """The grid that equals a value in every run; None if there is none, or it is unknown."""
+    """The grid that equals the value `name` in every run; None if none is known.
+
+    depth   the number of nodes between `name` and the indices that are analysed
+    """
     fact = match.fact_of(name)
     shape = fact.shape
     if shape is None or fact.dtype is not DType.INT64 or len(shape) > _MAX_AXES or depth > _MAX_DEPTH:
@@ -234,7 +245,10 @@ def grid_of(match: Match, name: str, depth: int = 0) -> AffineGrid | None:
 
 
 def _grid_of_node(match: Match, writer: Match, shape: Shape, depth: int) -> tuple[Dim, tuple[Dim, ...]] | None:
-    """The base and the steps of the output of a node, from those of its inputs."""
+    """The base and the steps of the grid that `writer` outputs, from the grids of its inputs; None if unknown.
+
+    shape   the shape of the output
+    """
     match writer.op_type:
         case "Range":
             start, delta = writer.elements(0), writer.elements(2)
@@ -249,7 +263,7 @@ def _grid_of_node(match: Match, writer: Match, shape: Shape, depth: int) -> tupl
 
 
 def _moved_steps(match: Match, writer: Match, data: AffineGrid, shape: Shape) -> tuple[Dim, ...] | None:
-    """The steps of a grid that a node has moved into `shape`."""
+    """The steps of the grid `data` after the node `writer` has moved its elements into `shape`; None if unknown."""
     match writer.op_type:
         case "Cast" | "Identity":
             return data.steps  # both are int64
@@ -276,7 +290,7 @@ def _moved_steps(match: Match, writer: Match, data: AffineGrid, shape: Shape) ->
 
 
 def _broadcast(match: Match, data: AffineGrid, shape: Shape) -> tuple[Dim, ...] | None:
-    """The steps of a grid that is broadcast to a shape."""
+    """The steps of the grid `data` when it is broadcast to `shape`; None if it is not known to broadcast."""
     added = len(shape) - len(data.shape)
     if added < 0:
         return None
@@ -304,7 +318,7 @@ def _arithmetic(match: Match, writer: Match, shape: Shape, depth: int) -> tuple[
 
 
 def _constant_grid(match: Match, name: str) -> AffineGrid | None:
-    """The grid that equals a constant, if there is one."""
+    """The grid that equals the constant `name`; None if there is none, or the constant has over 65 536 elements."""
     constant = match.context.constants.load(match.graph, name)
     numbers = None if constant is None or constant.bits.size > 1 << 16 else constant.to_indices()
     if numbers is None or not numbers.size:

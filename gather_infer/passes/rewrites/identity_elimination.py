@@ -23,7 +23,7 @@ def identity(match: Match) -> Rewrite:
 @rewrites.rewrites("Flatten", "Squeeze", "Unsqueeze", "Expand", name="same-shape")
 @rewrites.rewrites("Tile", since=6, name="same-shape")
 def same_shape(match: Match) -> Rewrite | None:
-    """op(x) == x, where op keeps the elements in their order (or repeats them) and the shape is that of x"""
+    """op(x) == x, where op keeps the elements in order (or repeats them), and the result has the shape of x"""
     if not match.same_shape(match.shape(0), match.result().shape):
         return None
     return match.replace_with(f"{match.op_type}(x) == x, the shape of x is the result's", match.input(0))
@@ -31,7 +31,7 @@ def same_shape(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Transpose")
 def transpose_in_order(match: Match) -> Rewrite | None:
-    """Transpose(x, perm) == x, where the axes that are not of size 1 keep their order and the shape stays"""
+    """Transpose(x, perm) == x, where only axes of size 1 move, and the result has the shape of x"""
     perm = match.integers("perm")
     if perm is not None and perm == tuple(range(len(perm))):
         return match.replace_with("Transpose(x, perm=0..r-1) == x", match.input(0))
@@ -41,7 +41,7 @@ def transpose_in_order(match: Match) -> Rewrite | None:
 
 
 def preserves_order(match: Match) -> bool:
-    """Whether a Transpose moves only axes of size 1, so that the elements keep their order."""
+    """Whether a Transpose is known to move only axes of size 1, so that the elements keep their order."""
     shape = match.shape(0)
     if shape is None:
         return False
@@ -52,7 +52,7 @@ def preserves_order(match: Match) -> bool:
 
 @rewrites.rewrites("Slice")
 def slice_of_all(match: Match) -> Rewrite | None:
-    """Slice(x, ..., steps > 0) == x, where the shape stays"""
+    """Slice(x, ..., steps > 0) == x, where the result has the shape of x"""
     if match.input(4):
         steps = match.integers_of(4)
         if steps is None or any(step < 1 for step in steps):
@@ -122,7 +122,7 @@ def split_in_one(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Dropout", since=7)
 def dropout_in_inference(match: Match) -> Rewrite | None:
-    """Dropout(x, training_mode=false) == x, where the mask is not used"""
+    """Dropout(x, training_mode=false) == x, where the output `mask` is dead"""
     if match.is_needed(1):
         return None
     if match.version >= 12 and match.input(2) and all_of(match, 2) is not False:
@@ -133,9 +133,9 @@ def dropout_in_inference(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Where", since=9)
 def where_of_one_side(match: Match) -> Rewrite | None:
-    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, where the shape stays
+    """Where(true, x, y) == x; Where(false, x, y) == y; Where(c, x, x) == x, if x (or y) has the result's shape
 
-    Not of floats: onnxruntime adds the elements that it selects from both sides, so that -0.0 becomes 0.0.
+    Floats are left alone: onnxruntime adds 0.0 for the side that it does not select, so that -0.0 becomes 0.0.
     """
     dtype = match.result().dtype
     if dtype is None or not (dtype.is_integer or dtype in (DType.BOOL, DType.STRING)):
@@ -157,7 +157,7 @@ def where_of_one_side(match: Match) -> Rewrite | None:
 def clip_within_limits(match: Match) -> Rewrite | None:
     """Clip(x, lo, hi) == x, where x is integer and within the given limits
 
-    Not of floats: an omitted limit is the largest finite number in some runtimes, so that infinity is clipped.
+    Floats are left alone: an omitted limit is the largest finite number in some runtimes, which clip infinity to it.
     """
     dtype, span = match.fact(0).dtype, match.fact(0).value_range
     if dtype is None or not dtype.is_integer:
@@ -179,7 +179,7 @@ def clip_within_limits(match: Match) -> Rewrite | None:
 def of_one(match: Match) -> Rewrite | None:
     """Sum(x) == x; Max(x) == x; Min(x) == x
 
-    Not Mean, which divides: a signalling NaN becomes quiet.
+    Mean is left out: its division makes a signalling NaN quiet.
     """
     return match.replace_with(f"{match.op_type}(x) == x", match.input(0)) if len(match.inputs) == 1 else None
 
@@ -193,9 +193,10 @@ _NEUTRAL = {
 
 @rewrites.rewrites(*_NEUTRAL, since=7)
 def neutral_element(match: Match) -> Rewrite | None:
-    """x + 0 == x - 0 == x * 1 == x / 1 == x of integers, x | false == x ^ false == x & true == x, where the shape stays
+    """x + 0 == x - 0 == x * 1 == x / 1 == x of integers, x | false == x ^ false == x & true == x of booleans
 
-    Not of floats: -0.0 + 0.0 is 0.0, and arithmetic makes a signalling NaN quiet.
+    The result has the shape of x. Floats are left alone: -0.0 + 0.0 is 0.0, and arithmetic makes a signalling NaN
+    quiet.
     """
     neutral, commutes = _NEUTRAL[match.op_type]
     for at in (0, 1) if commutes else (0,):
@@ -212,7 +213,10 @@ _ONES = {DType.FLOAT32: 0x3F800000, DType.FLOAT64: 0x3FF0000000000000}
 
 @rewrites.rewrites("Mul", "Div", since=7)
 def times_one(match: Match) -> Rewrite | None:
-    """x * 1 == x / 1 == x of floats that arithmetic has computed: x has no signalling NaN, which 1 would make quiet"""
+    """x * 1 == x / 1 == x, where arithmetic has computed the floats x
+
+    So x has no signalling NaN, which the operation would make quiet. The result has the shape of x.
+    """
     for at in (0, 1) if match.op_type == "Mul" else (0,):
         if not has_no_signalling_nan(match, match.input(at)) or not match.same_shape(
             match.shape(at), match.result().shape
@@ -224,7 +228,7 @@ def times_one(match: Match) -> Rewrite | None:
 
 
 def _is_ones(match: Match, at: int) -> bool:
-    """Whether an input is a constant of float32 or float64 with all elements 1."""
+    """Whether the input at index `at` is a constant of float32 or float64 whose elements are all 1."""
     constant = match.constant(at)
     if constant is None or constant.data_type not in _ONES:
         return False
@@ -239,10 +243,12 @@ _SUMS = ("ReduceMean", "ReduceSum")
 def reduction_of_one(match: Match) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
-    A sum of floats makes a signalling NaN quiet, so x has to be computed. onnxruntime adds -0.0 to 0.0 if another axis
-    follows, so the axes are the last ones. Without keepdims they are not negative: onnxruntime reduces an empty tensor
-    along such axes to another shape. It adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone; the
-    law is that of the specification, by which the sum of one integer is that integer.
+    ReduceSum and ReduceMean of floats need an x that arithmetic has computed, because they make a signalling NaN quiet.
+    Their axes must be the last ones: onnxruntime adds -0.0 to 0.0 if another axis follows. Without keepdims no axis may
+    be negative: onnxruntime reduces an empty tensor along a negative axis to another shape.
+
+    onnxruntime adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone. The rewrite follows the
+    specification, by which the sum of one integer is that integer.
     """
     shape, dtype, keeps = match.shape(0), match.fact(0).dtype, bool(match.integer("keepdims", 1))
     given = _reduced(match)
@@ -262,7 +268,7 @@ def reduction_of_one(match: Match) -> Rewrite | None:
 
 
 def _reduced(match: Match) -> tuple[int, ...] | None:
-    """The axes of a reduction as given, () for all; None if they are unknown, or no axis is reduced."""
+    """The axes of a reduction as given, () for all axes; None if they are unknown, or no axis is reduced."""
     if match.version < (13 if match.op_type == "ReduceSum" else 18):
         return match.integers("axes") or ()
     given = match.integers_of(1) if match.input(1) else ()
@@ -271,10 +277,10 @@ def _reduced(match: Match) -> tuple[int, ...] | None:
 
 @rewrites.rewrites("Resize", since=11)
 def resize_to_own_size(match: Match) -> Rewrite | None:
-    """Resize(x, sizes) == Resize(x, scales=1) == x, where the shape stays: each position is sampled at itself
+    """Resize(x, sizes) == Resize(x, scales=1) == x, where the result has the shape of x: each position samples itself
 
     Mode "nearest" copies elements. The other modes add the neighbours times 0, which gives NaN for an infinite one and
-    turns -0.0 into 0.0: there x is a constant that has neither.
+    turns -0.0 into 0.0. In these modes x has to be a constant without infinity, NaN and -0.0.
     """
     if match.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" or match.integer(
         "antialias", 0
@@ -292,7 +298,7 @@ def resize_to_own_size(match: Match) -> Rewrite | None:
 
 
 def _is_plain(match: Match, at: int) -> bool:
-    """Whether an input is a constant of float32 with finite elements only, and no -0.0."""
+    """Whether the input at index `at` is a constant of float32 with finite elements only, and no -0.0."""
     constant = match.constant(at)
     if constant is None or constant.data_type != TensorProto.FLOAT:
         return False
@@ -301,14 +307,17 @@ def _is_plain(match: Match, at: int) -> bool:
 
 
 def _is_all(match: Match, at: int, number: int) -> bool:
-    """Whether every element of an integer or bool input equals this number."""
+    """Whether every element of the integer or bool input at index `at` equals `number` in every run."""
     if match.fact(at).dtype is DType.BOOL:
         return all_of(match, at) is bool(number)
     return match.is_within(at, number, number)
 
 
 def all_of(match: Match, at: int) -> bool | None:
-    """The value of all elements of a bool input; None if they differ or are unknown. An empty one is all true."""
+    """The value of all elements of the bool input at index `at`; None if they differ or are unknown.
+
+    True for an input without elements.
+    """
     fact = match.fact(at)
     if fact.dtype is not DType.BOOL:
         return None

@@ -1,4 +1,4 @@
-"""Helpers of the rules of the gather family: axes, positions along an axis, the parts of a Slice."""
+"""Helpers of the rules of the gather family: axes, positions along an axis, the bounds of a Slice."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import Shape
 
 END: Final = 2**63 - 1
-"""An end of a Slice past every axis."""
+"""A Slice end past the last element of every axis."""
 
 FAR: Final = 1 << 62
-"""Longer than any axis; exporters write such ends for "all the rest"."""
+"""More than the length of any axis; exporters write Slice ends this large for "up to the end"."""
 
 START: Final = -(2**63)
-"""An end of a Slice before every axis, for a negative step."""
+"""A Slice end before the first element of every axis, for a negative step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The shapes and indices of a Gather: `data[:axis] + indices + data[axis + 1:]`.
+    """The axis, shapes and indices of a Gather; its result has the shape `data[:axis] + shape + data[axis + 1:]`.
 
-    axis     of data, not negative
-    data     the shape of data
+    axis     the axis of the data, >= 0
+    data     the shape of the data
     shape    the shape of the indices
-    indices  all of them, in order, if they are numbers; as given, so negative ones count from the end
+    indices  the elements of the indices in row-major order, a negative one counts from the end; None unless all are
+             known as numbers
     """
 
     axis: int
@@ -43,7 +44,7 @@ class Pick:
 
     @property
     def length(self) -> Dim:
-        """The length of the axis of data."""
+        """The length of the data along `axis`."""
         return self.data[self.axis]
 
     @property
@@ -52,7 +53,10 @@ class Pick:
 
     @property
     def positions(self) -> tuple[int, ...] | None:
-        """The indices with negative ones counted from the start; None if the indices or the length are unknown."""
+        """The indices, counted from the start of the axis.
+
+        None if the indices are unknown, or one is negative and the length of the axis is unknown.
+        """
         if self.indices is None:
             return None
         if all(i >= 0 for i in self.indices):
@@ -63,7 +67,7 @@ class Pick:
 
 
 def pick_of(match: Match) -> Pick | None:
-    """The Gather that a node is; None if a rank is unknown, or the node fails in every run."""
+    """The axis, shapes and indices of a Gather; None if a rank is unknown, or the node fails in every run."""
     data, shape = match.shape(0), match.shape(1)
     if data is None or shape is None or match.is_faulty:
         return None
@@ -77,15 +81,15 @@ def pick_of(match: Match) -> Pick | None:
 
 
 def axis_of(match: Match, rank: int, default: int = 0) -> int | None:
-    """The `axis` of a node, not negative; None if it is out of range."""
+    """The attribute `axis` of a node, counted from the first of `rank` axes; None if it is out of range."""
     axis = match.integer("axis", default)
     return axis % rank if -rank <= axis < rank else None
 
 
 def axes_of(match: Match, rank: int) -> list[int] | None:
-    """The `axes` of a Squeeze or Unsqueeze, sorted and not negative; None if they are not given as numbers.
+    """The `axes` of a Squeeze or Unsqueeze, sorted and >= 0; None if they are unknown, out of range or repeated.
 
-    rank  of the tensor that has these axes
+    rank  the rank of the tensor that has these axes: the input of Squeeze, the output of Unsqueeze
     """
     given = given_axes(match)
     if given is None or not all(-rank <= a < rank for a in given):
@@ -95,16 +99,21 @@ def axes_of(match: Match, rank: int) -> list[int] | None:
 
 
 def given_axes(match: Match) -> tuple[int, ...] | None:
-    """The `axes` of a Squeeze or Unsqueeze as given; None if they are not given, or are not numbers.
+    """The `axes` of a Squeeze or Unsqueeze as given; None if they are left out, or not known as numbers.
 
-    None as well for a Squeeze with an empty list: it removes no axis in numpy, and every axis of size 1 in onnxruntime.
+    None too for a Squeeze with an empty list, which removes no axis in numpy, and every axis of size 1 in onnxruntime.
     """
     given = match.integers("axes") if match.version < 13 else match.integers_of(1)
     return None if given == () and match.op_type == "Squeeze" else given
 
 
 def slices_of(match: Match, rank: int) -> list[tuple[int, int, int, int]] | None:
-    """`(axis, start, end, step)` of each axis of a Slice; None if they are not numbers, or an axis occurs twice."""
+    """`(axis, start, end, step)` for each axis that a Slice cuts, as given but with the axis >= 0.
+
+    rank  the rank of the data
+
+    None if a number is unknown, a step is 0, or an axis is out of range or occurs twice.
+    """
     if match.version < 10:
         starts, ends, axes = match.integers("starts"), match.integers("ends"), match.integers("axes")
         steps: Sequence[int] | None = None
@@ -126,7 +135,7 @@ def slices_of(match: Match, rank: int) -> list[tuple[int, int, int, int]] | None
 
 
 def is_smaller(match: Match, pick: Pick) -> bool:
-    """Whether the Gather returns fewer elements than it reads from, in every run."""
+    """Whether a Gather never returns more elements than its data has, and not always as many."""
     taken: Dim = 1
     for dim in pick.shape:
         taken = taken * dim
@@ -134,20 +143,28 @@ def is_smaller(match: Match, pick: Pick) -> bool:
 
 
 def picked(match: Match, data: str, indices: Sequence[int], shape: Shape, axis: int) -> str:
-    """Build a Gather by constant indices of a static shape. Raises Unavailable."""
+    """Build a Gather of the value `data` by constant `indices` of a static `shape`. Returns the name of its output.
+
+    Raises Unavailable if the model cannot hold the constant.
+    """
     return match.new("Gather", [data, index_constant(match, indices, shape)], axis=axis)
 
 
 def index_constant(match: Match, indices: Sequence[int], shape: Shape) -> str:
-    """Add constant int64 indices of a static shape. Raises Unavailable."""
+    """Add constant int64 indices of a static shape. Returns the name of the constant.
+
+    Raises Unavailable if the model cannot hold it.
+    """
     assert all(isinstance(d, int) for d in shape), "constant indices have a static shape"
     values = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
     return match.add_constant(Constant(7, values.view("<u8")))
 
 
 def gathered_constant(match: Match, name: str, indices: Sequence[int], shape: Shape, axis: int) -> str | None:
-    """Add the constant that a Gather of a constant returns; None if it is unknown, too large or an index is out of
-    range. Raises Unavailable as `Match.add_constant`.
+    """Add the constant that a Gather of the constant `name` by `indices` of this `shape` returns. Returns its name.
+
+    None if the elements are unknown, the result is too large, or an index is out of range. Raises Unavailable as
+    `Match.add_constant`.
     """
     found = match.context.constants.load(match.graph, name)
     if found is None or not all(isinstance(d, int) for d in shape):

@@ -27,7 +27,7 @@ _FAR: Final = (1 << 63) - 1
 
 @rewrites.rewrites("Transpose")
 def transpose_of_transpose(match: Match) -> Rewrite | None:
-    """Transpose(Transpose(x, p), q) == Transpose(x, [p[a] for a in q]), which is x where that is 0..r-1"""
+    """Transpose(Transpose(x, p), q) == Transpose(x, s), where s = [p[a] for a in q]; == x, where s is 0..r-1"""
     inner = match.producer(0, "Transpose")
     if inner is None:
         return None
@@ -35,7 +35,7 @@ def transpose_of_transpose(match: Match) -> Rewrite | None:
     rank = match.rank(0)
     for perm in (first, second):
         rank = rank if perm is None else len(perm)
-    if rank is None:  # and none of the two has a perm
+    if rank is None:  # neither Transpose has a perm
         return match.replace_with("Transpose(Transpose(x)) == x", inner.input(0))
     backwards = tuple(reversed(range(rank)))
     first, second = first or backwards, second or backwards
@@ -50,7 +50,10 @@ def transpose_of_transpose(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Unsqueeze")
 def unsqueeze_of_unsqueeze(match: Match) -> Rewrite | None:
-    """Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, b and where a has come to be)"""
+    """Unsqueeze(Unsqueeze(x, a), b) == Unsqueeze(x, c), where c are b and the positions of the axes a in the result
+
+    All readers of the inner Unsqueeze are of the same operator, so that it is dead once all of them are rewritten.
+    """
     inner = match.producer(0, "Unsqueeze")
     if inner is None or not _has_only_like_readers(match, inner):
         return None
@@ -63,7 +66,10 @@ def unsqueeze_of_unsqueeze(match: Match) -> Rewrite | None:
 
 @rewrites.rewrites("Squeeze")
 def squeeze_of_squeeze(match: Match) -> Rewrite | None:
-    """Squeeze(Squeeze(x, a), b) == Squeeze(x, a and where b has been)"""
+    """Squeeze(Squeeze(x, a), b) == Squeeze(x, c), where c are a and the positions of the axes b in x
+
+    All readers of the inner Squeeze are of the same operator, so that it is dead once all of them are rewritten.
+    """
     inner = match.producer(0, "Squeeze")
     if inner is None or not _has_only_like_readers(match, inner):
         return None
@@ -110,14 +116,14 @@ def axes_of(match: Match, rank: int | None) -> tuple[int, ...] | None:
 
 
 def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
-    """`outer`, and the positions that `inner` addresses among the others."""
+    """The axes `outer` of a tensor, then those that `inner` refers to, which counts only the axes not in `outer`."""
     rest = [axis for axis in range(len(outer) + max(inner, default=0) + 1) if axis not in outer]
     return [*outer, *(rest[axis] for axis in inner)]
 
 
 @rewrites.rewrites("Reshape", since=5)
 def reshape_of_view(match: Match) -> Rewrite | None:
-    """Reshape(view(x), t) == Reshape(x, t), where no entry of t that may be 0 copies another dim
+    """Reshape(view(x), t) == Reshape(x, t), where each entry of t that may be 0 copies the same dim of x and view(x)
 
     A Transpose that moves only axes of size 1 is a view as well.
     """
@@ -145,7 +151,7 @@ def _copies_the_same(match: Match, inner: Match) -> bool:
 
 @rewrites.rewrites(*VIEWS, "Transpose")
 def view_of_view(match: Match) -> Rewrite | None:
-    """view(view(x)) == x, where the shape of x is the result's; else == Reshape(x, t), with a constant t"""
+    """view(view(x)) == x, where the result has the shape of x; else == Reshape(x, t), with a constant target t"""
     inner = match.producer(0, *VIEWS, "Transpose")
     if inner is None or inner.op_type == match.op_type == "Transpose" or not _is_view(inner) or not _is_view(match):
         return None
@@ -161,12 +167,12 @@ def view_of_view(match: Match) -> Rewrite | None:
 
 
 def _is_view(match: Match) -> bool:
-    """Whether a node keeps the order of the elements: a Transpose, if only axes of size 1 move."""
+    """Whether a view or Transpose keeps the order of the elements; a Transpose does if only axes of size 1 move."""
     return match.op_type != "Transpose" or preserves_order(match)
 
 
 def target_of(match: Match, data: Shape, shape: Shape) -> list[int] | None:
-    """A constant target of a Reshape between two shapes that is right even if a dim is 0; None if there is none.
+    """A constant target of a Reshape from the shape `data` to `shape`, valid even if a dim is 0; None if there is none.
 
     A 0 copies the dim at its position; next to a copied dim that may be 0 no entry can be -1.
     """
@@ -197,7 +203,7 @@ _FLOAT_BITS: Final = {DType.FLOAT32: 24, DType.FLOAT64: 53}
 
 
 def can_represent(by: DType, dtype: DType) -> bool:
-    """Whether a type represents each number of an integer or bool type exactly."""
+    """Whether the type `by` represents each value of `dtype`, an integer or bool type, exactly."""
     if dtype is DType.BOOL:
         return by in _INTEGER_BITS or by in _FLOAT_BITS
     if dtype not in _INTEGER_BITS:
@@ -213,9 +219,9 @@ def can_represent(by: DType, dtype: DType) -> bool:
 
 @rewrites.rewrites("Cast", since=6)
 def cast_of_cast(match: Match) -> Rewrite | None:
-    """Cast(Cast(x, B), C) == Cast(x, C), where x is integer or bool and B holds each number of its type
+    """Cast(Cast(x, B), C) == Cast(x, C), where x is integer or bool and the type B represents each value of its type
 
-    Not of floats: runtimes may change the payload of a NaN in between.
+    A float x is left alone: the inner Cast may change the payload of a NaN.
     """
     inner = match.producer(0, "Cast")
     if inner is None:
@@ -229,7 +235,7 @@ def cast_of_cast(match: Match) -> Rewrite | None:
         return match.replace_with(law, inner.input(0))
     last = next((each for each in (*_INTEGER_BITS, *_FLOAT_BITS, DType.BOOL) if each.value == to), None)
     if last is None or (middle in _FLOAT_BITS and last in _INTEGER_BITS and not can_represent(last, dtype)):
-        return None  # a float out of range is no defined integer
+        return None  # a Cast of a float that is out of range of the integer type is undefined
     return match.replace_with(law, match.new("Cast", [inner.input(0)], to=to))
 
 
@@ -240,7 +246,7 @@ def slice_of_slice(match: Match) -> Rewrite | None:
     x[a:b][c:d] == x[a+c : min(b, a+d)], a, b, c, d >= 0
     x[a:][c:-d] == x[a+c : -d], a, c >= 0, d > 0
 
-    All readers of the inner Slice are Slices: else it stays, and those that read its parts may become a Split of it.
+    All readers of the inner Slice are Slices. Otherwise it stays, and the Slices that read it may become a Split.
     """
     inner = match.producer(0, "Slice")
     if inner is None or not _has_only_like_readers(match, inner):
@@ -249,7 +255,7 @@ def slice_of_slice(match: Match) -> Rewrite | None:
     others = [] if inner.is_graph_output() else inner.readers()
     if len(others) < 2 or not all(_slices(other, inner) for other in others):
         others = [match]
-    made: dict[str, str] = {}  # all of them together: each alone would read more bytes
+    made: dict[str, str] = {}  # the Slices are rewritten together: each rewrite alone would read more bytes
     for other in others:
         cuts = _cut_again(inner, other)
         if cuts is None:
@@ -260,13 +266,13 @@ def slice_of_slice(match: Match) -> Rewrite | None:
 
 
 def _slices(match: Match, inner: Match) -> bool:
-    """Whether a node slices the result of `inner`, a node of the same graph."""
+    """Whether the node is a Slice of the result of `inner`, a node of the same graph."""
     is_slice = match.op_type == "Slice" and not match.domain and match.is_operator and not match.is_faulty
     return is_slice and match.graph is inner.graph and match.input(0) == inner.output()
 
 
 def _cut_again(inner: Match, match: Match) -> dict[int, tuple[int, int, int]] | None:
-    """The Slice that equals a Slice of a Slice, as `_cuts`; None if there is none."""
+    """The bounds, as from `_cuts`, of the one Slice that equals `match`, a Slice of `inner`; None if there is none."""
     rank = match.rank(0)
     first, second = _cuts(inner, rank), _cuts(match, rank)
     if first is None or second is None:
@@ -353,7 +359,7 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "
 
 @rewrites.rewrites("Unsqueeze")
 def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
-    """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1), a is not negative
+    """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1), where no axis in a is negative
 
     onnxruntime reduces an empty tensor along a negative axis to another shape.
     """
@@ -374,15 +380,15 @@ def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
 _FLOATS: Final = {DType.FLOAT32.value: np.float32, DType.FLOAT64.value: np.float64}
 
 _MAX_READ: Final = 1 << 16
-"""Elements of a constant that is multiplied."""
+"""Maximum number of elements of a constant that a rewrite multiplies."""
 
 
 @rewrites.rewrites("Mul", since=7)
 def mul_of_mul(match: Match) -> Rewrite | None:
-    """Mul(Mul(x, a), b) == Mul(x, a*b), a is 1, 2, 4, .. or the negative of one, |b| >= 1, and a*b is finite
+    """Mul(Mul(x, a), b) == Mul(x, a*b), where |a| is 1, 2, 4, .., |b| >= 1, and a*b is finite
 
-    The product of a float32 or float64 with such an a is exact unless it overflows, and then x * (a*b) overflows as
-    well. b and a scalar a are constant.
+    The product x*a, of type float32 or float64, is exact unless it overflows, and then x * (a*b) overflows as well. The
+    scalar a and b are constant.
     """
     for at in (0, 1):
         inner, factors = match.producer(at, "Mul"), match.constant(1 - at)
@@ -398,7 +404,10 @@ def mul_of_mul(match: Match) -> Rewrite | None:
 
 
 def _scaled(factors: Constant, scale: Constant) -> Constant | None:
-    """Floats of absolute value >= 1 times a scalar power of two >= 1; None for other floats."""
+    """`factors` times the scalar `scale`, both float32 or float64.
+
+    None unless all factors are >= 1 in magnitude, the scale is 1, 2, 4, .. in magnitude, and the product is finite.
+    """
     dtype = _FLOATS.get(factors.data_type)
     if dtype is None or scale.bits.shape != () or factors.bits.size > _MAX_READ:
         return None

@@ -14,15 +14,15 @@ rewrites = RewriteSet()
 _STATES: Final = {"GRU": (5,), "LSTM": (5, 6)}
 """Operator -> its inputs that default to 0.
 
-RNN is left out: onnxruntime multiplies a given state even by an infinite weight, and skips one that is left out.
+RNN is left out: onnxruntime multiplies a given zero state even by an infinite weight, which gives NaN.
 """
 
 
 @rewrites.rewrites(*_STATES, since=7)
 def initial_state_of_zeros(match: Match) -> Rewrite | None:
-    """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU likewise, of each state by itself
+    """LSTM(x, w, r, b, lens, 0, 0) == LSTM(x, w, r, b, lens); GRU likewise
 
-    Not of -0.0: an omitted state starts with 0.0.
+    Each state is left out on its own. A state with -0.0 stays: an omitted one starts with 0.0.
     """
     left = [at for at in _STATES[match.op_type] if match.input(at) and is_zero(match, match.input(at))]
     if not left:

@@ -22,11 +22,11 @@ _MAX_NODES: Final = 24
 
 @rewrites.rewrites(*VIEWS)
 def view_around_elementwise(match: Match) -> Rewrite | None:
-    """view(f(view(x))) == f(x), f elementwise with numbers, the shape of x is the result's
+    """view(f(view(x))) == f(x), where f is elementwise, and the result has the shape of x
 
-    Each element keeps its place in memory, so that operators whose rounding depends on the place give the same bits. f
-    may be several nodes. All of them have the shape of the inner view, and read no other value than constants of rank
-    0.
+    Each element keeps its position in memory, so that operators whose rounding depends on the position give the same
+    bits. f may be several nodes. All of them have the shape of the inner view, and read no other values but constants
+    of rank 0.
     """
     found = _region(match)
     if found is None:
@@ -41,7 +41,10 @@ def view_around_elementwise(match: Match) -> Rewrite | None:
 
 
 def _region(match: Match) -> tuple[list[Match], Match] | None:
-    """The nodes between two views, each before those that it reads, and the inner view."""
+    """The elementwise nodes between the outer view `match` and an inner view, and the inner view.
+
+    A node comes before the nodes that it reads. None if the nodes read anything else, or have another shape.
+    """
     region: dict[str, Match] = {}
     pending, inner = [match.input(0)], None
     while pending:
@@ -67,6 +70,6 @@ def _region(match: Match) -> tuple[list[Match], Match] | None:
 
 
 def _is_number(match: Match, name: str) -> bool:
-    """Whether a value is a constant of rank 0: it adds no axis when it is broadcast."""
+    """Whether a value is a constant of rank 0, which adds no axis when it is broadcast."""
     constant = match.constant_of(name)
     return constant is not None and constant.bits.shape == ()

@@ -10,14 +10,14 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 Choices: TypeAlias = "tuple[tuple[Dim, ...], ...]"
-"""For each element the equivalent ones; each combination gives the same result."""
+"""For each element of a shape operand its alternatives; every combination of them gives the same result."""
 
 SIZES: Final = {"Reshape": 1, "Expand": 1, "Slice": 2}
-"""Operators of ai.onnx with a shape operand, and its index."""
+"""Operator of ai.onnx -> the index of its shape operand."""
 
 
 def choices(node: Match) -> list[Choices]:
-    """The alternatives for the elements of the shape operand of a node; empty if too little is known."""
+    """The alternative shape operands of a node, each with a choice of elements; empty if too little is known."""
     if node.domain or node.op_type not in SIZES or node.has_attribute_reference:
         return []
     match node.op_type:
@@ -31,7 +31,7 @@ def choices(node: Match) -> list[Choices]:
 
 
 def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
-    """The elements of the first alternative in which every element can be a number; None if there is none."""
+    """The elements of the first alternative in `ways` in which every element can be a number; None if there is none."""
     for way in ways:
         numbers = [next((c for c in each if isinstance(c, int)), None) for each in way]
         found = [number for number in numbers if number is not None]
@@ -41,16 +41,16 @@ def constant_choice(ways: Sequence[Choices]) -> list[int] | None:
 
 
 def reshape_choices(match: Match, *, allowzero: bool) -> list[Choices]:
-    """Targets of a Reshape with or without `allowzero`; those without -1 come first.
+    """The alternative targets of a Reshape, with or without `allowzero`; those without -1 come first.
 
-    An entry is the dim of the result, 0 where data has the same dim, or the present entry where a node computes it. One
-    entry may be -1 if all other dims are at least 1: runtimes refuse it next to a 0, even if that copies a dim.
+    An entry is the dim of the result, 0 where the data has the same dim, or the present entry of a computed target. One
+    entry may be -1 if all other dims are at least 1: runtimes reject a -1 if another dim is 0, even a copied one.
     """
     data, result, target = match.shape(0) or (), match.result().shape, match.elements(1)
     if result is None:
         return []
     if target is not None and (len(target) != len(result) or (match.integer("allowzero", 0) != 0) != allowzero):
-        target = None  # an entry of 0 has another meaning there
+        target = None  # with the other `allowzero` an entry of 0 has another meaning
     entries: list[list[Dim]] = []
     for at, dim in enumerate(result):
         copies = at < len(data) and match.equal(data[at], dim)
@@ -81,7 +81,7 @@ def reshape_choices(match: Match, *, allowzero: bool) -> list[Choices]:
 
 
 def _expand_choices(match: Match) -> list[Choices]:
-    """Targets of an Expand: the dims of the result, or 1 where data has the dim already."""
+    """The alternative targets of an Expand: the dims of the result, or 1 where the data has the dim already."""
     data, result = match.shape(0), match.result().shape
     target, shape = match.elements(1), match.shape(1)
     if data is None or result is None or shape is None or len(shape) != 1 or not isinstance(shape[0], int):
@@ -99,7 +99,7 @@ def _expand_choices(match: Match) -> list[Choices]:
 
 
 def _slice_choices(match: Match) -> list[Choices]:
-    """Ends of a Slice: an end at or past the end of its axis may be the largest number of its type."""
+    """The alternative ends of a Slice: an end not before the end of its axis may be the largest number of its type."""
     data, ends, dtype = match.shape(0), match.elements(2), match.fact(2).dtype
     if data is None or ends is None or dtype not in (DType.INT32, DType.INT64):
         return []
