@@ -366,10 +366,8 @@ def _is_fault_of_the_runtime(model: ModelProto, feeds: Mapping[str, Any]) -> boo
     runnable = ordered(model)
     try:
         values = {**feeds, **Runtime(runnable).run(feeds)}
-    except REFUSALS:
-        if random_values(runnable):
-            return True
-        raise
+    except REFUSALS:  # with all values as outputs the original fails, without them it has run
+        return True
     except ValueError as failure:
         if "array is too big" in str(failure):  # sizes that a kernel has not written: no memory holds them
             return True
