@@ -241,7 +241,11 @@ class MutableModel:
 
     @property
     def nodes(self) -> Iterator[Node]:
-        """All nodes, outer graphs first, producers before readers in the order of the file."""
+        """All nodes, outer graphs first.
+
+        In each graph the nodes of the file come first, in topological order with ties in the order of the file; then
+        the new ones.
+        """
         for graph in self.graphs.values():
             yield from list(graph.nodes)
 

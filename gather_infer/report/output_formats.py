@@ -145,8 +145,9 @@ class ExplanationsReport:
 
 @dataclass(frozen=True, slots=True)
 class RewriteReport:
-    """The result of `fold` or `optimize`; `edits` adds the list of edits.
+    """The report on `fold` or `optimize`.
 
+    edits          whether the report lists the edits
     verification   verification of the new model, None if it was not requested
     """
 
@@ -157,8 +158,9 @@ class RewriteReport:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """The result of `convert`; `edits` adds the list of edits.
+    """The report on `convert`.
 
+    edits          whether the report lists the edits
     verification   verification of the new model, None if it was not requested
     """
 

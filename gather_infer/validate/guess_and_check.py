@@ -89,7 +89,7 @@ def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Ve
 
 
 def _element_limits(found: Iterable[Verdict]) -> dict[str, Dim]:
-    """By input, the exclusive upper bound that direct accesses require of its elements."""
+    """For each input whose elements are indices unchanged, the exclusive upper bound that the accesses require."""
     limits: dict[str, set[Dim]] = {}
     for condition in (c for v in found if v.kind is VerdictKind.CONDITIONAL for c in v.conditions):
         if isinstance(condition.left, Elements) and condition.relation == "<":

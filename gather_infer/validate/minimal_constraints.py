@@ -360,7 +360,7 @@ def merged_constraints(constraints: Iterable[SizeConstraint]) -> list[SizeConstr
 
 
 def _canonical(relation: Relation) -> object:
-    """A key that is equal for equivalent relations: the sides of an equation, else the dim that is not negative."""
+    """A key that equivalent relations share: the sides of an equation; for an inequality `d >= 0`, the dim `d`."""
     if relation.relation == "==":
         return frozenset(canonical_relation(relation.left, "==", relation.right))
     try:

@@ -190,7 +190,7 @@ def _element(base: object, now: object, after: object, iteration: Expr, context:
 
 
 def _is_size(element: object) -> TypeGuard[Dim]:
-    """Whether an element may grow linearly: False for bools, floats, quotients and unknown elements."""
+    """Whether an element is a known integer, as a Dim: False for bools, floats, quotients and unknown elements."""
     return isinstance(element, (int, Expr)) and not isinstance(element, bool)
 
 

@@ -23,7 +23,10 @@ MAX_STEPS: Final = 64
 
 
 def cast(context: TransferContext) -> Provenance | None:
-    """Cast to int32 or int64, which may overflow unless the target type or the bounds exclude it."""
+    """Cast to int32 or int64.
+
+    It may overflow, unless the target type holds every value of the source type or the value range of the operand fits.
+    """
     source, target = context.tensor(0).dtype, context.result.dtype
     trace = context.provenance(0)
     if trace is None or target not in (DType.INT32, DType.INT64):

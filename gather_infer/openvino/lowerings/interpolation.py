@@ -274,7 +274,10 @@ def _elements(g: FunctionBuilder, size: str) -> str:
 
 
 def _linear(g: FunctionBuilder, position: str, size: str) -> str:
-    """Weights [size, wanted] of the two elements around each position; beyond the ends, the end elements are used."""
+    """Weights of the `size` elements of an axis for each of the n positions, [size, n].
+
+    All but the two elements around a position have weight 0; beyond the ends, the end elements are used.
+    """
     one, zero = g.scalar(1, _FLOAT), g.scalar(0, _FLOAT)
     last = g.Sub(g.Cast(size, to=_FLOAT), one)
     distance = g.Abs(g.Sub(g.Clip(position, zero, last), _elements(g, size)))
@@ -282,7 +285,7 @@ def _linear(g: FunctionBuilder, position: str, size: str) -> str:
 
 
 def _filtered(g: FunctionBuilder, how: Resizing, position: str, size: str, scale: str) -> str:
-    """Weights [size, wanted] of the linear or cubic kernel around each position, stretched by 1 / scale.
+    """Weights [size, n] by the linear or cubic kernel around each of the n positions, stretched by 1 / scale.
 
     The weights for each position are normalized to sum 1.
     """
@@ -295,7 +298,10 @@ def _filtered(g: FunctionBuilder, how: Resizing, position: str, size: str, scale
 
 
 def _cubic(g: FunctionBuilder, coefficient: float, position: str, size: str) -> str:
-    """Weights [size, wanted] of the four elements around each position; beyond the ends, the end elements are used."""
+    """Weights of the `size` elements of an axis for each of the n positions, [size, n].
+
+    All but the four elements around a position have weight 0; beyond the ends, the end elements are used.
+    """
     below, elements = g.Floor(position), _elements(g, size)
     zero, last = g.scalar(0, _FLOAT), g.Sub(g.Cast(size, to=_FLOAT), g.scalar(1, _FLOAT))
     past = g.Sub(position, below)  # in [0, 1): the four are at the distances past + 1, past, 1 - past and 2 - past

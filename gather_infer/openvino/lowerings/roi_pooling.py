@@ -230,9 +230,10 @@ def _bins(op: LayerView, default: int | None = None) -> int:
 
 
 def _moved(op: LayerView, g: FunctionBuilder, part: int, classes: int) -> tuple[str, str]:
-    """Weights [R, K, G, G, d] of the d elements along axis W (part 0) or H (part 1) in the samples of each bin.
+    """For bins that learned offsets move: the weights of the elements along an axis, and the number of valid samples.
 
-    Also returns the number of valid samples of each bin along that axis, [R, K, G, G].
+    The axis is W for part 0 and H for part 1, with d elements. A weight is summed over the samples of a bin:
+    [R, K, G, G, d] for R regions, K `classes` and G bins a side. The numbers of valid samples are [R, K, G, G].
     """
     bins, scale = _bins(op, 1), _number(g, op.number("spatial_scale"))
     samples = op.integer("spatial_bins_y" if part else "spatial_bins_x", 1, lower=1, upper=_MAX_BINS)

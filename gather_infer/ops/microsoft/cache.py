@@ -108,7 +108,7 @@ def group_query_attention(op: OpCall) -> Inferred:
     output_qk                   [B, Hq, S, T]
 
     B is the batch size, Hq the number of query heads, Hk the number of key-value heads, E the head size, S the query
-    length, P the cache length before the step, T the total length after the step.
+    length, L the number of new keys and values, P the cache length before the step, T the total length after the step.
     """
     hq, hk = _heads(op)
     (b, s), e = _grouped_query(op, hq, hk, 3)
