@@ -14,6 +14,11 @@ from gather_infer import contract_of
 
 FLOAT = np.float32
 
+BYTE = np.uint8
+_X = [np.zeros((1, 2, 3, 3), BYTE), np.ones((), FLOAT), np.zeros((), BYTE)]
+_W, _Y = np.zeros((3, 2, 1, 1), BYTE), [np.ones((), FLOAT), np.zeros((), BYTE)]
+_A, _B = [np.zeros((2, 4), BYTE), np.ones((), FLOAT), np.zeros((), BYTE)], np.zeros((4, 3), BYTE)
+
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, list[Any]], list[Any]]] = {
     # id: (operator, attributes, inputs of refused ranks, those of a rank that runs); a shape, or a constant
     "LRN": ("LRN", {"size": 3}, {"3": [(2, 3, 4)], "5": [(1, 3, 2, 2, 2)]}, [(1, 3, 2, 2)]),
@@ -31,6 +36,13 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, list[Any]], list[Any]]] = 
     "Pad": ("Pad", {}, {"0": [(), np.zeros(0, np.int64)]}, [(2,), np.array([1, 1])]),
     "Slice": ("Slice", {}, {"0": [(), np.zeros(0, np.int64), np.zeros(0, np.int64)]},
               [(2,), np.array([0]), np.array([1])]),
+    "QLinearConv": ("QLinearConv", {}, {
+        "one element": [*_X, _W, np.ones((1, 1), FLOAT), np.zeros((), BYTE), *_Y],
+        "one per output channel": [*_X, _W, np.ones((3, 1, 1, 1), FLOAT), np.zeros((), BYTE), *_Y],
+    }, [*_X, _W, np.ones(3, FLOAT), np.zeros((), BYTE), *_Y]),
+    "QLinearMatMul": ("QLinearMatMul", {}, {
+        "scale of a": [_A[0], np.ones((1, 1), FLOAT), _A[2], _B, np.ones(3, FLOAT), np.zeros(3, BYTE), *_Y],
+    }, [*_A, _B, np.ones(3, FLOAT), np.zeros(3, BYTE), *_Y]),
     "QuantizeLinear": ("QuantizeLinear", {}, {"1": [(3,), np.ones(3, FLOAT)]}, [(2, 3), np.ones(3, FLOAT)]),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from gather_infer.ops.semantics.broadcast import broadcast_shapes
 from gather_infer.ops.semantics.preconditions import (
     PartialShape,
     fill,
+    refuse_other_ranks,
     require_broadcast_to,
     require_min_rank,
     require_one_or,
@@ -78,7 +79,8 @@ def _check_parameters(op: OpCall, tensor: SymbolicTensor | None, matrix: Symboli
     columns = None if matrix is None or not matrix.shape else matrix.shape[-1]
     if len(tensor.shape) > 1 and columns is not None:
         op.add_unchecked(f"{name} of {format_shape(tensor.shape)} has to fit the second operand")
-    elif columns is None:
+    elif matrix is None:
+        refuse_other_ranks(op, tensor.shape, (0, 1), name)
         for dim in tensor.shape:
             op.add_runtime_constraint((dim, "==", 1))
     else:

@@ -161,15 +161,20 @@ def require_scalar(op: OpCall, tensor: SymbolicTensor | None, name: str) -> None
 def require_one_or(op: OpCall, tensor: SymbolicTensor | None, dim: Dim | None, name: str) -> None:
     """Require that a tensor has one element, or is a vector of `dim` elements; `dim` None means an unknown number.
 
-    Raises SpecViolation (GI212) when a vector can have neither length. For other ranks, or an unknown `dim`, only a
-    runtime constraint is recorded. An absent tensor (None) is accepted.
+    Raises SpecViolation (GI212) when a vector can have neither length. onnxruntime refuses ranks above 1, even for one
+    element: such a rank is recorded as unchecked, as is a vector if `dim` is unknown. An absent tensor (None) is
+    accepted.
     """
-    if tensor is None or tensor.shape is None:
+    if tensor is None or not tensor.shape:
         return
-    if len(tensor.shape) != 1 or dim is None:
-        op.add_runtime_constraint(*((length, "==", 1) for length in tensor.shape))
+    if len(tensor.shape) > 1:
+        refuse_other_ranks(op, tensor.shape, (0, 1), name)
         return
     (length,) = tensor.shape
+    if dim is None:
+        if length != 1:
+            op.add_unchecked(f"{name} of {length} elements has to fit an operand of unknown size")
+        return
     message = f"{name} must have one element or {dim}, has {length}"
     op.require((length, "==", 1), (length, "==", dim), otherwise=message, code="GI212")
 
