@@ -175,7 +175,7 @@ class _FailureReporter:
         own_frames = [frame for frame in frames if "gather_infer" in frame.filename]
         where = (own_frames or frames)[-1]
         file = os.path.join(*where.filename.split(os.sep)[-2:])
-        self.report(f"error: internal error of gather-infer, please report this line: {text} [{file}:{where.lineno}]")
+        self.report(f"error: internal error of gather-infer, report it with this line: {text} [{file}:{where.lineno}]")
         return INTERNAL_ERROR
 
 

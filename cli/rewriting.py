@@ -105,7 +105,7 @@ def rewriting_options(
             console: Console,
             **rest: Any,
         ) -> int:
-            told = Rewriting(
+            request = Rewriting(
                 model,
                 facts,
                 target,
@@ -118,7 +118,7 @@ def rewriting_options(
                 strict,
                 console,
             )
-            return function(told, **rest)
+            return function(request, **rest)
 
         return with_options(
             run,

@@ -47,7 +47,9 @@ def cost_html(cost: Cost) -> Iterator[str]:
     headings = ("operator", "nodes", "macs", "read", "written")
     yield from _table(headings, rows, "<code>.by_operator()</code> lists all")
     gaps = [(text,) for text in unknown_contribution_texts(cost)]
-    yield from _table(("unknown contributions, left out of the totals",), gaps, "<code>.gaps</code> has all")
+    yield from _table(
+        ("unknown contributions, left out of the totals",), gaps, "<code>.unknown_contributions</code> has all"
+    )
     errors = [(f"{e.severity}[{e.code}]", e.message, str(e.location)) for e in cost.errors]
     yield from _table(("finding", "message", "location"), errors, "<code>.errors</code> has all")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -280,7 +281,10 @@ def test_a_notebook_shows_a_cost() -> None:
         '<ir_version: 9, opset_import: ["": 18, "mine": 1]> g (float[N] x) => (float[N] y) { y = mine.Blur (x) }'
     )
     custom.graph.node[0].op_type = "<b>Blur"
-    assert "&lt;b&gt;Blur has no formula" in gather_infer.infer(custom).cost()._repr_html_()
+    unknown = gather_infer.infer(custom).cost()
+    assert "&lt;b&gt;Blur has no formula" in unknown._repr_html_()
+    for result in (cost, unknown, gather_infer.infer(custom)):  # where more is to be found
+        assert all(hasattr(result, name) for name in re.findall(r"<code>\.(\w+)", result._repr_html_()))
 
 
 @pytest.mark.parametrize("dtype", DType, ids=str)

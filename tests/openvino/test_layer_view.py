@@ -113,6 +113,6 @@ def test_a_fault_of_ours_is_no_refusal(
     with pytest.raises(SystemExit) as ended:
         main(["convert", str(path), "--dry-run"])
     assert ended.value.code == 4
-    assert f"internal error of gather-infer, please report this line: {type(error).__name__}" in (
+    assert f"internal error of gather-infer, report it with this line: {type(error).__name__}" in (
         capsys.readouterr().err
     )
