@@ -269,13 +269,16 @@ class _SizePlan:
                 continue
             term = need.term
             assert term is not None, "every need has a term"
-            existing = self.search.existing(need.output, need.limit)
             outputs = set(self.graph.outputs) - {need.output}
             if term in taken or not term.op_type or term.name in outputs or _existing_name(term) in outputs:
-                # if two outputs are the same size, one is a copy of the other
-                term = self.search.copied(term) if existing is None or existing in taken else existing
-            if term is None or term in taken:
-                return False
+                # if two outputs are the same size, one is a copy of the other or keeps its node, whichever is cheaper
+                candidates = (self.search.existing(need.output, need.limit), self.search.copied(term))
+                free = [each for each in candidates if each is not None and each not in taken]
+                if not free:
+                    return False
+                self.search.dag.remove(term)
+                term = min(free, key=lambda each: self.search.dag.marginal_cost(each.dag_nodes))
+                self.search.dag.add(term)
             taken.add(term)
             need.term = term
         return True
