@@ -6,21 +6,16 @@ each path as a pickle to standard output. All other output of the process is red
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import sys
 
 from gather_infer.errors import GatherInferError
+from gather_infer.processes import request_streams
 
 READY = "ready"
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts and ends this process
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    requests = sys.stdin.buffer
+    requests, replies = request_streams()
     task = pickle.load(requests)
     pickle.dump(READY, replies)
     replies.flush()

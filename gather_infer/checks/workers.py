@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import queue
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from gather_infer.checks.result import CRASHED, CheckResult
 from gather_infer.checks.worker import READY
 from gather_infer.diagnostic import diagnostic
 from gather_infer.errors import GatherInferError, UsageError
-from gather_infer.processes import LOG_TAIL_BYTES, exit_description, last_log_line
+from gather_infer.processes import ENDING_SECONDS, ChildProcess
 
 Task: TypeAlias = Callable[[str], CheckResult]
 
 ATTEMPTS: Final = 2
 """Number of processes that a file may crash before it gets GI002. A single crash may have another cause: low memory."""
 
-_START = "import sys; sys.path[:] = {path!r}; from gather_infer.checks.worker import main; main()"
 _ENDED = (EOFError, OSError, pickle.UnpicklingError)
 """Exceptions of a pipe whose other end has closed, perhaps in the middle of a reply."""
 
@@ -68,8 +62,7 @@ class Worker:
 
     def __init__(self, pickled_task: bytes) -> None:
         self._pickled_task = pickled_task
-        self._process: subprocess.Popen[bytes] | None = None
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._child = ChildProcess("gather_infer.checks.worker:main")
         self._is_closed = False
 
     def result(self, path: str) -> CheckResult:
@@ -78,68 +71,33 @@ class Worker:
         for _ in range(ATTEMPTS):
             if self._is_closed:
                 break
-            process = self._process or self._start()
+            if not self._child.is_running:
+                self._start()
             try:
-                answer = _request(process, path)
+                reply = self._request(pickle.dumps(path))
             except _ENDED:
-                ending = self._end()
+                ending = self._child.end(ENDING_SECONDS)
                 continue
-            if isinstance(answer, GatherInferError):
-                raise answer
-            assert isinstance(answer, CheckResult), "a task gives results"
-            return answer
+            if isinstance(reply, GatherInferError):
+                raise reply
+            assert isinstance(reply, CheckResult), "a task gives results"
+            return reply
         return CheckResult(path, (diagnostic(CRASHED, f"its process ended {ending}"),))
 
     def close(self) -> None:
         """End the process and abandon its current file."""
         self._is_closed = True
-        if self._process is not None:
-            self._process.kill()
-            self._end()
-        self._log.close()
+        self._child.close()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        # The child imports from the same directories as its parent, whatever its working directory.
-        path = [os.path.abspath(entry) for entry in sys.path]
-        self._log.seek(0)
-        self._log.truncate()
-        process = self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(path=path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-        )
-        assert process.stdin is not None, "it is a pipe"
+    def _start(self) -> None:
+        self._child.start()
         try:
-            process.stdin.write(self._pickled_task)
-            ready = _reply(process)
+            ready = self._request(self._pickled_task)
         except _ENDED as error:
-            raise UsageError(f"a process for the checks did not start: it ended {self._end()}") from error
-        assert ready == READY, "the first answer"
-        return process
+            ending = self._child.end(ENDING_SECONDS)
+            raise UsageError(f"a process for the checks did not start: it ended {ending}") from error
+        assert ready == READY, "the first reply"
 
-    def _end(self) -> str:
-        """Wait for the process to end; return a text about how it ended, with the last line of its log."""
-        process, self._process = self._process, None
-        if process is None:
-            return ""
-        for stream in (process.stdin, process.stdout):
-            assert stream is not None, "both are pipes"
-            with suppress(OSError):  # unread data in the pipe
-                stream.close()
-        code = process.wait()
-        self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(0, self._log.tell() - LOG_TAIL_BYTES))
-        return f"{exit_description(code)}{last_log_line(self._log.read())}"
-
-
-def _request(process: subprocess.Popen[bytes], path: str) -> Any:
-    assert process.stdin is not None, "it is a pipe"
-    pickle.dump(path, process.stdin)
-    return _reply(process)
-
-
-def _reply(process: subprocess.Popen[bytes]) -> Any:
-    assert process.stdin is not None and process.stdout is not None, "both are pipes"
-    process.stdin.flush()
-    return pickle.load(process.stdout)
+    def _request(self, pickled: bytes) -> Any:
+        self._child.send(pickled)
+        return pickle.load(self._child.replies)

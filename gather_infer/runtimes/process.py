@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
-from gather_infer.processes import exit_description, last_log_line
-
-ENDING_SECONDS: Final = 10.0
-"""Seconds that a process which has closed its output gets to exit: a crash may write a core dump first."""
-
-_START = "import sys; sys.path[:] = {path!r}; from gather_infer.runtimes.worker import main; main()"
+from gather_infer.processes import ENDING_SECONDS, ChildProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +48,8 @@ class RuntimeProcess:
         self.version = ""
         self.model: Path | None = None
         self._values: tuple[str, ...] = ()
-        self._folder = folder
         self._results = folder / "results.pickle"
-        self._log = folder / "stderr.txt"
-        self._process: subprocess.Popen[str] | None = None
+        self._child = ChildProcess("gather_infer.runtimes.worker:main", folder)
 
     def __enter__(self) -> RuntimeProcess:
         return self
@@ -68,7 +57,7 @@ class RuntimeProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end()
+        self._child.close()
 
     def load(self, model: Path, values: Sequence[str] = ()) -> Failure | None:
         """Load the file `model` instead of the model loaded before; returns None on success.
@@ -76,10 +65,9 @@ class RuntimeProcess:
         values   names of layers, for OpenVINO only: runs return their outputs instead of the outputs of the model
         """
         self.model, self._values = model, tuple(values)
-        process = self._process
-        if process is None:
-            process = self._start()
-        answer = self._ask(process, {"model": str(model), "runtime": self.runtime, "values": self._values})
+        if not self._child.is_running:
+            self._child.start()
+        answer = self._request({"model": str(model), "runtime": self.runtime, "values": self._values})
         if isinstance(answer, Failure):
             return answer
         self.version = answer.get("version", "")
@@ -96,11 +84,10 @@ class RuntimeProcess:
                   Ignored on systems that cannot limit memory
         """
         assert self.model is not None, "a model is loaded before it is run"
-        if self._process is None and (failure := self.load(self.model, self._values)) is not None:
+        if not self._child.is_running and (failure := self.load(self.model, self._values)) is not None:
             return failure
-        assert self._process is not None, "a model that was loaded has a process"
         request = {"feeds": str(feeds), "results": str(self._results), "goes_on": goes_on, "memory": memory}
-        answer = self._ask(self._process, request, seconds)
+        answer = self._request(request, seconds)
         if isinstance(answer, Failure):
             return answer
         if "error" in answer:
@@ -115,72 +102,36 @@ class RuntimeProcess:
 
         Only OpenVINO checks anything here; other runtimes check shapes during a run. None also without a process.
         """
-        if self._process is None:
+        if not self._child.is_running:
             return None
-        answer = self._ask(self._process, {"feeds": str(feeds), "checks": "sizes"})
+        answer = self._request({"feeds": str(feeds), "checks": "sizes"})
         if isinstance(answer, Failure):
             return answer
         return Failure(answer["error"]) if "error" in answer else None
 
-    def _start(self) -> subprocess.Popen[str]:
-        # The child has the import path of the parent, made absolute: it runs in another directory.
-        path = [os.path.abspath(entry) for entry in sys.path]
-        with open(self._log, "wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _START.format(path=path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=self._folder,
-                text=True,
-                encoding="utf-8",
-            )
-        return self._process
-
-    def _ask(
-        self, process: subprocess.Popen[str], request: Mapping[str, object], seconds: float | None = None
-    ) -> dict[str, str] | Failure:
-        """The answer of `process` to `request`; a Failure if it ends or takes too long; `seconds` as in `run`."""
+    def _request(self, request: Mapping[str, object], seconds: float | None = None) -> dict[str, str] | Failure:
+        """The reply to `request`; a Failure if the process ends or takes too long. `seconds` as in `run`."""
         limit = self.timeout if seconds is None else min(seconds, self.timeout)
-        assert process.stdin is not None and process.stdout is not None, "both are pipes"
         expired = threading.Event()
 
         def expire() -> None:
             expired.set()
-            process.kill()
+            self._child.kill()
 
         timer = threading.Timer(limit, expire)
         timer.daemon = True
         timer.start()
         try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
+            self._child.send(json.dumps(request).encode() + b"\n")
+            line = self._child.replies.readline()
         except OSError:  # the process ended before it read the request
-            line = ""
+            line = b""
         finally:
             timer.cancel()
-        if line.endswith("\n"):
-            answer: dict[str, str] = json.loads(line)
-            return answer
-        try:  # wait for the exit code, which the failure reports
-            process.wait(ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-        code = self._end()
+        if line.endswith(b"\n"):
+            reply: dict[str, str] = json.loads(line)
+            return reply
+        ending = self._child.end(ENDING_SECONDS)
         if expired.is_set():
             return Failure(f"it did not end within {limit:.3g} s", is_timeout=True)
-        return Failure(f"the process ended {exit_description(code)}{last_log_line(self._log.read_bytes())}")
-
-    def _end(self) -> int:
-        """Kill the process and release its pipes; returns its exit code, 0 without a process."""
-        process, self._process = self._process, None
-        if process is None:
-            return 0
-        process.kill()
-        code = process.wait()
-        for stream in (process.stdout, process.stdin):
-            assert stream is not None, "both are pipes"
-            with suppress(OSError):  # an unread request is flushed on close
-                stream.close()
-        return code
+        return Failure(f"the process ended {ending}")

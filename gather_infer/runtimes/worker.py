@@ -23,15 +23,15 @@ import os
 import pickle
 import queue
 import re
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, Protocol
+from typing import IO, Any, ClassVar, Final, Protocol
 
 import numpy as np
 
+from gather_infer.processes import request_streams
 from gather_infer.runtimes.openvino_workarounds import conform
 
 ONNXRUNTIME = "onnxruntime"
@@ -288,12 +288,12 @@ class MemoryLimit:
             resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _requests() -> queue.SimpleQueue[str]:
-    """Queue of the lines of standard input; its reader thread ends this process when standard input is closed."""
-    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+def _lines_of(requests: IO[bytes]) -> queue.SimpleQueue[bytes]:
+    """Queue of the lines of a pipe; its reader thread ends this process when the pipe is closed."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
-        for line in sys.stdin:
+        for line in requests:
             lines.put(line)
         os._exit(0)
 
@@ -302,13 +302,11 @@ def _requests() -> queue.SimpleQueue[str]:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    requests = _requests()
+    pipe, answers = request_streams()
+    requests = _lines_of(pipe)
 
     def answer(**fields: str) -> None:
-        answers.write(json.dumps(fields) + "\n")
+        answers.write(json.dumps(fields).encode() + b"\n")
         answers.flush()
 
     request = json.loads(requests.get())
