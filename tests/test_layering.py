@@ -44,18 +44,19 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "dialect": (set(), set()),
     "value_ranges": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
+    "ir": ({"diagnostic", "domains", "errors", "model", "node_ids", "tensor"}, {"numpy", "onnx"}),
     "model": (
-        {"dialect", "diagnostic", "domains", "errors", "lazy", "node_ids"},
+        {"dialect", "domains", "errors", "lazy", "node_ids"},
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
     "cost": (
-        {"domains", "errors", "lazy", "model", "ops", "node_ids", "trail", "rules", "symbolic", "tensor"},
+        {"domains", "errors", "lazy", "ir", "model", "ops", "node_ids", "trail", "rules", "symbolic", "tensor"},
         {"numpy", "onnx"},
     ),
     "inference": (
         {
-            "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "lazy", "model", "node_ids",
-            "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
+            "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "ir", "lazy", "model",
+            "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -72,8 +73,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "passes": (
         {
-            "diagnostic", "domains", "errors", "inference", "model", "ops", "node_ids", "progress", "rules", "runtimes",
-            "symbolic", "tensor",
+            "diagnostic", "domains", "errors", "inference", "ir", "model", "ops", "node_ids", "progress", "rules",
+            "runtimes", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),
@@ -81,7 +82,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
-            "access", "contract", "diagnostic", "inference", "model", "node_ids", "progress", "rules",
+            "access", "contract", "diagnostic", "inference", "ir", "model", "node_ids", "progress", "rules",
             "trail", "value_ranges", "symbolic", "tensor",
         },
         {"onnx"},
@@ -89,14 +90,14 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
         {
-            "dialect", "domains", "errors", "inference", "lazy", "model", "ops", "node_ids", "progress", "trail",
+            "dialect", "domains", "errors", "inference", "ir", "lazy", "model", "ops", "node_ids", "progress", "trail",
             "runtimes", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "lazy", "model", "node_ids", "processes", "rules",
+            "diagnostic", "domains", "errors", "inference", "ir", "lazy", "model", "node_ids", "processes", "rules",
             "value_ranges", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
@@ -104,7 +105,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "model", "ops", "passes", "node_ids", "rules",
+            "context", "dialect", "domains", "errors", "inference", "ir", "model", "ops", "passes", "node_ids", "rules",
             "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},

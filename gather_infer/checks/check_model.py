@@ -88,11 +88,11 @@ def check(
     ]
     if not file.foreign_format:
         found += node_name_findings(file.proto, locations)
-        found += element_type_findings(file.proto, locations)
+        found += element_type_findings(locations)
         found += divisor_findings(inference, locations)
         found += refused_unreachable(inference)
     if not any(d.code == "GI102" for d in found):
-        found += order_findings(file.proto, locations)
+        found += order_findings(locations)
     if not file.foreign_format and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         found += _not_reported(checker_findings(file, locations), found)
     return CheckResult(

@@ -31,10 +31,9 @@ def declared_type_findings(inference: Inference, locations: NodeLocations) -> It
         facts = inference.scopes.get(path)
         if facts is None:
             continue
-        producers = {name: position for position, node in enumerate(body.node) for name in node.output}
         specialized = set(_static_declarations(body.output, facts)) if path == MAIN else set()
         for value in body.value_info:
-            producer = producers.get(value.name)
+            producer = locations.producer(path, value.name)
             found = _mismatch(value, facts.get(value.name), producer is not None, specialized, inference, path)
             if found is not None:
                 message, severity = found

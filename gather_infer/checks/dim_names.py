@@ -26,7 +26,6 @@ _COMPARE: Final = {"==": operator.eq, "<=": operator.le}
 def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each dim name of the main graph that names two dims whose sizes differ in some run."""
     graph = inference.model.proto.graph
-    producers = {name: position for position, node in enumerate(graph.node) for name in node.output}
     first: dict[str, tuple[str, Dim]] = {}
     found: set[str] = set()
     for value in (*graph.input, *graph.value_info):
@@ -47,7 +46,7 @@ def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iter
                     f"value_info uses {name} for two sizes: {before} (of {other}) and {dim} (of {value.name}), "
                     f"which differ at {at}; onnxruntime may reuse the buffer of one for the other and fail"
                 )
-                producer = producers.get(value.name)
+                producer = locations.producer(MAIN, value.name)
                 where = (
                     Location(value=value.name)
                     if producer is None

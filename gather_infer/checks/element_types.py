@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.inference.declarations import is_constant
-from gather_infer.model.paths import bodies, label_of
-from gather_infer.node_ids import MAIN, GraphPath, Root
+from gather_infer.node_ids import GraphPath, Root
 
 
-def element_type_findings(model: ModelProto, locations: NodeLocations) -> Iterator[Diagnostic]:
+def element_type_findings(locations: NodeLocations) -> Iterator[Diagnostic]:
     """A finding for each declared value without an element type, in every graph that a runtime loads.
 
     onnxruntime refuses such a file: "Invalid tensor data type 0". It checks inputs, and those outputs and value_info
     that a node other than Constant produces; the declaration of an output takes precedence. A missing type is fine.
     """
-    for path, body in bodies(model):
+    for path, graph in locations.graphs.graphs.items():
+        body = graph.proto
         if path.root is not Root.GRAPH or not isinstance(body, GraphProto):
             continue
-        made = {name: at for at, node in enumerate(body.node) if not is_constant(node) for name in node.output}
+        made = {name: node.origin for name, (node, _) in graph.producers.items() if not node.is_constant}
         outputs = {value.name for value in body.output}
         kinds: tuple[tuple[str, Iterable[ValueInfoProto]], ...] = (
             ("input", body.input),
@@ -32,7 +31,7 @@ def element_type_findings(model: ModelProto, locations: NodeLocations) -> Iterat
         for kind, values in kinds:
             for value in values:
                 if not _is_complete(value.type):
-                    where = _location(model, path, value.name, made.get(value.name), locations)
+                    where = _location(path, value.name, made.get(value.name), locations)
                     yield diagnostic("GI205", f"{kind} {value.name} is declared without an element type", where)
 
 
@@ -48,9 +47,7 @@ def _is_complete(proto: TypeProto) -> bool:
     return True
 
 
-def _location(
-    model: ModelProto, path: GraphPath, name: str, producer: int | None, locations: NodeLocations
-) -> Location:
+def _location(path: GraphPath, name: str, producer: int | None, locations: NodeLocations) -> Location:
     if producer is None:
-        return Location(value=name, graph="" if path == MAIN else label_of(model, path))
+        return Location(value=name, graph=locations.graphs.graph_label(path))
     return locations.location(path, producer, f"output {name}")

@@ -41,7 +41,6 @@ def _graph_findings(
     locations: NodeLocations,
 ) -> Iterator[Diagnostic]:
     nodes = locations.nodes(path)
-    producers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
     seen: set[int] = set()
     for access in sorted(
         accesses, key=_axis_length, reverse=True
@@ -49,7 +48,7 @@ def _graph_findings(
         pending = [access.indices]
         # backward slice of the index through integer tensors; each node is judged once
         while pending:
-            position = producers.get(pending.pop())
+            position = locations.producer(path, pending.pop())
             if position is None or position in seen:
                 continue
             seen.add(position)

@@ -10,6 +10,7 @@ from gather_infer.diagnostic import Location
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
+from gather_infer.ir import Model
 from gather_infer.model.paths import graph_at, joined_label, label_of, node_labels
 from gather_infer.node_ids import GraphPath, NodePath, Root
 
@@ -19,9 +20,12 @@ class NodeLocations:
 
     A path names a graph of the model file, or the function body from which the inference derived the types of an
     operator. Labels of nodes are computed once per graph.
+
+    graphs   the graphs of the model file
     """
 
     def __init__(self, inference: Inference) -> None:
+        self.graphs = Model.of(inference.model)
         self._model = inference.model.proto
         self._bodies = InferredGraphs(inference)
         self._labels: dict[GraphPath, Sequence[str]] = {}
@@ -31,6 +35,15 @@ class NodeLocations:
         """The nodes of the graph at `path`."""
         body = self._inferred_body(path)
         return graph_at(self._model, path).node if body is None else body.nodes
+
+    def producer(self, path: GraphPath, name: str) -> int | None:
+        """The position of the node that writes a value of the graph at `path`; None for an input or an initializer."""
+        body = self._inferred_body(path)
+        if body is not None:
+            found = body.producers.get(name)
+            return None if found is None else found[0]
+        node = self.graphs[path].producers.get(name)
+        return None if node is None else node[0].origin
 
     def location(self, path: GraphPath, position: int, value: str = "") -> Location:
         """The location of a node; `value` is the tensor that a finding is about, as `input x` or `output y`."""

@@ -20,7 +20,7 @@ from gather_infer.cost.traffic import read_bytes, written_bytes
 from gather_infer.cost.user_formulas import evaluate_user_formula, user_formula, user_rule
 from gather_infer.cost.work import CostUnknown, Formula, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified
-from gather_infer.model.index import GraphIndex
+from gather_infer.ir import Model, Node
 from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rules
@@ -48,7 +48,7 @@ class _Counter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.proto = facts.model.proto
-        self.index = GraphIndex(self.proto)
+        self.model = Model(self.proto)
         self.functions: dict[tuple[str, str, str], tuple[int, FunctionProto]] = {}
         for position, function in enumerate(self.proto.functions):
             key = plain_domain(function.domain), function.name, function.overload
@@ -62,11 +62,11 @@ class _Counter:
 
     def cost(self) -> Cost:
         main = GraphInstance(
-            MAIN, self.proto.graph, self.index[MAIN], self.facts.scopes.get(MAIN, {}), "", None,
+            MAIN, self.proto.graph, self.model.main, self.facts.scopes.get(MAIN, {}), "", None,
             versions_of(self.proto.opset_import), self.facts.causes.keys(),
         )  # fmt: skip
         constants = constants_of(main.body)
-        aggregate = self.graph(main, [name for name in main.index.inputs if name not in constants])
+        aggregate = self.graph(main, [name for name in main.graph.inputs if name not in constants])
         constants_bytes, unknown = parameters(self.facts.model)
         macs, reads, writes = (self.total(aggregate, what) for what in SUMS)
         return Cost(
@@ -97,23 +97,33 @@ class _Counter:
     def graph(self, instance: GraphInstance, inputs: Sequence[str]) -> Aggregate:
         """The cost of a graph with its subgraphs; `inputs` are the graph inputs that occupy buffers of their own."""
         aggregate = Aggregate(ParetoSet(self.scope))
-        live = Liveness(instance, inputs, self.index.uses(instance.index.path), aggregate)
-        for position in instance.index.order:
-            node = instance.body.node[position]
+        live = Liveness(instance, inputs, aggregate)
+        for member in instance.graph.sorted_nodes:
+            node, position = member.proto, _position(member)
             if is_constant(node) and self.function(node) is None:
                 continue
             self.node(instance, node, position, aggregate, live)
             live.free(position)
-        for position in instance.index.cyclic:
-            node = instance.body.node[position]
+        for member in instance.graph.cyclic:
             aggregate.add_unknown(
-                self.path(instance, position), node, "it is on a cycle", "macs", "reads", "writes", "peak"
+                self.path(instance, _position(member)),
+                member.proto,
+                "it is on a cycle",
+                "macs",
+                "reads",
+                "writes",
+                "peak",
             )
         return aggregate
 
     def path(self, instance: GraphInstance, position: int) -> NodePath:
-        label = instance.index.labels[position].removeprefix(f"{instance.index.label}/" if instance.index.label else "")
-        return NodePath(instance.path, position, f"{instance.label}{label}")
+        label, prefix = (
+            self.model.node_path(instance.graph.path, position).label,
+            self.model.graph_label(instance.graph.path),
+        )
+        return NodePath(
+            instance.path, position, f"{instance.label}{label.removeprefix(f'{prefix}/' if prefix else '')}"
+        )
 
     def node(
         self, instance: GraphInstance, node: NodeProto, position: int, aggregate: Aggregate, live: Liveness
@@ -236,11 +246,10 @@ class _Counter:
             if path not in self.facts.scopes:
                 return None
             label = subgraph_label(self.path(instance, position).label, node, step)
-            home = self.index[instance.index.path.below(step)]
             return GraphInstance(
                 path,
                 held.g,
-                home,
+                self.model[instance.graph.path.below(step)],
                 self.facts.scopes[path],
                 f"{label}/",
                 instance,
@@ -264,7 +273,7 @@ class _Counter:
             if source is not None:
                 bound[attribute.name] = source
         inner = GraphInstance(
-            inside, function, self.index[GraphPath(Root.FUNCTION, at)], self.facts.scopes[inside], f"{path.label}/",
+            inside, function, self.model[GraphPath(Root.FUNCTION, at)], self.facts.scopes[inside], f"{path.label}/",
             None, versions_of(function.opset_import), instance.generated, bound,
         )  # fmt: skip
         return self.graph(inner, ())
@@ -295,8 +304,8 @@ class _Counter:
             aggregate.add(None, path, node, live.live_bytes)
             return
         constants = constants_of(body.body)
-        inner = self.graph(body, [name for name in body.index.inputs if name not in constants])
-        stacked = self.stacked(instance, node, path, len(body.index.outputs), aggregate)
+        inner = self.graph(body, [name for name in body.graph.inputs if name not in constants])
+        stacked = self.stacked(instance, node, path, len(body.graph.outputs), aggregate)
         try:
             each = loop_iterations(instance, node, body.path, path, self.facts)
         except CostUnknown as unknown:
@@ -330,3 +339,8 @@ def _symbols_of(values: Iterable[Value | None]) -> list[str]:
         elif isinstance(value, (SequenceType, OptionalType)):
             found |= dict.fromkeys(_symbols_of([value.element]))
     return list(found)
+
+
+def _position(node: Node) -> int:
+    assert node.origin is not None, "the model has no edits"
+    return node.origin

@@ -10,8 +10,8 @@ from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, help
 
 from gather_infer.cost.nbytes import value_bytes
 from gather_infer.domains import openvino_opset, plain_domain
+from gather_infer.ir import Graph
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphScope
 from gather_infer.model.paths import GraphOrFunction
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
@@ -58,7 +58,7 @@ class GraphInstance:
 
     path        path of this instance; a function body has a path below the calling node
     body        the graph or function that holds the nodes
-    index       index of the graph at its definition
+    graph       the graph at its definition
     values      inferred type of each name
     label       prefix of its nodes' labels, ends with a slash
     outer       the enclosing instance; None for the main graph and function bodies
@@ -69,7 +69,7 @@ class GraphInstance:
 
     path: GraphPath
     body: GraphOrFunction
-    index: GraphScope
+    graph: Graph
     values: Mapping[str, Value]
     label: str
     outer: GraphInstance | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from onnx import NodeProto
@@ -10,7 +10,6 @@ from onnx import NodeProto
 from gather_infer.cost.aggregate import Aggregate
 from gather_infer.cost.graph_instance import GraphInstance
 from gather_infer.cost.pareto import ProgramPoint
-from gather_infer.model.index import Use
 from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim
 
@@ -25,19 +24,19 @@ class Liveness:
     live_bytes   bytes that are live at the current node
     """
 
-    def __init__(
-        self, instance: GraphInstance, inputs: Sequence[str], uses: Mapping[str, Sequence[Use]], aggregate: Aggregate
-    ) -> None:
+    def __init__(self, instance: GraphInstance, inputs: Sequence[str], aggregate: Aggregate) -> None:
         self.instance = instance
         self.aggregate = aggregate
         self.live_bytes: Dim = 0
         self._sizes: dict[str, Dim] = {}
         self._dying: dict[float, list[str]] = {}
-        self._rank = {position: number for number, position in enumerate(instance.index.order)}
+        graph = instance.graph
+        self._rank = {node.origin: number for number, node in enumerate(graph.sorted_nodes)}
         self._last: dict[str, float] = {
-            name: max(self._rank.get(use.node, -1) for use in reads) for name, reads in uses.items()
+            name: max((self._rank.get(node.origin, -1) for node in graph.users(name)), default=-1)
+            for name in (*graph.readers, *graph.returned)
         }
-        self._last |= dict.fromkeys(instance.index.outputs, inf)
+        self._last |= dict.fromkeys(graph.outputs, inf)
         if inputs:
             self._add(inputs, -1, None, None)
             aggregate.peaks.add(ProgramPoint(self.live_bytes, None))

@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
-from gather_infer.domains import plain_domain
 from gather_infer.inference.load_refusals import Facts, NodeId, refused_as_is, refused_nodes, visible_types
 from gather_infer.inference.runtime_quirks import is_if, is_stepped_slice
+from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphIndex, GraphScope
-from gather_infer.model.paths import GraphOrFunction, bodies
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -30,20 +28,20 @@ class BackwardSlice:
     def __init__(self, source: ModelFile, proto: ModelProto, facts: Facts) -> None:
         self.facts = facts
         self._source = source
-        self.bodies: dict[GraphPath, GraphOrFunction] = dict(bodies(proto))
-        self.index = GraphIndex(proto)
+        self.model = Model(proto)
         self._proto = proto
         self._visible: Mapping[GraphPath, Mapping[str, TypeProto]] | None = None
         self._constant: Set[tuple[GraphPath, str]] | None = None
-        self._functions = {
-            (plain_domain(f.domain), f.name, f.overload): GraphPath(Root.FUNCTION, at)
-            for at, f in enumerate(proto.functions)
-        }
 
     @property
     def nodes(self) -> Iterator[NodeId]:
         """Every node."""
-        return ((path, at) for path, body in self.bodies.items() for at in range(len(body.node)))
+        return (_node_id(node) for graph in self.model.graphs.values() for node in graph.file_nodes)
+
+    def node(self, node_id: NodeId) -> Node:
+        """The node at a position of a graph."""
+        path, position = node_id
+        return self.model[path].file_nodes[position]
 
     def of(self, nodes: Iterable[NodeId], *, whole: bool = False) -> frozenset[NodeId]:
         """`nodes` and their backward slice.
@@ -59,18 +57,18 @@ class BackwardSlice:
             if place in found:
                 continue
             found.add(place)
-            path, position = place
-            node, scope = self.bodies[path].node[position], self.index[path]
-            values = [(path, name) for name in scope.reads[position] if name]
-            for inner in scope.node_subgraphs.get(position, ()):
-                pending += [(inner, at) for at in range(len(self.bodies[inner].node))]
-                values += [(inner, name) for name in self.index[inner].outputs]
+            node = self.node(place)
+            path = node.graph.path
+            values = [(path, name) for name in node.inputs if name]
+            for inner in node.bodies:
+                pending += map(_node_id, inner.file_nodes)
+                values += [(inner.path, name) for name in inner.outputs]
             # A condition that a runtime can compute removes a branch, so all that determines it is followed.
-            if is_if(node) and scope.reads[position] and not whole:
-                conditions += self._producers(path, scope.reads[position][0], whole=True)
-            called = self._functions.get((plain_domain(node.domain), node.op_type, node.overload))
+            if is_if(node.proto) and node.inputs and not whole:
+                conditions += self._producers(path, node.inputs[0], whole=True)
+            called = self.model.called_function(node)
             if called is not None:
-                pending += [(called, at) for at in range(len(self.bodies[called].node))]
+                pending += map(_node_id, called.file_nodes)
             while values:
                 value = values.pop()
                 if value not in read:
@@ -81,35 +79,32 @@ class BackwardSlice:
 
     def outputs(self, nodes: Iterable[NodeId]) -> Iterator[tuple[GraphPath, str]]:
         """The output names of `nodes`, each with the path of its graph."""
-        return ((path, name) for path, at in nodes for name in self.bodies[path].node[at].output if name)
+        return ((node_id[0], name) for node_id in nodes for name in self.node(node_id).outputs if name)
 
     def _producers(self, path: GraphPath, name: str, *, whole: bool) -> list[NodeId]:
         """The nodes that determine the value `name` as read in graph `path`; none where the slice stops."""
-        home = self.index.defining_scope(path, name)
+        home = self.model[path].defining_graph(name)
         if home is None or name in home.initializers or name in home.sparse:
             return []
         if name in home.producers:
-            place = home.path, home.producers[name]
+            place = _node_id(home.producers[name][0])
             return [place] if whole or self._is_misinferred(place, name) or self._is_hidden(home.path, name) else []
         return self._callers(home)
 
-    def _callers(self, home: GraphScope) -> list[NodeId]:
+    def _callers(self, home: Graph) -> list[NodeId]:
         """The nodes that pass inputs to a body: the node that holds the subgraph, or all calls of the function."""
-        if home.path.steps:
-            return [(home.path.above, home.path.steps[-1].node)]
-        return [
-            (path, at)
-            for path, body in (self.bodies.items() if home.path.root is Root.FUNCTION else ())
-            for at, node in enumerate(body.node)
-            if self._functions.get((plain_domain(node.domain), node.op_type, node.overload)) == home.path
-        ]
+        if home.owner is not None:
+            return [_node_id(home.owner)]
+        if home.path.root is not Root.FUNCTION:
+            return []
+        nodes = (node for graph in self.model.graphs.values() for node in graph.file_nodes)
+        return [_node_id(node) for node in nodes if self.model.called_function(node) is home]
 
     def _is_misinferred(self, place: NodeId, name: str) -> bool:
         """Whether onnx's shape inference may infer a size for `name` that runtimes do not compute."""
-        path, position = place
-        fact = self.facts(path, name)
+        fact = self.facts(place[0], name)
         is_static = isinstance(fact, SymbolicTensor) and all(isinstance(dim, int) for dim in fact.shape or (None,))
-        return is_stepped_slice(self.bodies[path].node[position]) and not is_static
+        return is_stepped_slice(self.node(place).proto) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:
         """Whether some runtime may infer less about a value than this package does."""
@@ -123,16 +118,16 @@ class BackwardSlice:
     def _constants(self) -> set[tuple[GraphPath, str]]:
         """The values computed only from constants: runtimes may know their elements after constant folding."""
         found: set[tuple[GraphPath, str]] = set()
-        for path, scope in self.index.scopes.items():  # outer graphs first
-            for position in scope.order:
-                homes = [(self.index.defining_scope(path, name), name) for name in scope.reads[position] if name]
-                if position not in scope.node_subgraphs and all(
+        for graph in self.model.graphs.values():  # outer graphs first
+            for node in graph.nodes:
+                homes = [(graph.defining_graph(name), name) for name in node.inputs if name]
+                if not node.bodies and all(
                     home is not None
-                    and name not in home.inputs
+                    and name not in home.input_set
                     and (name not in home.producers or (home.path, name) in found)
                     for home, name in homes
                 ):
-                    found.update((path, name) for name in self.bodies[path].node[position].output)
+                    found.update((graph.path, name) for name in node.outputs)
         return found
 
     def hides_dims(self, path: GraphPath, name: str) -> bool:
@@ -149,6 +144,11 @@ class BackwardSlice:
             isinstance(dim, int) and not (seen_dim.HasField("dim_value") and seen_dim.dim_value == dim)
             for dim, seen_dim in zip(fact.shape, shape.dim, strict=True)
         )
+
+
+def _node_id(node: Node) -> NodeId:
+    assert node.origin is not None, "the model has no edits"
+    return node.graph.path, node.origin
 
 
 def undeclarable_values(

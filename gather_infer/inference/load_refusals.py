@@ -24,9 +24,9 @@ from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
 from gather_infer.inference.runtime_quirks import fuse_reshape_targets, is_constant, misinferred_slices
+from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.function_inlining import with_functions_inlined
-from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
@@ -200,11 +200,10 @@ def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
 
 def _sort(proto: ModelProto) -> None:
     """Sort the nodes of all graphs topologically, as runtimes do; onnx's shape inference visits them in file order."""
-    scopes = GraphIndex(proto).scopes
-    for path, body in reversed(list(bodies(proto))):  # inner graphs first, since a node is copied with its graphs
-        nodes, scope = list(body.node), scopes[path]
-        del body.node[:]
-        body.node.extend(nodes[at] for at in (*scope.order, *scope.cyclic))
+    for graph in reversed(Model(proto).graphs.values()):  # inner graphs first, since a node is copied with its graphs
+        nodes = [node.proto for node in graph.nodes]
+        del graph.proto.node[:]
+        graph.proto.node.extend(nodes)
 
 
 def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, GraphOrFunction]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, NodeProto
 
-from gather_infer.model.toposort import cycle_among, topological_order
+from gather_infer.ir.toposort import cycle_among, topological_order
 
 
 def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:

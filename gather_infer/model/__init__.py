@@ -1,4 +1,4 @@
-"""Models on disk: open them without reading weights, index values, apply a journal of edits, save atomically.
+"""Models on disk: open without reading weights, edit by journal, save atomically.
 
 Names are imported lazily: opening a model does not load the editing modules.
 """
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         RemoveNode,
         ReplaceUses,
     )
-    from gather_infer.model.index import GraphIndex, GraphScope, Use
     from gather_infer.model.names import Names
 
 _HOME = {
@@ -36,15 +35,12 @@ _HOME = {
         "RemoveNode",
         "ReplaceUses",
     ),
-    "index": ("GraphIndex", "GraphScope", "Use"),
     "names": ("Names",),
 }
 
 __all__ = [
     "AddInitializer",
     "Edit",
-    "GraphIndex",
-    "GraphScope",
     "ImportOpset",
     "InsertNodes",
     "Journal",
@@ -54,7 +50,6 @@ __all__ = [
     "RemoveNode",
     "ReplaceUses",
     "SaveReport",
-    "Use",
     "open_model",
     "save",
 ]

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
+from gather_infer.ir import Model, Value
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphIndex
-from gather_infer.node_ids import MAIN
 from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
 
 
@@ -27,10 +26,10 @@ class BeamIndex:
     converts: tuple[int, ...]
 
 
-def find_beam_indices(proto: ModelProto, index: GraphIndex) -> tuple[BeamIndex, ...]:
+def find_beam_indices(model: Model) -> tuple[BeamIndex, ...]:
     """The beam-index inputs of a model in OpenVINO's dialect: integer vectors that only index rows of the state."""
-    finder = _BeamIndexFinder(proto, index)
-    found = (finder.find(value.name) for value in proto.graph.input if _is_vector(value.type.tensor_type))
+    finder = _BeamIndexFinder(model)
+    found = (finder.find(value.name) for value in model.proto.graph.input if _is_vector(value.type.tensor_type))
     return tuple(one for one in found if one is not None)
 
 
@@ -39,7 +38,7 @@ def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]
 
     Rows of the state keep their order; a model without such inputs is returned unchanged.
     """
-    found = find_beam_indices(model.proto, GraphIndex(model.proto))
+    found = find_beam_indices(Model.of(model))
     if not found:
         return model, ()
     proto = ModelProto()
@@ -66,31 +65,28 @@ def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]
 class _BeamIndexFinder:
     """Decides whether an input is a beam index, by following its value to every reader."""
 
-    def __init__(self, proto: ModelProto, index: GraphIndex) -> None:
-        self.nodes = list(proto.graph.node)
-        self.index = index
-        self.initializers = {tensor.name: tensor for tensor in proto.graph.initializer}
-        self.producers = {name: node for node in self.nodes for name in node.output}
+    def __init__(self, model: Model) -> None:
+        self.graph = model.main
 
     def find(self, name: str) -> BeamIndex | None:
-        if name in self.initializers:
+        if name in self.graph.initializers:
             return None
         gathers: list[int] = []
         converts: list[int] = []
         pending = [name]
         while pending:
-            value = pending.pop()
-            if self.index.is_output(MAIN, value):
+            value = Value(self.graph, pending.pop())
+            if value.is_output:
                 return None
-            for path, use in self.index.readers(MAIN, value):
-                node = self.nodes[use.node] if path == MAIN else None
-                if node is None or not is_openvino(node):
+            for use in value.uses():
+                node = use.node
+                if node.graph is not self.graph or node.origin is None or not is_openvino(node.proto):
                     return None
                 if node.op_type == "Convert":
-                    converts.append(use.node)
-                    pending.append(node.output[0])
-                elif node.op_type == "Gather" and use.input == 1 and self.gathers_state(node):
-                    gathers.append(use.node)
+                    converts.append(node.origin)
+                    pending.append(node.outputs[0])
+                elif node.op_type == "Gather" and use.index == 1 and self.gathers_state(node.proto):
+                    gathers.append(node.origin)
                 else:
                     return None
         return BeamIndex(name, tuple(gathers), tuple(converts)) if gathers else None
@@ -108,7 +104,8 @@ class _BeamIndexFinder:
 
         Ends with the first node that does not keep rows (axis 0) whole, such as a ReadValue.
         """
-        while (node := self.producers.get(name)) is not None and is_openvino(node):
+        while (found := self.graph.producers.get(name)) is not None and is_openvino(found[0].proto):
+            node = found[0].proto
             yield node
             preserves_rows = node.op_type in ("Convert", "ConvertLike")
             if node.op_type == "Transpose":
@@ -119,7 +116,7 @@ class _BeamIndexFinder:
 
     def elements(self, name: str) -> list[int] | None:
         """The elements of the integer initializer `name`; None for any other value, and for external data."""
-        tensor = self.initializers.get(name)
+        tensor = self.graph.initializers.get(name)
         if tensor is None or tensor.external_data or tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
             return None
         return [int(element) for element in numpy_helper.to_array(tensor).reshape(-1)]

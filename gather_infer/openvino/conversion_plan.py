@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -15,10 +15,10 @@ from gather_infer.domains import NEWEST_OPENVINO, is_extension, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.op_resolution import Opsets
+from gather_infer.ir import Use
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
-from gather_infer.model.index import Use
-from gather_infer.model.paths import bodies
-from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
+from gather_infer.model.paths import bodies, node_at
+from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
 from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque, reads_of
@@ -28,6 +28,7 @@ from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.state_variables import is_state
 from gather_infer.passes.dead_code import find_dead_code
+from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.passes.pass_input import PassInput
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
@@ -112,13 +113,14 @@ def plan_conversion(
 class _Planner:
     def __init__(self, inference: Inference, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int) -> None:
         self.known = PassInput(inference)
+        self.model = MutableModel(self.known)
         self.allow_random = random == "onnx"
         self.gather_oob = gather_oob
         self.opset = opset
         self.plan = ConversionPlan()
-        self.inliner = Inliner(self.known.index.fresh)
+        self.inliner = Inliner(self.model.fresh)
         self.declared = inference.declared
-        found = find_beam_indices(inference.model.proto, self.known.index)
+        found = find_beam_indices(self.model)
         self.reorders = {(MAIN, position) for one in found for position in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
@@ -128,7 +130,7 @@ class _Planner:
         self.versions = Opsets(proto.opset_import, (), {})
 
     def run(self) -> ConversionPlan:
-        rewritten: dict[GraphPath, set[int]] = {}
+        rewritten: set[NodeId] = set()
         for path, body in bodies(self.known.model.proto):
             for position, node in enumerate(body.node):
                 if not is_opaque(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
@@ -137,9 +139,9 @@ class _Planner:
                     if path.root is not Root.GRAPH:
                         raise LoweringRefused("it is in a function or a training graph")
                     self.rewrite(path, position, node)
-                    rewritten.setdefault(path, set()).add(position)
+                    rewritten.add((path, position))
                 except (LoweringRefused, SpecViolation) as refusal:
-                    where = self.known.node(path, position)
+                    where = node_at(self.model.proto, path, position)
                     self.plan.refused.append(Refused(where, node.op_type, self.version(node), str(refusal)))
         self.plan.dead_edits += self.dead_constants(rewritten)
         return self.plan
@@ -163,7 +165,7 @@ class _Planner:
         entry = LOWERINGS.find(node.op_type, version)
         if entry is None:
             raise LoweringRefused("it has no lowering")
-        where = self.known.node(path, position)
+        where = self.model.node_path(path, position)
         indices, fault = self.indices(where, reorders=(path, position) in self.reorders)
         call = OpCall(
             node.op_type,
@@ -228,11 +230,11 @@ class _Planner:
         return "guarded", f"indices are {known}: {found.reason}"
 
     def fact(self, path: GraphPath, name: str) -> Value | None:
-        home = self.known.index.defining_scope(path, name) if name else None
-        return None if home is None else self.known.facts(home.path).get(name)
+        value = self.model[path].value(name)
+        return None if value is None else value.graph.facts.get(name)
 
     def load(self, path: GraphPath, name: str) -> npt.NDArray[Any] | None:
-        held = self.known.find(path, name)
+        held = self.model[path].constant_payload(name)
         constant = None if held is None else self.known.read(held)
         return None if constant is None else self.known.model.tensor(constant.to_tensor(name))
 
@@ -240,11 +242,11 @@ class _Planner:
         """Whether a node reads the value `name` of graph `path`, or a graph returns it; False for ""."""
         if not name:
             return False
-        index = self.known.index
-        return index.is_output(path, name) or any(True for _ in index.readers(path, name))
+        value = self.model[path].value(name)
+        return value is not None and (value.is_output or bool(value.readers))
 
-    def dead_constants(self, rewritten: Mapping[GraphPath, set[int]]) -> Iterator[Edit]:
-        """Removals of constants that only the nodes in `rewritten`, graph -> positions, have read."""
+    def dead_constants(self, rewritten: Set[NodeId]) -> Iterator[Edit]:
+        """Removals of constants that only the nodes in `rewritten` have read."""
         read = {
             (edit.path, name)
             for edit in self.plan.edits
@@ -253,14 +255,12 @@ class _Planner:
             for name in reads_of(node)
         }
 
-        def is_gone(path: GraphPath, use: Use) -> bool:
-            if use.input is None or use.node not in rewritten.get(path, ()):
-                return False
-            return (path, self.known.graphs[path].node[use.node].input[use.input]) not in read
+        def is_gone(use: Use) -> bool:
+            return use.node.source in rewritten and (use.node.graph.path, use.node.inputs[use.index]) not in read
 
-        graphs = self.known.graphs
-        names = [(path, n) for path, at in rewritten.items() for p in sorted(at) for n in graphs[path].node[p].input]
-        return find_dead_code(self.known, dict.fromkeys(names), is_gone).edits(_BY)
+        nodes = [node for node in self.model.nodes if node.source in rewritten]
+        names = dict.fromkeys((node.graph, name) for node in nodes for name in node.inputs)
+        return find_dead_code(self.model, names, is_gone).edits(_BY)
 
 
 def _with_metadata_of(node: NodeProto, replacement: NodeProto) -> NodeProto:

@@ -11,11 +11,12 @@ from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, shortened
 from gather_infer.inference import Inference
 from gather_infer.inference.proto.types import to_type
+from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.node_ids import Step
-from gather_infer.openvino.dialect_nodes import attributes_of, reads_of
+from gather_infer.openvino.dialect_nodes import attributes_of
 from gather_infer.tensor import SymbolicTensor
 
 _TYPES_SINCE: Final[dict[int, int]] = {
@@ -179,19 +180,23 @@ def _is_static(inference: Inference, name: str) -> bool:
 
 
 def _inputs_of(source: ModelProto, output: str) -> list[str]:
-    """The graph inputs that `output` is computed from, in graph order; relies on unique value names, as in an IR."""
-    makers = {name: node for _, body in bodies(source) for node in body.node for name in node.output}
-    inputs = {value.name for value in source.graph.input}
-    found: dict[str, None] = {}
-    seen = {output}
-    pending = [output]
+    """The inputs of the main graph that its value `output` is computed from, in graph order."""
+    main = Model(source).main
+    found: set[str] = set()
+    seen = {main.value(output)}
+    pending = list(seen)
     while pending:
-        name = pending.pop()
-        if name in inputs:
-            found[name] = None
-        maker = makers.get(name)
-        for read in () if maker is None else reads_of(maker):
+        value = pending.pop()
+        if value is None:
+            continue
+        if value.graph is main and value.name in main.input_set:
+            found.add(value.name)
+        node = value.producer or value.graph.owner  # an input of a body depends on the inputs of its node
+        if node is None:
+            continue
+        for name in (*node.inputs, *(name for body in node.bodies for name in body.captures())):
+            read = node.graph.value(name)
             if read not in seen:
                 seen.add(read)
                 pending.append(read)
-    return [value.name for value in source.graph.input if value.name in found]
+    return [name for name in main.inputs if name in found]

@@ -15,6 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
+from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
@@ -130,10 +131,8 @@ class _StateRewriter:
         self.replaced: dict[str, list[NodeProto]] = {}
         self.selected: dict[str, str] = {}
         self.reset = ""
-        self.initializers = {tensor.name: tensor for tensor in proto.graph.initializer}
-        self.producers = {output: node for node in proto.graph.node for output in node.output}
-        self.order = {_key(node): position for position, node in enumerate(proto.graph.node)}
-        self.outputs = {value.name for value in proto.graph.output}
+        self.graph = Model(proto).main
+        self.outputs = self.graph.output_set
         self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input} | self.outputs
 
     def variable(self, name: str, reads: list[NodeProto], assign: NodeProto | None) -> Variable:
@@ -194,7 +193,8 @@ class _StateRewriter:
         wanted = name.removeprefix(past) if past and name.startswith(past) else ""
         assigned: str = node.input[0]
         present: str
-        source = self.producers.get(assigned)
+        found = self.graph.producers.get(assigned)
+        source = None if found is None else found[0].proto
         made: list[NodeProto] = []
         if wanted == assigned and source is not None and not is_state(source) and assigned not in self.outputs:
             present = assigned
@@ -265,16 +265,15 @@ class _StateRewriter:
 
     def constant(self, name: str) -> TensorProto | None:
         """The value `name` as a tensor, if folding computes it from constants alone; None if it depends on inputs."""
-        held, made = self.initializers, self.producers
+        held, made = self.graph.initializers, self.graph.producers
         if name in held:
-            tensor: TensorProto = held[name]
-            return tensor
-        needed = list(_producing_nodes(name, made, held))
-        read = {value for node in needed for value in node.input if value}
+            return held[name]
+        needed = list(_producing_nodes(self.graph, name))
+        read = {value for node in needed for value in _reads(node)}
         if not needed or read - held.keys() - made.keys():
             return None
-        needed.sort(key=lambda node: self.order[node.output[0]])
-        piece = GraphProto(name="initial", node=needed)
+        needed.sort(key=lambda node: node.order_key)
+        piece = GraphProto(name="initial", node=[node.proto for node in needed])
         piece.initializer.extend(held[value] for value in sorted(read & held.keys()))
         piece.output.append(ValueInfoProto(name=name))
         model = ModelProto(ir_version=self.proto.ir_version, graph=piece, opset_import=self.proto.opset_import)
@@ -315,20 +314,25 @@ def _initial_kind(start: str, fact: SymbolicTensor | None, constant: TensorProto
     return "empty" if fact is not None and 0 in (fact.shape or ()) else "computed"
 
 
-def _producing_nodes(
-    name: str, producers: Mapping[str, NodeProto], initializers: Mapping[str, TensorProto]
-) -> Iterator[NodeProto]:
-    """The nodes that compute the value `name` from graph inputs and initializers, its producer first."""
-    seen: set[str] = set()
+def _producing_nodes(graph: Graph, name: str) -> Iterator[Node]:
+    """The nodes of `graph` that compute its value `name` from graph inputs and initializers, its producer first."""
+    seen: set[Node] = set()
     pending = [name]
     while pending:
         value = pending.pop()
-        node = producers.get(value)
-        if value in initializers or node is None or node.output[0] in seen:
+        found = graph.producers.get(value)
+        if value in graph.initializers or found is None or found[0] in seen:
             continue
-        seen.add(node.output[0])
-        yield node
-        pending += [one for one in node.input if one]
+        seen.add(found[0])
+        yield found[0]
+        pending += _reads(found[0])
+
+
+def _reads(node: Node) -> Iterator[str]:
+    """The names that a node and its subgraphs read from the graph of the node."""
+    yield from filter(None, node.inputs)
+    for body in node.bodies:
+        yield from body.captures()
 
 
 def _variable_id(node: NodeProto) -> str:

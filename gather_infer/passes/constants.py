@@ -9,7 +9,7 @@ import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
 from gather_infer.inference.proto.tensors import constant_fact
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel
 from gather_infer.passes.rewrite import Unavailable
 from gather_infer.tensor import DType, SymbolicTensor
@@ -57,7 +57,7 @@ class Constants:
         """The name of a new constant, which is added to `made`. Raises Unavailable as `get_or_add`."""
         if not self.model.may_add_constant(graph, constant):
             raise Unavailable
-        name = self.model.pass_input.index.fresh(f"{base}_constant")
+        name = self.model.fresh(f"{base}_constant")
         made[name] = constant
         return name
 

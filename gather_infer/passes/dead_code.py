@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from onnx import NodeProto, TensorProto
+from onnx import TensorProto
 
+from gather_infer import ir
+from gather_infer.ir import Graph, Node, Use
 from gather_infer.model.edits import Edit, RemoveInitializer, RemoveNode
-from gather_infer.model.index import Use
-from gather_infer.node_ids import GraphPath
-from gather_infer.passes.pass_input import PassInput, is_constant
+from gather_infer.node_ids import GraphPath, Root
+from gather_infer.passes.mutable_model import MutableModel
+from gather_infer.passes.pass_input import PassInput
 
 DEAD_CODE_REASON: Final = "nothing reads it any more"
 
@@ -38,40 +40,47 @@ class DeadCode:
 
 
 def find_dead_code(
-    pass_input: PassInput, candidates: Iterable[tuple[GraphPath, str]], is_gone: Callable[[GraphPath, Use], bool]
+    model: MutableModel, candidates: Iterable[tuple[Graph, str]], is_gone: Callable[[Use], bool]
 ) -> DeadCode:
     """The initializers, Constant, Shape and Size nodes that are dead once a pass has removed some uses of values.
 
-    candidates   (path of the reading graph, name) of the values that may have lost their last use; the search goes
-                 from these backwards
-    is_gone      whether the pass removes the given use in the graph with the given path
+    model        without edits
+    candidates   (reading graph, name) of the values that may have lost their last use; the search goes from these
+                 backwards
+    is_gone      whether the pass removes the given use
     """
     dead = DeadCode()
+    removed: set[Node] = set()
 
-    def is_read(path: GraphPath, name: str) -> bool:
-        return pass_input.is_required(path, name) or any(
-            not is_gone(reader, use) and use.node not in dead.nodes.get(reader, ())
-            for reader, use in pass_input.index.readers(path, name)
+    def is_read(value: ir.Value) -> bool:
+        graph, name = value.graph, value.name
+        is_given = name in graph.input_set and name not in graph.constants
+        return (
+            is_given
+            or graph.is_fixed(name)
+            or value.is_output
+            or any(use.node not in removed and not is_gone(use) for use in value.uses())
         )
 
     pending = list(candidates)
     while pending:
-        path, name = pending.pop()
-        home = pass_input.index.defining_scope(path, name) if name else None
-        if home is None or home.path not in pass_input.graphs or is_read(home.path, name):
+        graph, name = pending.pop()
+        value = graph.value(name)
+        if value is None or value.graph.path.root is not Root.GRAPH or is_read(value):
             continue
-        position = home.producers.get(name)
-        if position is None:
-            if isinstance(pass_input.find(home.path, name), TensorProto):
+        home, node = value.graph, value.producer
+        if node is None:
+            if isinstance(home.constants.get(name), TensorProto):
                 dead.initializers.setdefault(home.path, set()).add(name)
             continue
-        node = pass_input.graphs[home.path].node[position]
-        if position not in dead.nodes.get(home.path, ()) and _has_no_effect(pass_input, node):
-            dead.nodes.setdefault(home.path, {})[position] = DEAD_CODE_REASON
-            pending += [(home.path, needed) for needed in node.input]
+        if node not in removed and _has_no_effect(model.pass_input, node):
+            assert node.origin is not None, "the model has no edits"
+            removed.add(node)
+            dead.nodes.setdefault(home.path, {})[node.origin] = DEAD_CODE_REASON
+            pending += [(home, needed) for needed in node.inputs]
     return dead
 
 
-def _has_no_effect(pass_input: PassInput, node: NodeProto) -> bool:
+def _has_no_effect(pass_input: PassInput, node: Node) -> bool:
     """Whether a node is known to have no side effect and never to fail: a Constant, Shape or Size."""
-    return is_constant(node) or pass_input.traits(node).outputs_dims
+    return node.is_constant or pass_input.traits(node.proto).outputs_dims

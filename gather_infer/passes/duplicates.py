@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import SymbolicTensor
 

@@ -11,9 +11,9 @@ from gather_infer.errors import ModelStructureError, UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.failures import conditional_bodies, rejectable_nodes
 from gather_infer.inference.interface_types import UNCHANGED, declare
+from gather_infer.ir import Model, structural_findings
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
-from gather_infer.model.index import GraphIndex
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
 from gather_infer.node_ids import NodePath
 from gather_infer.passes.result import PassResult
@@ -82,7 +82,7 @@ def freeze(
     if initializers_as_constants:
         source = with_constants(source)
     source.require_data()
-    for finding in GraphIndex(source.proto).findings:
+    for finding in structural_findings(Model(source.proto)):
         if finding.code in ("GI101", "GI102"):
             raise ModelStructureError(f"{source.name}: {finding.message}")
     dims = dims if isinstance(dims, (str, Mapping)) else tuple(dims)

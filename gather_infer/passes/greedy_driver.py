@@ -11,12 +11,12 @@ from onnx import AttributeProto, NodeProto, helper
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
 from gather_infer.inference.incremental import IncrementalInference, add_equalities
+from gather_infer.ir.inlining import MAX_MOVED, Inlining
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
 from gather_infer.node_ids import GraphPath, NodePath, Root
 from gather_infer.passes.constants import Constants, fact_of, key_of
 from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
 from gather_infer.passes.fact_support import Fact, FactSupport
-from gather_infer.passes.inlining import MAX_MOVED, Inlining
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.passes.node_view import SPARE_GATHERS, NodeView
@@ -330,7 +330,7 @@ class GreedyDriver:
         cost = RewriteCost(len(rewrite.nodes) + passed - 1 - others)
         if cost.nodes > 0 or any(old in graph.fixed for old in rewrite.values):
             return False
-        if not inlining.is_possible(self.constants.load, max(self.max_growth, MAX_MOVED)):
+        if not inlining.is_possible(self.constants.load, self.model.may_add_constant, max(self.max_growth, MAX_MOVED)):
             return False
         self._record(node, rule, rewrite.law, next(filter(None, node.outputs), ""), cost, 0)
         self._rewriter.inline(node, rewrite, inlining)

@@ -120,9 +120,8 @@ class ProtectedValues:
         return self._inference.scopes.get(path, {}).get(name)
 
     def _note(self, place: NodeId, upstream: BackwardSlice) -> Diagnostic:
-        path, position = place
-        node = upstream.bodies[path].node[position]
-        where = Location(upstream.index[path].node(position), node.op_type, node.domain)
+        node = upstream.node(place)
+        where = Location(upstream.model.label(node), node.op_type, node.proto.domain)
         text = "not rewritten, nor the nodes that its shapes depend on: the model would not load any more"
         return diagnostic("GI401", text, where)
 

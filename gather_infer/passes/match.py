@@ -11,8 +11,8 @@ from onnx import NodeProto, TensorProto, defs, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
-from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import NodeView
 from gather_infer.passes.rewrite import Rewrite, Unavailable

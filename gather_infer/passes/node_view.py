@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto
 
+from gather_infer.ir.constant import Constant
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rules
 from gather_infer.passes.constants import Constants
 from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le

@@ -6,22 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, defs
+from onnx import GraphProto, NodeProto, TensorProto, defs
 
 from gather_infer.domains import plain_domain
-from gather_infer.errors import ModelReadError, ModelStructureError
+from gather_infer.errors import ModelReadError
 from gather_infer.inference import Inference
+from gather_infer.ir.constant import Constant, read_attribute, read_tensor
+from gather_infer.ir.graph import ConstantPayload, Graph
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import GraphOrFunction, bodies, roots
 from gather_infer.model.tensors import fed_inputs, iter_tensors
-from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
+from gather_infer.node_ids import MAIN, GraphPath, NodeId, Root
 from gather_infer.ops import standard_rules
-from gather_infer.passes.evaluate.constant import Constant, read_attribute, read_tensor
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
-
-ConstantPayload: TypeAlias = "Constant | TensorProto | AttributeProto"
 
 _FunctionKey: TypeAlias = tuple[str, str, str]
 """Domain, name and overload of a function."""
@@ -46,10 +44,6 @@ class PassInput:
         self.inference = inference
         self.model: ModelFile = inference.model
         proto = self.model.proto
-        self.index = GraphIndex(proto)
-        for finding in self.index.findings:
-            if finding.code in ("GI101", "GI102"):
-                raise ModelStructureError(f"{self.model.name}: {finding.message}")
         self.bodies: dict[GraphPath, GraphOrFunction] = dict(bodies(proto))
         self.graphs: dict[GraphPath, GraphProto] = {
             path: body for path, body in self.bodies.items() if path.root is Root.GRAPH and isinstance(body, GraphProto)
@@ -63,33 +57,24 @@ class PassInput:
         self._pure: dict[tuple[str, str, int], bool] = {}
         self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in proto.functions}
         self._pure_functions: dict[_FunctionKey, bool] = {}
-        self._constants = {path: self._constants_of(path, graph) for path, graph in self.graphs.items()}
 
-    def _constants_of(self, path: GraphPath, graph: GraphProto) -> dict[str, ConstantPayload]:
-        overridable = set(self.index[path].inputs)
+    def constants_of(self, path: GraphPath, graph: Graph) -> dict[str, ConstantPayload]:
+        """The constants that a graph or function body defines; for a Constant node the attribute with the payload.
+
+        graph   the graph at `path`, without edits
+        """
+        overridable = set(graph.inputs)
         if path == MAIN:
             overridable = {value.name for value in fed_inputs(self.model.proto)} | self._training_names
-        payloads: dict[str, ConstantPayload] = {t.name: t for t in graph.initializer if t.name not in overridable}
-        for node in graph.node:
-            if (
-                node.op_type == "Constant"
-                and not plain_domain(node.domain)
-                and len(node.output) == len(node.attribute) == 1
-            ):
-                payloads[node.output[0]] = node.attribute[0]
+        payloads: dict[str, ConstantPayload] = {}
+        if not graph.is_in_function:
+            payloads.update((name, held) for name, held in graph.initializers.items() if name not in overridable)
+        for node in graph.nodes:
+            if node.is_constant and len(node.outputs) == len(node.proto.attribute) == 1:
+                attribute = node.proto.attribute[0]
+                if not (graph.is_in_function and attribute.ref_attr_name):  # else the call supplies the value
+                    payloads[node.outputs[0]] = attribute
         return payloads
-
-    def constants_of(self, path: GraphPath) -> dict[str, ConstantPayload]:
-        """The constants that a graph or function body defines; for a Constant node the attribute with the payload."""
-        if path in self._constants:
-            return dict(self._constants[path])
-        return {
-            node.output[0]: node.attribute[0]
-            for node in self.bodies[path].node
-            if is_constant(node)
-            and len(node.output) == len(node.attribute) == 1
-            and not node.attribute[0].ref_attr_name  # else the call supplies the value
-        }
 
     def fixed(self, path: GraphPath) -> set[str]:
         """The names of values, besides graph inputs and outputs, that have to stay and keep their names."""
@@ -183,26 +168,6 @@ class PassInput:
         """The inferred facts about the values of a graph."""
         return self._scopes.get(path, {})
 
-    def find(self, path: GraphPath, name: str) -> ConstantPayload | None:
-        """The constant that `name` refers to in a graph; None if the value is not a constant."""
-        home = self.index.defining_scope(path, name) if name else None
-        return None if home is None or home.path not in self._constants else self._constants[home.path].get(name)
-
-    def load(self, path: GraphPath, name: str) -> Constant | None:
-        """The elements of the constant that `name` refers to in a graph; None if it is not one, and as `read`.
-
-        Raises as `read`.
-        """
-        payload = self.find(path, name)
-        return None if payload is None else self.read(payload)
-
-    def is_required(self, path: GraphPath, name: str) -> bool:
-        """Whether a value has to stay even if no node reads it."""
-        if name in self._annotated[path] or (path == MAIN and name in self._training_names):
-            return True
-        is_given = name in self.index[path].inputs and name not in self._constants[path]
-        return is_given or self.index.is_output(path, name)
-
     def traits(self, node: NodeProto) -> Traits:
         """The traits of the operator; empty for a function of the model, or an operator without a rule."""
         domain = plain_domain(node.domain)
@@ -222,10 +187,6 @@ class PassInput:
         return (
             node is not None and node.op_type == "Reshape" and not plain_domain(node.domain) and self.is_operator(node)
         )
-
-    def node(self, path: GraphPath, position: int) -> NodePath:
-        """The path of the node at a position of a graph."""
-        return self.index[path].node(position)
 
 
 def _annotated(graph: GraphProto) -> frozenset[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.constants import SMALL
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.passes.rewrite import Rewrite, RewriteCost
 from gather_infer.symbolic import Dim

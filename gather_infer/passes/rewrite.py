@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import NodeProto
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import Value
 

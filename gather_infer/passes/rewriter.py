@@ -7,8 +7,8 @@ from typing import Final
 
 from onnx import NodeProto, helper
 
+from gather_infer.ir.inlining import Inlining
 from gather_infer.passes.constants import Constants, fact_of
-from gather_infer.passes.inlining import Inlining
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.passes.profitability import replaced_nodes
 from gather_infer.passes.rewrite import GraphRewrite, Rewrite
@@ -174,7 +174,7 @@ class Rewriter:
 
     def fresh(self, base: str) -> str:
         """A name that the model does not use yet."""
-        return self.model.pass_input.index.fresh(base)
+        return self.model.fresh(base)
 
     def _add(self, proto: NodeProto, inputs: list[str], before: Node, why: str) -> Node:
         """Insert a new node with the given `inputs` right before another node."""

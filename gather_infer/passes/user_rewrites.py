@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from onnx import NodeProto
 
 from gather_infer.errors import UsageError, file_of, user_code
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext

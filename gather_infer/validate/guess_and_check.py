@@ -15,13 +15,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from onnx import NodeProto
 
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.inference_driver import infer_with_shapes
-from gather_infer.model.paths import graph_at
+from gather_infer.ir import Model
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
@@ -138,10 +139,13 @@ class _Trials:
         self.inference = inference
         self.rules = rules
         self.element_limits = element_limits
-        self.producers: dict[GraphPath, dict[str, NodeProto]] = {}
         self.declared = set(inference.input_constraints.ranges) if inference.input_constraints is not None else set()
         self.symbols = frozenset() if inference.input_constraints is None else inference.input_constraints.known
         self.trials: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
+
+    @cached_property
+    def model(self) -> Model:
+        return Model.of(self.inference.model)
 
     def check(self, undecided: Verdict) -> Verdict | None:
         """A conditional verdict that replaces `undecided`; None if the access is in bounds under no guessed range."""
@@ -229,10 +233,8 @@ class _Trials:
     def producer(self, scoped_name: _ScopedName) -> NodeProto | None:
         """The node that produces a tensor; None for inputs and constants."""
         graph, name = scoped_name
-        if graph not in self.producers:
-            nodes = graph_at(self.inference.model.proto, graph).node
-            self.producers[graph] = {output: node for node in nodes for output in node.output if output}
-        return self.producers[graph].get(name)
+        found = self.model[graph].producers.get(name)
+        return None if found is None else found[0].proto
 
     def is_unknown(self, scoped_name: _ScopedName) -> bool:
         fact = self.fact(scoped_name)

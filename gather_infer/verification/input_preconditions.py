@@ -11,6 +11,7 @@ from gather_infer.dialect import Dialect, DialectOp, InputPrecondition
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.op_resolution import Opsets
+from gather_infer.ir import Graph, Model
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
@@ -27,17 +28,17 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
     known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
-    made = {output: node for node in graph.node for output in node.output}
+    main = Model.of(model).main
     inputs = set(inference.inputs)
     for node in graph.node:
-        if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], made, _LIMIT)) in inputs:
+        if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], main, _LIMIT)) in inputs:
             # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
             yield limit, ElementLimits(None, 1, None)
         entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
         version = versions.version_of(node.domain)
         entry = next((one for one in entries if one.since <= version), None)
         for position, precondition in () if entry is None else entry.preconditions.items():
-            source = _source(node.input[position], made, _SAME) if position < len(node.input) else ""
+            source = _source(node.input[position], main, _SAME) if position < len(node.input) else ""
             if source in inputs:
                 yield (
                     source,
@@ -55,14 +56,17 @@ def _by_name(dialect: Dialect) -> dict[str, list[DialectOp]]:
     return found
 
 
-def _source(name: str, made: Mapping[str, NodeProto], through: Mapping[str, int]) -> str:
+def _source(name: str, graph: Graph, through: Mapping[str, int]) -> str:
     """The value that a chain of nodes forwards to `name`.
 
-    made      value -> its producer
+    graph     the main graph
     through   operator -> the position of the input that it forwards
     """
-    while (node := made.get(name)) is not None and len(node.input) > through.get(node.op_type, len(node.input)):
-        name = node.input[through[node.op_type]]
+    while (found := graph.producers.get(name)) is not None:
+        node = found[0]
+        if node.op_type not in through or len(node.inputs) <= through[node.op_type]:
+            break
+        name = node.inputs[through[node.op_type]]
     return name
 
 

@@ -18,8 +18,8 @@ from onnx import TensorProto as T
 from onnx import helper
 
 from gather_infer.context import Context
+from gather_infer.ir.constant import Constant
 from gather_infer.ops import standard_rules
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.evaluate.numbers import to_numbers
 from gather_infer.rules import OpCall
 from gather_infer.tensor import DType, SymbolicTensor, make_values

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, TensorProto, defs, helper
 
+from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
-from gather_infer.passes.evaluate.constant import Constant, from_integers
 
 NEWEST = defs.onnx_opset_version()
 OPSETS = (7, 9, 10, 11, 13, 14, 15, 18, NEWEST)

@@ -15,8 +15,8 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+from gather_infer.ir.constant import Constant, bits_dtype, strings
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, strings
 
 NEWEST = onnx.defs.onnx_opset_version()
 OPSETS = (7, 9, 10, 11, 13, 14, 15, 18, 21, NEWEST)

@@ -12,9 +12,10 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir import constant
+from gather_infer.ir.constant import Constant, bits_dtype, read_attribute, read_tensor
 from gather_infer.model import ModelFile
-from gather_infer.passes.evaluate import constant, gather
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_attribute, read_tensor
+from gather_infer.passes.evaluate import gather
 
 MODEL = ModelFile.from_proto(helper.make_model(helper.make_graph([], "empty", [], [])))
 

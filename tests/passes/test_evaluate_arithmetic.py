@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto as T
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.tensor import INTEGER_RANGE, DType
 from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, raw, versions
 

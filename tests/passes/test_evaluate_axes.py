@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto as T
 
 from gather_infer.context import Context
+from gather_infer.ir.constant import Constant
 from gather_infer.ops import standard_rules
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.rules import OpCall
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, make_values
 from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, ours_if_any, raw, versions

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto as T
 
+from gather_infer.ir.constant import Constant, bits_dtype
 from gather_infer.passes.evaluate.cast import cast
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype
 from gather_infer.passes.evaluate.numbers import from_numbers, to_numbers
 from gather_infer.tensor import INTEGER_RANGE, DType
 from tests.passes.runtimes import SUB_BYTE, admitted, by_onnxruntime, by_reference, model_of, of, ours, raw, versions

@@ -17,9 +17,9 @@ from onnx import helper, numpy_helper
 from onnxruntime import __version__ as ort
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Constant, bits_dtype, read_tensor, strings
 from gather_infer.model import ModelFile
 from gather_infer.passes.evaluate import Evaluation, arithmetic, cast, evaluator_of, generation, reduction
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_tensor, strings
 from gather_infer.passes.evaluate.operation_count import operations
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.runtimes.process import Failure

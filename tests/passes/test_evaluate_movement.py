@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 import gather_infer
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Constant, bits_dtype, read_tensor
 from gather_infer.model import ModelFile
 from gather_infer.passes.evaluate import (
     TABLES,
@@ -29,7 +30,6 @@ from gather_infer.passes.evaluate import (
     input_checks,
     reduction,
 )
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_tensor
 from gather_infer.tensor import SymbolicTensor
 from tests.conformance.backend import cases as backend_cases
 from tests.passes.movement_cases import (

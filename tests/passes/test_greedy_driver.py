@@ -12,8 +12,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.errors import ModelReadError, UsageError
+from gather_infer.ir.constant import Constant
 from gather_infer.passes import optimize
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext

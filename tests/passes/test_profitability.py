@@ -15,8 +15,8 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto
 
+from gather_infer.ir.constant import Constant
 from gather_infer.passes import optimize
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.loadability import ProtectedValues
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite

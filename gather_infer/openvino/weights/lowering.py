@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from gather_infer.ir import Model, Value
 from gather_infer.model import ModelFile
-from gather_infer.model.index import GraphIndex
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
 from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino, reads_of
@@ -81,14 +81,14 @@ class _WeightLowering:
         self.graph = proto.graph
         self.format = format
         self.opset = opset
-        self.index = GraphIndex(model.proto)
-        self.graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
-        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # graph, first output -> new nodes
+        self.ir = Model(proto)
+        self.graphs = {path: one.proto for path, one in self.ir.graphs.items() if isinstance(one.proto, GraphProto)}
+        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the removed node
         self.changed: set[str] = set()
         self.constants: list[WeightConstant] = []
 
     def run(self) -> Iterator[WeightConversion]:
-        found = [one for path in self.graphs for one in WeightMatcher(self.graphs, path, self.index).weights()]
+        found = [one for path in self.graphs for one in WeightMatcher(self.ir[path]).weights()]
         for weight in found:
             element = weight.data.element
             self.constants += [table for table in (weight.data, weight.zero, weight.scale) if table is not None]
@@ -113,7 +113,8 @@ class _WeightLowering:
         if not self.changed:
             return
         gone = {table.initializer.name for table in self.constants}
-        for path, graph in reversed(self.graphs.items()):  # bodies before the nodes that hold them, which are copied
+        # bodies before the nodes that hold them, which are copied
+        for path, graph in reversed(self.graphs.items()):
             kept: list[NodeProto] = []
             for node in graph.node:
                 for one in self.replaced.get((path, node.output[0] if node.output else ""), [node]):
@@ -144,7 +145,7 @@ class _WeightLowering:
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
     def constant(self, array: Array, stem: str) -> str:
-        name = self.index.fresh(stem)
+        name = self.ir.fresh(stem)
         self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
@@ -165,7 +166,7 @@ class _WeightLowering:
             for position, name in enumerate(node.input):
                 tables = [table for table in (weight.scale, weight.zero) if table is not None and table.name == name]
                 if tables and tables[0].element == TensorProto.FLOAT16:
-                    wide = self.index.fresh(f"{name}.f32")
+                    wide = self.ir.fresh(f"{name}.f32")
                     made = helper.make_node("Convert", [name], [wide], wide, domain=_CONVERT_DOMAIN)
                     made.attribute.append(helper.make_attribute("destination_type", "f32"))
                     before.append(made)
@@ -224,7 +225,7 @@ class _WeightLowering:
         held.data_type = TensorProto.UINT8
         del held.dims[:]
         held.dims.extend((n, k // size, size * bits // 8))
-        held.name = data = self.index.fresh(weight.data.name)
+        held.name = data = self.ir.fresh(weight.data.name)
         self.graph.initializer.append(held)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
         inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
@@ -257,7 +258,7 @@ class _WeightLowering:
         held.CopyFrom(weight.data.initializer)
         del held.dims[:]
         held.dims.extend(weight.shape)
-        held.name = self.index.fresh(weight.data.name)
+        held.name = self.ir.fresh(weight.data.name)
         self.graph.initializer.append(held)
         return held.name
 
@@ -269,12 +270,13 @@ class _WeightLowering:
 
     def transposing_matmuls(self, weight: Weight) -> list[NodeProto]:
         """The MatMuls that read `weight`, of shape [N, K], with transpose_b; empty if it has any other reader."""
-        if len(weight.shape) != 2 or self.index.is_output(weight.path, weight.result):
+        value = Value(self.ir[weight.path], weight.result)
+        if len(weight.shape) != 2 or value.is_output:
             return []
         found: list[NodeProto] = []
-        for path, use in self.index.readers(weight.path, weight.result):
-            node = self.graphs[path].node[use.node] if path == weight.path else None
-            if node is None or use.input != 1 or node.op_type != "MatMul" or not is_openvino(node):
+        for use in value.uses():
+            node = use.node.proto
+            if use.node.graph is not value.graph or use.index != 1 or node.op_type != "MatMul" or not is_openvino(node):
                 return []
             attributes = attributes_of(node)
             if str(attributes.get("transpose_b", "false")).lower() not in ("true", "1"):

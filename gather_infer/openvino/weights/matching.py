@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import NodeProto, TensorProto
 
 from gather_infer.domains import canonical_domain
-from gather_infer.model.index import GraphIndex
+from gather_infer.ir import Graph, Value
 from gather_infer.node_ids import GraphPath
 from gather_infer.openvino.dialect_nodes import attributes_of
 from gather_infer.openvino.weights.reshape_folding import integers_of
@@ -64,22 +64,17 @@ class Weight:
 
 
 class WeightMatcher:
-    """Finds the compressed weights in the graph `path` of a model in the dialect.
+    """Finds the compressed weights in one graph of a model in OpenVINO's dialect.
 
-    graphs   the graphs of the model by path, at least graph `path` and the graphs around it
-    index    index of the model
+    graph   the graph, without edits
     """
 
-    def __init__(self, graphs: Mapping[GraphPath, GraphProto], path: GraphPath, index: GraphIndex) -> None:
-        self.graphs = graphs
-        self.path = path
-        self.index = index
-        self.nodes = list(graphs[path].node)
-        self.producers = {name: node for node in self.nodes for name in node.output}
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
 
     def weights(self) -> Iterator[Weight]:
         """Every compressed weight, in the order of the file."""
-        for node in self.nodes:
+        for node in (node.proto for node in self.graph.file_nodes):
             if self._is(node, "Multiply"):
                 for main, scale in ((0, 1), (1, 0)):
                     found = self._match(node, main, scale)
@@ -89,13 +84,13 @@ class WeightMatcher:
 
     def _match(self, multiply: NodeProto, main: int, scale: int) -> Weight | None:
         factor = self._constant(multiply.input[scale])
-        above = self.producers.get(multiply.input[main])
+        above = self._producer(multiply.input[main])
         if factor is None or above is None or factor.element not in (TensorProto.FLOAT, TensorProto.FLOAT16):
             return None
         chain, zero, zero_convert = [above], None, None
         if self._is(above, "Subtract"):
-            below = self.producers.get(above.input[0])
-            zero_convert = self.producers.get(above.input[1])
+            below = self._producer(above.input[0])
+            zero_convert = self._producer(above.input[1])
             zero = self._constant(above.input[1])
             if zero is None and zero_convert is not None and self._is(zero_convert, "Convert"):
                 zero = self._constant(zero_convert.input[0])
@@ -119,7 +114,7 @@ class WeightMatcher:
         if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
             return None  # the readers use the weight in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
-        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.path)
+        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.graph.path)
 
     def _match_suffix(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Append the Reshape and the Convert to f32 that may follow to `chain`; returns the shape after the Reshape.
@@ -142,11 +137,11 @@ class WeightMatcher:
         held = self._initializer(name)
         if held is not None:
             return WeightConstant(name, held, held.data_type, tuple(held.dims))
-        home = self.index.defining_scope(self.path, name)
-        position = None if home is None else home.producers.get(name)
-        if home is None or position is None:
+        value = self.graph.value(name)
+        producer = None if value is None else value.producer
+        if producer is None:
             return None
-        node = self.graphs[home.path].node[position]
+        node = producer.proto
         if not self._is(node, "Const"):
             return None
         shape: Any = attributes_of(node).get("shape", ())
@@ -155,13 +150,14 @@ class WeightMatcher:
         return None if packed is None else WeightConstant(name, packed, 0, sizes)
 
     def _initializer(self, name: str) -> TensorProto | None:
-        """The initializer that `name` refers to in graph `path`; None if it refers to another value."""
-        home = self.index.defining_scope(self.path, name)
-        position = None if home is None else home.initializers.get(name)
-        if home is None or position is None:
-            return None
-        tensor: TensorProto = self.graphs[home.path].initializer[position]
-        return tensor
+        """The initializer that `name` refers to in the graph; None if it refers to another value."""
+        value = self.graph.value(name)
+        return None if value is None else value.initializer
+
+    def _producer(self, name: str) -> NodeProto | None:
+        """The node of the graph that writes the value `name`; None for an input, an initializer or an outer value."""
+        found = self.graph.producers.get(name)
+        return None if found is None else found[0].proto
 
     @staticmethod
     def _is(node: NodeProto, op_type: str) -> bool:
@@ -174,12 +170,12 @@ class WeightMatcher:
 
         None if none or several nodes read it, a node of a subgraph reads it, or it is a graph output.
         """
-        name = node.output[0]
-        readers = list(self.index.readers(self.path, name))
-        if len(readers) != 1 or self.index.is_output(self.path, name):
+        value = Value(self.graph, node.output[0])
+        uses = list(value.uses())
+        if len(uses) != 1 or value.is_output:
             return None
-        path, use = readers[0]
-        return self.nodes[use.node] if path == self.path else None
+        reader = uses[0].node
+        return reader.proto if reader.graph is self.graph else None
 
     def _is_private(self, node: NodeProto) -> bool:
         return self._only_reader(node) is not None

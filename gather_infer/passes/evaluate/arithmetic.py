@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,

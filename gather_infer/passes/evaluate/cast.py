@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, strings
+from gather_infer.ir.constant import Constant, bits_dtype, strings
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from onnx import AttributeProto, NodeProto
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 
 
 @dataclass(frozen=True, slots=True)

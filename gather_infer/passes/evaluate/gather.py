@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Bits, Constant
+from gather_infer.ir.constant import Bits, Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 
 evaluators = EvaluatorSet("")

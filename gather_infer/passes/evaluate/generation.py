@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     MAX_ELEMENTS,

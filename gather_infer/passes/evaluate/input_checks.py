@@ -8,8 +8,8 @@ from math import prod
 from onnx import TensorProto
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import MAX_RANK, Bits, Constant, bits_dtype
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
-from gather_infer.passes.evaluate.constant import MAX_RANK, Bits, Constant, bits_dtype
 
 MAX_BYTES = MAX_MESSAGE_BYTES
 """Maximum size of a result in bytes: protobuf supports no larger initializer."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from onnx import helper
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Bits, Constant, bits_dtype
+from gather_infer.ir.constant import Bits, Constant, bits_dtype
 from gather_infer.passes.evaluate.evaluators import Evaluation
 from gather_infer.tensor import INTEGER_RANGE, DType
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Bits, Constant
 from gather_infer.ops.semantics.preconditions import normalize_axis
-from gather_infer.passes.evaluate.constant import Bits, Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.input_checks import INDEX_TYPES, fits_initializer, numbers, require_same_type, zero
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Constant
 from gather_infer.ops.semantics.operands import unique_axes
 from gather_infer.ops.semantics.preconditions import normalize_axis
-from gather_infer.passes.evaluate.constant import Constant
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.input_checks import numbers, reshaped
 

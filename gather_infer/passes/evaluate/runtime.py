@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, helper
 
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype
+from gather_infer.ir.constant import Constant, bits_dtype
 from gather_infer.passes.evaluate.numbers import is_integer, is_number
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE

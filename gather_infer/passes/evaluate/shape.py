@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, read_inline
+from gather_infer.ir.constant import Constant, bits_dtype, read_inline
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.input_checks import fits_initializer, sizes
 

@@ -79,8 +79,8 @@ def _runs_at_least_once(match: Match) -> bool:
 
 
 def _is_scalar(match: Match, body: Graph, name: str) -> bool:
-    """Whether the input `name` of the subgraph is declared as a scalar: runtimes give it the declared rank."""
-    for value in match.context.model.pass_input.bodies[body.path].input:
+    """Whether an input of a subgraph is declared as a scalar: runtimes give it the declared rank."""
+    for value in body.proto.input:
         tensor = value.type.tensor_type
         if value.name == name:
             return tensor.HasField("shape") and not tensor.shape.dim

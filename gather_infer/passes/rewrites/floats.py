@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.operation_count import operations
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.match import Match

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Constant, bits_dtype, from_integers
 from gather_infer.passes.evaluate import Evaluation
-from gather_infer.passes.evaluate.constant import Constant, bits_dtype, from_integers
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rule_table import RewriteSet

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import axes_of, axis_of, pick_of, slices_of

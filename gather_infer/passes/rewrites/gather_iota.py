@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import axes_of, pick_of, picked

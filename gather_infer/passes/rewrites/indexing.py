@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.gather import gather
 from gather_infer.passes.match import Match
 from gather_infer.symbolic import Dim

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from onnx import TensorProto
 
-from gather_infer.passes.evaluate.constant import Constant
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.identity_elimination import preserves_order

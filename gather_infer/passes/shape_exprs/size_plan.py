@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import NodeProto, helper
 
+from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.node_ids import Root
-from gather_infer.passes.evaluate.constant import Constant, from_integers
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, Node
 from gather_infer.passes.rewrite import GraphRewrite, RewriteCost, Unavailable

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gather_infer.passes.evaluate.constant import Constant
-from gather_infer.passes.mutable_model import Graph, MutableModel, Node
+from gather_infer.ir.constant import Constant
+from gather_infer.ir.graph import Graph, Node
+from gather_infer.ir.model import Model
 from gather_infer.tensor import UNKNOWN
 
 MAX_MOVED: Final = 1 << 20
@@ -21,14 +22,14 @@ class Inlining:
     names   value of the body -> its name outside; a new one if another graph defines a value of that name
     """
 
-    def __init__(self, model: MutableModel, node: Node, body: Graph, bound: Mapping[str, str]) -> None:
+    def __init__(self, model: Model, node: Node, body: Graph, bound: Mapping[str, str]) -> None:
         self.model = model
         self.node = node
         self.body = body
         own_names = [*body.producers, *body.added, *(name for name in body.initializers if name not in body.dropped)]
         others = [graph for graph in model.graphs.values() if graph is not body]
         self.names: dict[str, str] = {
-            name: model.pass_input.index.fresh(name) if any(graph.defines(name) for graph in others) else name
+            name: model.fresh(name) if any(graph.defines(name) for graph in others) else name
             for name in own_names
             if name not in body.inputs
         }
@@ -38,13 +39,19 @@ class Inlining:
         """The name in the enclosing graph of a value that is visible in the body."""
         return self.names.get(inner, inner)
 
-    def is_possible(self, load: Callable[[Graph, str], Constant | None], max_bytes: int) -> bool:
+    def is_possible(
+        self,
+        load: Callable[[Graph, str], Constant | None],
+        may_add: Callable[[Graph, Constant], bool],
+        max_bytes: int,
+    ) -> bool:
         """Whether the nodes of the body can move: names keep their meaning and constants can be read.
 
         load       returns the elements of a constant
+        may_add    whether a graph can hold a constant as an initializer or a Constant node
         max_bytes  the size up to which an initializer of the body is read
         """
-        body, graph, model = self.body, self.node.graph, self.model
+        body, graph = self.body, self.node.graph
         if body.sparse or any(self.name(name) != name for name in body.fixed):
             return False
         for name in body.inputs:
@@ -53,7 +60,7 @@ class Inlining:
         for name in body.initializers:
             if name not in body.dropped:
                 constant = load(body, name)
-                if constant is None or constant.nbytes > max_bytes or not model.may_add_constant(graph, constant):
+                if constant is None or constant.nbytes > max_bytes or not may_add(graph, constant):
                     return False
         for inner, name in self.names.items():
             for reader in body.readers.get(inner, ()):
@@ -100,8 +107,14 @@ class Inlining:
             inputs = [self.name(name) if name in names else name for name in reader.inputs]
             if inputs != reader.inputs:
                 reader.inputs, reader.why = inputs, reader.why or why
+        for name, inner_bodies in body.returned.items():
+            if inner_bodies:
+                home = graph.defining_graph(self.name(name))
+                assert home is not None, "a value that a subgraph returns is defined"
+                home.returned.setdefault(self.name(name), {}).update(inner_bodies)
         body.nodes.clear()
         body.readers.clear()
+        body.returned.clear()
         for inner in model.graphs.values():
             if inner.outer is body:
                 inner.outer = graph

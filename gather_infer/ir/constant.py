@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
+from gather_infer.ir.packing import pack, unpack
 from gather_infer.model import ModelFile
 from gather_infer.model.external import element_bits, is_external
 from gather_infer.model.wire import FIXED32, FIXED64, LENGTH_DELIMITED, TENSOR_FIELDS, scan
-from gather_infer.passes.evaluate.packing import pack, unpack
 
 Bits = npt.NDArray[Any]
 
