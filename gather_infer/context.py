@@ -278,7 +278,9 @@ class Context:
         self.trail.add_unchecked(Unchecked(reason, self.node))
 
     def add_implied_constraint(self, *any_of: Relation, runtime: str = "") -> None:
-        """Record that a relation of `any_of` holds in every valid run, with the first node that implies this.
+        """Record that at least one relation of `any_of` holds in every legal run, with the current node as the reason.
+
+        With a `runtime`, it holds in every run that this runtime accepts.
 
         any_of     triples (left, relation, right), where relation is `==` or `<=`
         runtime    see ImpliedConstraint

@@ -150,7 +150,9 @@ def _box_ownership(op: LayerView, g: FunctionBuilder, boxes: str) -> str:
 
 
 def _suppressed(op: LayerView, g: FunctionBuilder, start: SuppressionState, boxes: str, max_boxes: int) -> _Candidates:
-    """The candidates that greedy suppression selects in each row, each field [rows, turns].
+    """The candidates that greedy suppression selects in each row, in order: scores, box indices and validity flags.
+
+    Each field of the result is [rows, turns], where turns is k, or 0 if `max_boxes` is 0.
 
     start      scores and flags of the candidates, [rows, k] each
     boxes      [rows, k, 4]
