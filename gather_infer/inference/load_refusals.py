@@ -23,7 +23,7 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
-from gather_infer.inference.runtime_quirks import fuse_reshape_targets, is_constant, misinferred_slices
+from gather_infer.inference.runtime_quirks import fold_sizes, fuse_reshape_targets, is_constant, misinferred_slices
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.function_inlining import with_functions_inlined
@@ -84,6 +84,9 @@ def refused_nodes(
         fuse_reshape_targets(skeleton)
         _propagate_constants(skeleton.graph)
         inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=data_prop)
+        if data_prop and fold_sizes(inferred):
+            _propagate_constants(inferred.graph)
+            inferred = infer_shapes(inferred, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
         found = {
             node_ids[int(number)]

@@ -47,6 +47,10 @@ MODELS = {
     "a loop of no trips": f"""g (float[N,12] x, int64 m, bool c, float[K] k) => (float[L] y) <int64[2] f = {{3, 4}}, int64[1] z = {{0}}, int64[1] o = {{1}}> {{
         {HIDDEN} y = Loop(m, c, k) <body = b (int64 i, bool d, float[K2] p) => (bool e, float[K3] q) {{
             e = Identity(d) u = Squeeze(r, o) v = Constant<value_ints = [-1]>() h = Reshape(u, v) q = Add(p, h) }}> }}""",
+    "a size that onnxruntime shows to TopK": """g (float[N] x, bool[N] mask, float[S,1] y, int64 n) => (float[A,B] s, int64[C,D] i) <float[3] c = {1, 1, 1}, int64[1] o = {-1}, bool t = {1}, int64 last = {-1}> {
+        v = Compress(x, mask) s = Loop(n, t) <body = b (int64 k, bool go) => (bool on, float[] r) {
+            on = Identity(go) w = Neg(v) z = Shape(w) q = Reshape(w, z) r = Add(q, c) }>
+        d = Shape(s) e = Gather(d, last) f = Unsqueeze(e, o) h, i = TopK<axis = 1>(y, f) }""",
     "a 0 beside a -1 that is computed": """g (float[N,M] x, int64[3] q) => (float[A,B,C] y) <int64[2] m = {-1, 1}> {
         s = Shape(q) z = Sub(s, s) t = Concat<axis = 0>(m, z) y = Reshape<allowzero = 1>(x, t) }""",
     "one size of a loop's result, of which onnx does not see the rank": """g (float[K] x, float[N,M] w, int64 m, bool c) => (float[L] y) <int64[1] o = {1}> {
