@@ -77,7 +77,7 @@ class ResultSimplifier:
         return tuple((self.expanded(left), relation, self.expanded(right)) for left, relation, right in any_of)
 
     def condition(self, condition: PathCondition) -> PathCondition:
-        """The condition in the symbols of the inputs. A `sign_predicate` that needs other symbols is replaced by None."""
+        """The condition in the symbols of the inputs. A `sign_predicate` that needs other symbols becomes None."""
         negative = None if condition.sign_predicate is None else self.expanded(condition.sign_predicate)
         if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
             negative = None

@@ -52,7 +52,7 @@ def _checked_graph_pass(graph_pass: GraphPass) -> GraphPassFunction:
 
 
 def _result_error(found: object) -> str:
-    """The error in `found`, the result of a caller's rewrite, for a message; empty if the result is well-formed."""
+    """The error in the result `found` of a caller's rewrite, for a message; empty if it is well-formed."""
     if found is None:
         return ""
     if not isinstance(found, Rewrite):
