@@ -6,7 +6,9 @@ without edits is written back as it is, with fields that this version of onnx do
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Final
 
@@ -74,10 +76,11 @@ class Model:
         self._names: Names | None = None
         self._labels: dict[GraphPath, tuple[str, tuple[str, ...]]] = {}
         self._bodies: dict[GraphPath, GraphOrFunction] = {}
-        self._read(roots)
         unsorted: set[Graph] = set()
-        for graph in self.graphs.values():
-            self._link(graph, unsorted)
+        with _paused_collection():
+            self._read(roots)
+            for graph in self.graphs.values():
+                self._link(graph, unsorted)
         for graph in unsorted:
             nodes, order, cyclic = self._topological(graph)
             graph.cyclic = tuple(nodes[position] for position in cyclic)
@@ -522,6 +525,18 @@ class Model:
         """The nodes by their keys, the positions in topological order, and those on or behind a cycle."""
         nodes = sorted(graph.nodes, key=lambda node: node.order_key)
         return nodes, *topological_order(_dependencies(graph, nodes))
+
+
+@contextmanager
+def _paused_collection() -> Iterator[None]:
+    """Pause the garbage collector while a graph is built: each collection would traverse all of it and find nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _dependencies(graph: Graph, nodes: Sequence[Node]) -> list[set[int]]:
