@@ -6,15 +6,19 @@ A written file has to load with both, so it must not declare a size on which the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
+from onnx.helper import make_node
 from onnx.numpy_helper import from_array, to_array
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.model.paths import bodies
+
+_Array: TypeAlias = npt.NDArray[Any]
 
 _LARGEST: Final = (2**31 - 1, 2**63 - 1)
 """Ends of a Slice that onnxruntime treats as unbounded, for forward and backward steps."""
@@ -48,10 +52,13 @@ def is_stepped_slice(node: NodeProto) -> bool:
     return _is_standard(node, "Slice") and len(node.input) == 5
 
 
-def fold_sizes(proto: ModelProto) -> bool:
-    """Replace sizes by initializers where onnxruntime's data propagation knows them; returns whether there were any.
+_SIZE_TYPES: Final = (TensorProto.INT64, TensorProto.INT32)
 
-    onnxruntime passes such elements to the shape inference of all operators as if they were constants: a TopK with
+
+def fold_sizes(proto: ModelProto) -> bool:
+    """Replace nodes by Constants where onnxruntime's data propagation knows the result; returns whether there were any.
+
+    onnxruntime passes such sizes to the shape inference of all operators as if they were constants: a TopK with
     k = Shape(w) is refused if the axis is shorter. onnx's own propagation reaches few operators.
 
     proto   after onnx's shape inference, with `value_info` for the values; nodes in topological order
@@ -62,60 +69,53 @@ def fold_sizes(proto: ModelProto) -> bool:
             continue
         types = {v.name: v.type for v in (*body.input, *body.value_info, *body.output)}
         known = {name: to_array(held) for name, held in _numbers(body).items() if held.data_type in _SIZE_TYPES}
-        folded: dict[str, np.ndarray[Any, Any]] = {}
-        kept: list[NodeProto] = []
         for node in body.node:
             found = _sizes(node, types, known)
-            if found is None:
-                kept.append(node)
-            else:
-                known[node.output[0]] = folded[node.output[0]] = found
-        if folded:
-            is_changed = True
-            nodes = [NodeProto.FromString(node.SerializeToString()) for node in kept]
-            del body.node[:]
-            body.node.extend(nodes)
-            body.initializer.extend(from_array(array, name) for name, array in folded.items())
+            if found is not None:
+                is_changed = True
+                known[node.output[0]] = found
+                node.CopyFrom(make_node("Constant", [], list(node.output), node.name, value=from_array(found)))
     return is_changed
 
 
-_SIZE_TYPES: Final = (TensorProto.INT64, TensorProto.INT32)
+def _sizes(node: NodeProto, types: Mapping[str, TypeProto], known: Mapping[str, _Array]) -> _Array | None:
+    """The elements of the output of a node that onnxruntime propagates, a scalar or a vector; None if unknown.
 
-
-def _sizes(
-    node: NodeProto, types: Mapping[str, TypeProto], known: Mapping[str, np.ndarray[Any, Any]]
-) -> np.ndarray[Any, Any] | None:
-    """The elements of the output of a node that onnxruntime propagates; None if they are unknown."""
+    types   of the values of the graph
+    known   integer value -> its elements
+    """
     if plain_domain(node.domain) or len(node.output) != 1 or not node.output[0]:
         return None
-    attributes = {attribute.name: attribute for attribute in node.attribute}
     if node.op_type == "Shape":
-        tensor = types[node.input[0]].tensor_type if node.input[0] in types else None
-        if tensor is None or not tensor.HasField("shape"):
-            return None
-        start = attributes["start"].i if "start" in attributes else 0
-        end = attributes["end"].i if "end" in attributes else None
-        dims = list(tensor.shape.dim)[start:end]
-        if not dims or any(not dim.HasField("dim_value") for dim in dims):
-            return None
-        return np.array([dim.dim_value for dim in dims], np.int64)
-    operands = [known.get(name) for name in node.input]
-    if not operands or operands[0] is None:
+        return _static_dims(node, types.get(node.input[0]))
+    operands = [known[name] for name in node.input if name in known]
+    if not operands or len(operands) < len(node.input):
         return None
     first = operands[0]
     match node.op_type:
-        case "Gather" if len(operands) == 2 and operands[1] is not None and first.ndim == 1:
+        case "Gather" if first.ndim == 1 and operands[1].size:
             at = operands[1]
-            return np.take(first, at) if at.size and -len(first) <= at.min() and at.max() < len(first) else None
-        case "Unsqueeze" if first.ndim == 0:
+            return np.take(first, at) if -len(first) <= at.min() and at.max() < len(first) else None
+        case "Unsqueeze" if first.ndim == 0 and (len(operands) == 1 or operands[1].size == 1):
             return first.reshape(1)
-        case "Squeeze" if first.size == 1:
+        case "Squeeze" if first.shape == (1,):
             return first.reshape(())
-        case "Cast" if "to" in attributes and attributes["to"].i == TensorProto.INT64:
+        case "Cast" if any(attribute.i == TensorProto.INT64 for attribute in node.attribute if attribute.name == "to"):
             return first.astype(np.int64)
-        case "Concat" if all(operand is not None and operand.ndim == 1 for operand in operands):
-            return np.concatenate([operand for operand in operands if operand is not None])
+        case "Concat" if all(operand.ndim == 1 and operand.dtype == first.dtype for operand in operands):
+            return np.concatenate(operands)
     return None
+
+
+def _static_dims(shape: NodeProto, source: TypeProto | None) -> _Array | None:
+    """The result of a Shape node, if its input of type `source` has numbers for all dims that it returns."""
+    if source is None or not source.tensor_type.HasField("shape"):
+        return None
+    ends = {attribute.name: attribute.i for attribute in shape.attribute}
+    dims = list(source.tensor_type.shape.dim)[ends.get("start") : ends.get("end")]
+    if not dims or any(not dim.HasField("dim_value") for dim in dims):
+        return None
+    return np.array([dim.dim_value for dim in dims], np.int64)
 
 
 def fuse_reshape_targets(proto: ModelProto) -> None:

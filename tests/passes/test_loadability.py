@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import ModelProto
 
@@ -237,3 +238,42 @@ def test_what_only_the_runtime_gets_wrong_is_seen(what: str, monkeypatch: pytest
     monkeypatch.setattr(ProtectedValues, "extend_for", lambda *_: False)
     before = parsed(next(text for name, text in MODELS.items() if name.startswith(what)))
     assert refused_now(before, optimize(before).proto)
+
+
+SIZES = {
+    # id: how k, which is 14, is computed from w, a tensor of 14 elements
+    "Shape": "k = Shape(w)",
+    "Gather": "s = Shape(w) k = Gather(s, zeros)",
+    "Gather of a scalar": "s = Shape(w) g = Gather(s, zero) k = Unsqueeze(g, zeros)",
+    "Squeeze": "s = Shape(w) q = Squeeze(s, zeros) k = Unsqueeze(q, zeros)",
+    "Cast": "s = Shape(w) k = Cast<to = 7>(s)",
+    "Concat": "s = Shape(w) k = Concat<axis = 0>(s)",
+    "Add": "s = Shape(w) k = Add(s, zeros)",
+    "Identity": "s = Shape(w) k = Identity(s)",
+    "Max": "s = Shape(w) k = Max(s, zeros)",
+}
+
+
+@pytest.mark.parametrize("ir_version", [3, 10])
+@pytest.mark.parametrize("how", SIZES)
+def test_sizes_that_onnxruntime_propagates(how: str, ir_version: int) -> None:
+    """A TopK of 14 elements of an axis of 1 is refused where onnxruntime, which judges, sees k."""
+    made = onnx.parser.parse_model(
+        f"""<ir_version: {ir_version}, opset_import: ["": 19]> g (float[14] v, float[S,1] x) => (float[A,B] a) {{
+        zero = Constant<value = int64 {{0}}>() zeros = Constant<value = int64[1] {{0}}>()
+        w = Relu(v) {SIZES[how]} a, b = TopK<axis = 1>(x, k) }}"""
+    )
+    source = to_onnx_file(made)
+    refused = load_refusals.refused_nodes(source, made, load_refusals.no_facts)
+    assert [made.graph.node[position].op_type for _, position in refused] == ["TopK"] * (not loads(made))
+
+
+def loads(made: ModelProto) -> bool:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(made.SerializeToString(), options)
+    except Exception:  # noqa: BLE001 - each failure of the runtime has a class of its own
+        return False
+    return True
