@@ -88,7 +88,10 @@ class _Counter:
         )
 
     def total(self, aggregate: Aggregate, quantity: str) -> Dim:
-        """The sum of `quantity` over the model; 0 and an unknown contribution if it exceeds the size limit."""
+        """The sum of `quantity` over the model.
+
+        If its expression grows past the size limit of a Dim, returns 0 and adds an unknown contribution to `aggregate`.
+        """
         found = aggregate.evaluate(None, None, quantity, aggregate.total, quantity)
         return 0 if found is None else found
 

@@ -23,7 +23,7 @@ def _is_newly_proved(constraint: Constraint, scope: Scope) -> bool:
 
 
 def _newly_decided(constraint: Constraint, scope: Scope) -> bool | None:
-    """Whether `scope` proves a constraint; None when the scope does not simplify its sides any further."""
+    """Whether `scope` proves a constraint whose sides it simplifies; None if both sides stay as they are."""
     left, right = simplify(constraint.left, scope), simplify(constraint.right, scope)
     if (left, right) == (constraint.left, constraint.right):
         return None

@@ -312,7 +312,7 @@ class _BoundsCheck:
         return self.of_sizes(defined, is_above, is_below)
 
     def may_ignore(self) -> bool:
-        """Whether the origin may contain the out-of-bounds index that the operator ignores."""
+        """Whether an element of the origin may be the out-of-bounds value at which the operator does nothing."""
         ignored, scope, size = self.axis.indexing.ignored, self.facts_before.scope, self.axis.size
         if ignored is None:
             return False
