@@ -135,7 +135,7 @@ def _preimage_of_division(target: _Target, divisor: Dim, scope: Scope) -> _Targe
 
 
 def _is_empty_below(first: Dim | None, last: Dim, scope: Scope) -> bool:
-    """Whether no number is in [first, last] where `last` is negative."""
+    """Whether [first, last] is proved to be empty in all runs in which `last` is negative."""
     if first is None:
         return False
     negative = scope.child()
