@@ -2,7 +2,8 @@
 
 Model holds the graphs of a file by path. Graph, Node and Value are linked by names and scopes: a name in a subgraph
 refers to the innermost definition around it. Edits keep the links consistent and are recorded with their reason;
-`Model.journal` returns them. The IR depends on no analysis: facts are attached to values by those who have them.
+`write_back` turns them into a journal and a message. The IR depends on no analysis: facts are attached to values by
+those who have them.
 """
 
 from gather_infer.ir.graph import ConstantPayload, Graph, Node, Use, Value

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer import tensor
 from gather_infer.ir.constant import Constant
@@ -31,9 +31,10 @@ class Node:
     domain     "" for ai.onnx
     version    of the opset of its domain that the graph imports, 0 for none
     order_key  sort key within the graph: the position of a node of the file, and a counter of new nodes
-    origin     the position of the node in the file, None for a new node
+    origin     the position of the node in the file or, in a subgraph of a new node, in the message; None for a new node
     bodies     its subgraphs
     why        the reason for the edit that has added or changed the node; "" for an untouched node
+    new_name   the name that an edit has given the node; "" if it has its own
     """
 
     proto: NodeProto
@@ -48,6 +49,7 @@ class Node:
     why: str = ""
     is_removed: bool = False
     moved_from: NodeId | None = None
+    new_name: str = ""
     op_type: str = field(init=False)
     is_constant: bool = field(init=False)
 
@@ -63,7 +65,14 @@ class Node:
     @property
     def source(self) -> NodeId | None:
         """The graph and position of the node in the file; None for a new node."""
-        return self.moved_from if self.origin is None else (self.graph.path, self.origin)
+        if self.origin is None:
+            return self.moved_from
+        return None if self.graph.is_new else (self.graph.path, self.origin)
+
+    @property
+    def name(self) -> str:
+        """The current name; "" if the node has none."""
+        return self.new_name or str(self.proto.name)
 
     def nested_nodes(self) -> Iterator[Node]:
         """The nodes of the subgraphs, at any depth; subgraphs may nest deeper than Python's call stack."""
@@ -141,6 +150,11 @@ class Graph:
     initializers   those of the file by name; `sparse` are the names of the sparse ones
     added          new initializers, each with its reason
     dropped        removed initializers, each with its reason
+    new_inputs     new inputs, each with its default, None if it has none, and its reason; `removed_inputs` are names
+                   with reasons
+    new_outputs    new outputs, each with its reason
+    types          value -> the type to declare for it, with the reason
+    is_new         whether it is a subgraph of a new node, which is not in the file
     fixed          values that keep their name and are never removed
     facts          facts that an analysis has attached to values that this graph defines
     constants      values that a pass treats as constants -> the payload that holds the elements
@@ -161,8 +175,12 @@ class Graph:
     producers: dict[str, tuple[Node, int]] = field(default_factory=dict)
     readers: dict[str, dict[Node, None]] = field(default_factory=dict)
     returned: dict[str, dict[Graph, None]] = field(default_factory=dict)
-    added: dict[str, tuple[Constant, str]] = field(default_factory=dict)
+    added: dict[str, tuple[Constant | TensorProto, str]] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
+    new_inputs: list[tuple[ValueInfoProto, TensorProto | None, str]] = field(default_factory=list)
+    removed_inputs: dict[str, str] = field(default_factory=dict)
+    new_outputs: list[tuple[ValueInfoProto, str]] = field(default_factory=list)
+    types: dict[str, tuple[TypeProto, str]] = field(default_factory=dict)
     fixed: set[str] = field(default_factory=set)
     facts: dict[str, tensor.Value] = field(default_factory=dict)
     constants: dict[str, ConstantPayload] = field(default_factory=dict)
@@ -170,10 +188,13 @@ class Graph:
     output_set: frozenset[str] = field(init=False)
     is_in_function: bool = field(init=False)
     has_subgraphs: bool = False
+    is_new: bool = False
 
     def __post_init__(self) -> None:
         self.input_set, self.output_set = frozenset(self.inputs), frozenset(self.outputs)
         self.is_in_function = self.path.root is Root.FUNCTION
+        if self.outer is not None:
+            self.is_new = self.outer.is_new
 
     @property
     def sorted_nodes(self) -> list[Node]:
@@ -224,6 +245,21 @@ class Graph:
         """The payload of the constant that `name` refers to in this graph; None if the value is not a constant."""
         home = self.defining_graph(name) if name else None
         return None if home is None else home.constants.get(name)
+
+    def declared_type(self, name: str) -> TypeProto | None:
+        """The declared type of a value that the graph defines; None if it has no declaration."""
+        if name in self.types:
+            return self.types[name][0]
+        new = (*(value for value, _, _ in self.new_inputs), *(value for value, _ in self.new_outputs))
+        interface = () if isinstance(self.proto, FunctionProto) else (*self.proto.input, *self.proto.output)
+        return next((value.type for value in (*new, *interface, *self.proto.value_info) if value.name == name), None)
+
+    def tensor(self, name: str) -> TensorProto | None:
+        """The elements of an initializer of this graph, of the file or added as a message; None for another value."""
+        if name in self.added:
+            payload = self.added[name][0]
+            return payload if isinstance(payload, TensorProto) else payload.to_tensor(name)
+        return None if name in self.dropped else self.initializers.get(name)
 
     def is_fixed(self, name: str) -> bool:
         """Whether the graph has to define a value of this name, even if no node reads it."""

@@ -8,6 +8,7 @@ from typing import Final
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.ir.model import Model
+from gather_infer.ir.toposort import toposort
 from gather_infer.tensor import UNKNOWN
 
 MAX_MOVED: Final = 1 << 20
@@ -77,7 +78,7 @@ class Inlining:
         nodes.
         """
         body, graph, model = self.body, self.node.graph, self.model
-        moved = model.toposort(body)
+        moved = toposort(body)
         for name in [*body.initializers, *body.added]:
             if name not in body.dropped and name not in body.inputs:
                 constant = load(body, name)

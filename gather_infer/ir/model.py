@@ -1,4 +1,4 @@
-"""The model of the IR: its graphs, the edits that keep def-use chains consistent, and the journal of the changes.
+"""The model of the IR: its graphs, and the edits that keep def-use chains consistent.
 
 Building costs some microseconds a node and reads no weights. An edit never modifies a message of the file, so a node
 without edits is written back as it is, with fields that this version of onnx does not know.
@@ -7,43 +7,32 @@ without edits is written back as it is, with fields that this version of onnx do
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
-from typing import Final
+from typing import Final, TypeAlias
 
-from onnx import FunctionProto, ModelProto, NodeProto
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import plain_domain
-from gather_infer.errors import UsageError
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node, interface_of
-from gather_infer.ir.toposort import cycle_among, topological_order
+from gather_infer.ir.toposort import sort_nodes
 from gather_infer.model import ModelFile
-from gather_infer.model.apply import apply, apply_to
-from gather_infer.model.edits import (
-    AddInitializer,
-    Edit,
-    ImportOpset,
-    InsertNodes,
-    Journal,
-    RemoveInitializer,
-    RemoveNode,
-)
 from gather_infer.model.names import Names
 from gather_infer.model.paths import (
     GraphOrFunction,
     joined_label,
     label_of,
     node_labels,
-    roots,
-    subgraph_at,
     subgraph_label,
     subgraphs,
 )
+from gather_infer.model.paths import roots as roots_of
 from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
 from gather_infer.tensor import UNKNOWN, Value
 
+_Unread: TypeAlias = "tuple[GraphPath, GraphOrFunction, Node | None]"
+"""A graph to read: its path, its message, and the node that holds it."""
 _MAX_NEW_NODES: Final = 1 << 40
 """More than the number of new nodes: they sort before the node of the file at their position, in insertion order."""
 
@@ -71,20 +60,25 @@ class Model:
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants added or renamed since the list was last cleared."""
         self._serial = 0
-        self._removed: dict[GraphPath, dict[int, str]] = {}
-        self._imports: dict[GraphPath, dict[str, int]] = {}
+        self.removed: dict[GraphPath, dict[int, str]] = {}
+        """Path of a graph -> position of a removed node -> why it is removed."""
+        self.imports: dict[GraphPath, dict[str, int | None]] = {}
+        """Path of the main graph or a function -> domain -> its new version; None for an import that is removed."""
         self._names: Names | None = None
         self._labels: dict[GraphPath, tuple[str, tuple[str, ...]]] = {}
         self._bodies: dict[GraphPath, GraphOrFunction] = {}
         unsorted: set[Graph] = set()
         with _paused_collection():
-            self._read(roots)
-            for graph in self.graphs.values():
+            pending: list[_Unread] = [(path, body, None) for path, body in roots_of(proto) if path.root in roots]
+            for graph in self._read(pending[::-1]):
                 self._link(graph, unsorted)
+        self._sort(unsorted)
+
+    def _sort(self, unsorted: Iterable[Graph]) -> None:
+        """Sort the nodes of graphs that are not in topological order."""
         for graph in unsorted:
-            nodes, order, cyclic = self._topological(graph)
-            graph.cyclic = tuple(nodes[position] for position in cyclic)
-            graph.nodes = dict.fromkeys([*(nodes[position] for position in order), *graph.cyclic])
+            ordered, graph.cyclic = sort_nodes(graph)
+            graph.nodes = dict.fromkeys([*ordered, *graph.cyclic])
 
     @classmethod
     def of(cls, model: ModelFile) -> Model:
@@ -93,14 +87,17 @@ class Model:
 
     # building
 
-    def _read(self, kinds: Collection[Root]) -> None:
-        """Read all graphs, without recursion: subgraphs may nest deeper than Python's call stack."""
-        pending: list[tuple[GraphPath, GraphOrFunction, Node | None]] = []
-        pending += [(path, body, None) for path, body in roots(self.proto) if path.root in kinds][::-1]
+    def _read(self, pending: list[_Unread]) -> list[Graph]:
+        """Read graphs, the last one first, with their subgraphs; outer ones come before inner ones.
+
+        Without recursion: subgraphs may nest deeper than Python's call stack.
+        """
+        found: list[Graph] = []
         while pending:
             path, body, owner = pending.pop()
             graph = self._read_graph(path, body, owner)
-            held: list[tuple[GraphPath, GraphOrFunction, Node | None]] = []
+            found.append(graph)
+            held: list[_Unread] = []
             producers, nodes, versions = graph.producers, graph.nodes, graph.versions
             for position, message in enumerate(body.node):
                 domain = plain_domain(message.domain)
@@ -122,6 +119,7 @@ class Model:
             given = (*graph.inputs, *(n for n in (*graph.initializers, *graph.sparse) if n not in graph.input_set))
             if len(set(given)) < len(given) or not producers.keys().isdisjoint(given):
                 self.has_duplicates = True
+        return found
 
     def _read_graph(self, path: GraphPath, body: GraphOrFunction, owner: Node | None) -> Graph:
         inputs, outputs = interface_of(body)
@@ -268,20 +266,23 @@ class Model:
 
     # edits
 
-    def _insert(self, graph: Graph, proto: NodeProto, order_key: tuple[int, int], why: str) -> Node:
+    def add(self, graph: Graph, proto: NodeProto, before: Node | None, why: str, facts: Iterable[Value] = ()) -> Node:
+        """Insert a new node with its subgraphs.
+
+        before  the node right before which it is inserted, which may be removed; None inserts at the end
+        facts   about its outputs, in order
+        """
+        self._serial += 1
+        position = len(graph.file_nodes) if before is None else before.order_key[0]
         domain = plain_domain(proto.domain)
-        version = graph.versions.get(domain, 0)
-        node = Node(proto, graph, order_key, proto.input[:], proto.output[:], domain, version, why=why)
+        node = Node(
+            proto, graph, (position, self._serial - _MAX_NEW_NODES), proto.input[:], proto.output[:], domain,
+            graph.versions.get(domain, 0), why=why,
+        )  # fmt: skip
         graph.nodes[node] = None
         for at, name in enumerate(node.outputs):
             if name:
                 graph.producers[name] = node, at
-        return node
-
-    def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
-        """Insert a new node right before the node `before`; `facts` are about its outputs, in order."""
-        self._serial += 1
-        node = self._insert(graph, proto, (before.order_key[0], self._serial - _MAX_NEW_NODES), why)
         for name, fact in zip(node.outputs, facts, strict=False):
             if name:
                 graph.facts[name] = fact
@@ -289,7 +290,31 @@ class Model:
             graph.constants[node.outputs[0]] = proto.attribute[0]
             self.new_constants.append((graph, node.outputs[0]))
         self._add_reads(node)
+        if proto.attribute:
+            self._read_bodies(node)
         return node
+
+    def _read_bodies(self, node: Node) -> None:
+        """Read the subgraphs of a new node. Their paths lead through a position that no node of a file has."""
+        pending: list[_Unread] = [
+            (node.graph.path.below(step), inner, node) for step, inner in subgraphs(node.proto, -self._serial)
+        ]
+        if pending:
+            unsorted: set[Graph] = set()
+            found = self._read(pending[::-1])
+            for body in found:
+                body.is_new = True
+            for body in found:
+                self._link(body, unsorted)
+            self._sort(unsorted)
+
+    def replace(self, node: Node, nodes: Iterable[NodeProto], why: str) -> list[Node]:
+        """Replace a node by new nodes in its place; values that they write keep their readers. Returns the new nodes.
+
+        Outputs of the node that the new nodes do not write have to be unused, or be defined by a later edit.
+        """
+        self.remove(node, why)
+        return [self.add(node.graph, proto, node, why) for proto in nodes]
 
     def move(self, node: Node, graph: Graph, before: Node, why: str) -> None:
         """Move a node of a subgraph to the enclosing graph, right before another node; its values keep their names."""
@@ -301,11 +326,18 @@ class Model:
         node.why = node.why or why
         graph.nodes[node] = None
 
-    def add_constant(self, graph: Graph, name: str, constant: Constant, fact: Value, why: str) -> None:
-        """Add a new constant to a graph."""
+    def add_constant(
+        self, graph: Graph, name: str, constant: Constant | TensorProto, fact: Value | None, why: str
+    ) -> None:
+        """Add a new constant to a graph, under a new name or that of an output of a removed node.
+
+        constant   its elements, or the initializer with this name
+        fact       the fact about it; None keeps the fact about the value of this name
+        """
         graph.added[name] = constant, why
         graph.constants[name] = constant
-        graph.facts[name] = fact
+        if fact is not None:
+            graph.facts[name] = fact
         self.new_constants.append((graph, name))
 
     def replace_all_uses(self, graph: Graph, old: str, new: str, why: str) -> list[Node]:
@@ -371,7 +403,7 @@ class Model:
                 self.removed_sources.append(erased.source)
             graph = erased.graph
             if erased.origin is not None:
-                self._removed.setdefault(graph.path, {})[erased.origin] = why
+                self.removed.setdefault(graph.path, {})[erased.origin] = why
             del graph.nodes[erased]
             for name in erased.outputs:
                 if name and graph.producers.get(name, (None, 0))[0] is erased:
@@ -402,7 +434,41 @@ class Model:
 
         Nodes of that domain that are in the model keep their version: they have to be valid in both.
         """
-        self._imports.setdefault(path, {})[plain_domain(domain)] = version
+        self.imports.setdefault(path, {})[plain_domain(domain)] = version
+
+    def remove_import(self, domain: str, path: GraphPath = MAIN) -> None:
+        """Remove the import of a domain in which no node is."""
+        self.imports.setdefault(path, {})[plain_domain(domain)] = None
+
+    def add_input(self, graph: Graph, value: ValueInfoProto, default: TensorProto | None, why: str) -> None:
+        """Append an input to a graph, under a new name or that of an output of a removed node.
+
+        default   an initializer of the same name; None if callers have to feed the input
+        """
+        graph.new_inputs.append((value, default, why))
+        graph.inputs = *graph.inputs, value.name
+        graph.input_set |= {value.name}
+
+    def remove_input(self, graph: Graph, name: str, why: str) -> None:
+        """Remove an input of the file that no node reads and that is no output."""
+        graph.removed_inputs[name] = why
+        graph.inputs = tuple(other for other in graph.inputs if other != name)
+        graph.input_set -= {name}
+
+    def add_output(self, graph: Graph, value: ValueInfoProto, why: str) -> None:
+        """Append a value that the graph defines to its outputs."""
+        graph.new_outputs.append((value, why))
+        graph.outputs = *graph.outputs, value.name
+        graph.output_set |= {value.name}
+
+    def declare_type(self, graph: Graph, name: str, declared: TypeProto, why: str) -> None:
+        """Declare the type of a value that the graph defines, or of a graph output."""
+        graph.types[name] = declared, why
+
+    def rename_node(self, node: Node, name: str, why: str) -> None:
+        """Give a node another name; the names of values stay."""
+        node.new_name = name
+        node.why = node.why or why
 
     def drop(self, graph: Graph, name: str, why: str) -> None:
         """Remove an initializer of the file, or a new constant."""
@@ -412,119 +478,6 @@ class Model:
             graph.dropped[name] = why
             graph.input_set -= {name}  # before IR version 4 each initializer is an input as well
         graph.constants.pop(name, None)
-
-    # the edits as a journal
-
-    def to_proto(self) -> ModelProto:
-        """The model with its edits as a message; a message without edits is equal to that of the file."""
-        return apply(self.journal("ir"), self.proto)
-
-    def journal(self, by: str) -> Journal:
-        """The edits that turn the file into this model."""
-        journal = Journal()
-        changed = {
-            around for graph in self.graphs.values() if self._is_changed(graph) for around in graph.scope_chain()
-        }
-        within: set[Graph] = set()  # graphs of inserted nodes, which are written out with them
-        for graph in self.graphs.values():  # outer ones first
-            if graph.outer in within:
-                within.add(graph)
-            elif graph not in within and graph in changed:
-                journal.add(*self._edits(graph, by, within))
-        for path, imports in self._imports.items():
-            for domain, version in imports.items():
-                journal.add(ImportOpset(by=by, reason="imported", path=path, domain=domain, version=version))
-        return journal
-
-    def _is_changed(self, graph: Graph) -> bool:
-        """Whether a graph differs from that of the file, apart from its subgraphs."""
-        return bool(
-            graph.added or graph.dropped or graph.path in self._removed or any(node.is_edited for node in graph.nodes)
-        )
-
-    def _edits(self, graph: Graph, by: str, within: set[Graph] | None) -> Iterator[Edit]:
-        """The edits of one graph.
-
-        within   receives the subgraphs of inserted nodes, which are written out with them. None for such a subgraph,
-                 where all nodes with subgraphs are inserted anew
-        """
-        path, body = graph.path, graph.proto
-        for name, (constant, why) in graph.added.items():
-            tensor = constant.to_tensor(name)
-            yield AddInitializer(by=by, reason=why, path=path, cost=constant.nbytes, tensor=tensor)
-        for name, why in graph.dropped.items():
-            yield RemoveInitializer(by=by, reason=why, path=path, name=name)
-        sequence = self.toposort(graph)
-        # A changed node is removed and inserted again, as is one that now comes after a later node of the file.
-        stays: dict[int, Node] = {}
-        for node in sequence:
-            is_as_it_was = node.origin is not None and not node.is_edited and not (node.bodies and within is None)
-            if is_as_it_was and node.origin is not None and node.origin > next(reversed(stays), -1):
-                stays[node.origin] = node
-        reasons = {node.origin: node.why or "moved after its inputs" for node in sequence if node.origin is not None}
-        reasons |= self._removed.get(path, {})
-        for position in range(len(body.node)):
-            if position not in stays:
-                yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
-        group: list[Node] = []
-        names = _node_names(sequence)
-        for node in sequence:
-            if node.origin is None or stays.get(node.origin) is not node:
-                group.append(node)
-                if within is not None:
-                    within.update(node.bodies)
-            elif group:
-                yield from self._inserted(path, group, names, node.origin, by)
-                group = []
-        if group:
-            yield from self._inserted(path, group, names, len(body.node), by)
-
-    def _inserted(
-        self, path: GraphPath, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str
-    ) -> Iterator[Edit]:
-        for node in group:
-            message = self._to_proto(node, names[node], by)
-            why = node.why or "moved after its inputs"
-            yield InsertNodes(by=by, reason=why, path=path, nodes=(message,), before=before, origin=node.origin)
-
-    def _to_proto(self, node: Node, name: str, by: str) -> NodeProto:
-        """The current node with its subgraphs; the message of the file itself if nothing has changed."""
-        if not node.why and not node.bodies and name == node.proto.name:
-            return node.proto
-        copy = NodeProto()
-        copy.CopyFrom(node.proto)
-        if name:
-            copy.name = name
-        del copy.input[:]
-        del copy.output[:]
-        copy.input.extend(node.inputs)
-        copy.output.extend(node.outputs)
-        for body in node.bodies:
-            apply_to(subgraph_at(copy, body.path.steps[-1]), self._edits(body, by, None), self.proto.ir_version)
-        return copy
-
-    def toposort(self, graph: Graph) -> list[Node]:
-        """The nodes of a graph in topological order, otherwise in the order of their keys.
-
-        Raises UsageError for a cycle, which an edit has made.
-        """
-        nodes, order, cyclic = self._topological(graph)
-        if cyclic:
-            laws = sorted({nodes[position].why for position in cyclic} - {""})
-            raise UsageError(f"the rewrites lead to a cycle of nodes: {'; '.join(laws)}")
-        return [nodes[position] for position in order]
-
-    def cycle(self, graph: Graph) -> list[Node]:
-        """The nodes of one cycle, in the direction of the data; empty if there is none."""
-        nodes = sorted(graph.nodes, key=lambda node: node.order_key)
-        reads = _dependencies(graph, nodes)
-        _, cyclic = topological_order(reads)
-        return [nodes[position] for position in cycle_among(reads, cyclic)] if cyclic else []
-
-    def _topological(self, graph: Graph) -> tuple[list[Node], tuple[int, ...], tuple[int, ...]]:
-        """The nodes by their keys, the positions in topological order, and those on or behind a cycle."""
-        nodes = sorted(graph.nodes, key=lambda node: node.order_key)
-        return nodes, *topological_order(_dependencies(graph, nodes))
 
 
 @contextmanager
@@ -539,49 +492,9 @@ def _paused_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _dependencies(graph: Graph, nodes: Sequence[Node]) -> list[set[int]]:
-    """For each of the nodes of a graph, by position, the nodes whose outputs it or its subgraphs read.
-
-    If an input or initializer has the name of an output, readers of the name read the input or initializer.
-    """
-    at = {node: position for position, node in enumerate(nodes)}
-    reads: list[set[int]] = [set() for _ in nodes]
-    given = graph.input_set | (graph.initializers.keys() - graph.dropped.keys())
-    for name, (producer, _) in graph.producers.items():
-        if name in given:
-            continue
-        for reader in graph.readers.get(name, ()):
-            if reader.graph is graph or graph.path.contains(reader.graph.path):  # not a reader in a training graph
-                reads[at[graph.node_around(reader)]].add(at[producer])
-    for node in nodes:
-        below = list(node.bodies)
-        while below:
-            body = below.pop()
-            below += [inner for each in body.nodes for inner in each.bodies]
-            for name in body.outputs:  # a subgraph may return an outer value without a node of its own
-                if name in graph.producers and name not in given and body.defining_graph(name) is graph:
-                    reads[at[node]].add(at[graph.producers[name][0]])
-    return reads
-
-
 def _is_before_its_producer(node: Node, home: Graph, name: str) -> bool:
     """Whether a node that reads a value of an enclosing graph is held by a node before that of the value."""
     found = home.producers.get(name)
     if found is None or not home.path.contains(node.graph.path):
         return False  # not a node, or read by a training graph
     return found[0].order_key >= home.node_around(node).order_key
-
-
-def _node_names(nodes: Sequence[Node]) -> dict[Node, str]:
-    """Node -> its name, unique within the graph: runtimes reject duplicates. Subgraphs may use the same names."""
-    found = {node: node.proto.name for node in nodes if node.origin is not None}
-    taken = set(found.values()) - {""}
-    for node in nodes:
-        if node not in found:
-            name = node.proto.name
-            numbers = count(1)
-            while name in taken:
-                name = f"{node.proto.name}_{next(numbers)}"
-            taken |= {name} - {""}
-            found[node] = name
-    return found

@@ -10,6 +10,7 @@ from onnx import FunctionProto
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.ir.graph import Graph, interface_of
 from gather_infer.ir.model import Model
+from gather_infer.ir.toposort import cycle
 from gather_infer.node_ids import NodePath
 
 _MAX_NAMED = 6
@@ -64,7 +65,7 @@ def _duplicates(model: Model, graph: Graph) -> Iterator[Diagnostic]:
 
 
 def _cycle(model: Model, graph: Graph) -> Diagnostic:
-    names = [model.label(node).label for node in model.cycle(graph)]
+    names = [model.label(node).label for node in cycle(graph)]
     text = f"{' -> '.join([*names[:_MAX_NAMED], *(['...'] if len(names) > _MAX_NAMED else []), names[0]])} is a cycle"
     first = min(graph.cyclic, key=lambda node: node.order_key)
     assert first.origin is not None, "the model has no edits"

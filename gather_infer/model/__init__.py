@@ -14,41 +14,53 @@ from gather_infer.model.save import SaveReport, save  # the function hides the m
 if TYPE_CHECKING:
     from gather_infer.model.edits import (
         AddInitializer,
+        AddInput,
+        AddOutput,
+        DeclareType,
         Edit,
         ImportOpset,
         InsertNodes,
         Journal,
+        RemoveImport,
         RemoveInitializer,
+        RemoveInput,
         RemoveNode,
-        ReplaceUses,
     )
     from gather_infer.model.names import Names
 
 _HOME = {
     "edits": (
         "AddInitializer",
+        "AddInput",
+        "AddOutput",
+        "DeclareType",
         "Edit",
         "ImportOpset",
         "InsertNodes",
         "Journal",
+        "RemoveImport",
         "RemoveInitializer",
+        "RemoveInput",
         "RemoveNode",
-        "ReplaceUses",
     ),
     "names": ("Names",),
 }
 
 __all__ = [
     "AddInitializer",
+    "AddInput",
+    "AddOutput",
+    "DeclareType",
     "Edit",
     "ImportOpset",
     "InsertNodes",
     "Journal",
     "ModelFile",
     "Names",
+    "RemoveImport",
     "RemoveInitializer",
+    "RemoveInput",
     "RemoveNode",
-    "ReplaceUses",
     "SaveReport",
     "open_model",
     "save",

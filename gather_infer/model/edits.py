@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TypeAlias
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import qualified
 from gather_infer.model.paths import graph_at, label_of
@@ -27,19 +27,6 @@ class _Edit:
     reason: str
     path: GraphPath = MAIN
     cost: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplaceUses(_Edit):
-    """Redirect every read of `old`, in the graph and its subgraphs, to `new`; both must always hold the same value.
-
-    Inserted nodes are not redirected (they may compute `new` from `old`), unless the same journal removes `old`.
-    A graph output called `old` keeps its name. If the journal adds the value `new`, `new` is renamed to `old`.
-    Otherwise, if the journal removes the node that wrote `old`, an Identity copies `new` to `old`.
-    """
-
-    old: str
-    new: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +79,50 @@ class ImportOpset(_Edit):
     version: int
 
 
-Edit: TypeAlias = "ReplaceUses | AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveImport(_Edit):
+    """Remove the import of `domain` from the model or from the function of `path`; no node is in this domain."""
+
+    domain: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddInput(_Edit):
+    """Append an input to the graph under a new name, or the name of a value whose node the same journal removes.
+
+    default   an initializer of the same name, for callers that do not feed the input; None if they have to feed it
+    """
+
+    value: ValueInfoProto
+    default: TensorProto | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveInput(_Edit):
+    """Remove an input that no node reads."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddOutput(_Edit):
+    """Append an output to the graph."""
+
+    value: ValueInfoProto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareType(_Edit):
+    """Declare the type of a value: of an input or output in its declaration, of any other value in `value_info`."""
+
+    name: str
+    type: TypeProto
+
+
+Edit: TypeAlias = (
+    "AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset | RemoveImport"
+    " | AddInput | RemoveInput | AddOutput | DeclareType"
+)
 
 
 @dataclass(slots=True)
@@ -165,8 +195,6 @@ def _line(edit: Edit, description: str, model: ModelProto) -> str:
 
 def _description(edit: Edit, model: ModelProto) -> str:
     match edit:
-        case ReplaceUses():
-            return f"read {edit.new} instead of {edit.old}"
         case AddInitializer():
             type_name = TensorProto.DataType.Name(edit.tensor.data_type).lower()
             return f"add {edit.tensor.name} {type_name}[{', '.join(map(str, edit.tensor.dims))}]"
@@ -178,6 +206,16 @@ def _description(edit: Edit, model: ModelProto) -> str:
             return f"remove {edit.name}"
         case ImportOpset():
             return f"import opset {edit.version} of {edit.domain or 'ai.onnx'}"
+        case RemoveImport():
+            return f"remove the import of {edit.domain or 'ai.onnx'}"
+        case AddInput():
+            return f"add input {edit.value.name}"
+        case RemoveInput():
+            return f"remove input {edit.name}"
+        case AddOutput():
+            return f"add output {edit.value.name}"
+        case DeclareType():
+            return f"declare the type of {edit.name}"
 
 
 def _replacement_text(old: NodeProto, new: NodeProto, edit: InsertNodes) -> str:

@@ -56,7 +56,7 @@ class MutableModel(Model):
             graph.path.root is Root.GRAPH and self.pass_input.has_free_initializers
         ) or self.pass_input.is_constant_type(constant.data_type, graph.versions.get("", 0))
 
-    def add(self, graph: Graph, proto: NodeProto, before: Node, why: str, facts: Iterable[Value]) -> Node:
+    def add(self, graph: Graph, proto: NodeProto, before: Node | None, why: str, facts: Iterable[Value] = ()) -> Node:
         node = super().add(graph, proto, before, why, facts)
         self._gathers += _is_gather(node)
         return node

@@ -10,6 +10,7 @@ from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface_types import declare
+from gather_infer.ir.write_back import journal_of
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
@@ -291,7 +292,7 @@ def _rewrite_to_fixed_point(
         )
         progress(_progress_text(applied, driver))
         driver.run()
-        rounds.append(Round(inference, driver.model.journal(by)))
+        rounds.append(Round(inference, journal_of(driver.model, by)))
         applied += driver.applied
         if not driver.applied or not driver.needs_another_round or len(rounds) == MAX_ROUNDS:
             return _RewriteRun(tuple(rounds), tuple(applied), driver)

@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto, helper
 
 from gather_infer.ir import Model, Use, Value, structural_findings
+from gather_infer.ir.write_back import to_proto
 from gather_infer.model.names import Names, names_of
 from gather_infer.model.paths import bodies, graph_at, label_of, node_at
 from gather_infer.node_ids import MAIN, GraphPath, Root, Step
@@ -136,8 +137,8 @@ def test_the_order_of_the_main_graph_with_a_training_graph_that_reads_it() -> No
     assert [node.origin for node in model.main.nodes] == [1, 0] and not messages(proto)
     reader = model[GraphPath(Root.ALGORITHM)].file_nodes[0]
     model.set_input(reader, 0, "y", "test")
-    assert [node.op_type for node in model.to_proto().graph.node] == ["Abs", "Neg"]
-    assert model.to_proto().training_info[0].algorithm.node[0].input == ["y"]
+    assert [node.op_type for node in to_proto(model).graph.node] == ["Abs", "Neg"]
+    assert to_proto(model).training_info[0].algorithm.node[0].input == ["y"]
 
 
 def test_the_roots_select_the_graphs() -> None:

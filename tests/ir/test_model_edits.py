@@ -11,6 +11,8 @@ from gather_infer.errors import UsageError
 from gather_infer.ir import Model, Use, Value
 from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.ir.inlining import Inlining
+from gather_infer.ir.toposort import cycle
+from gather_infer.ir.write_back import journal_of, to_proto
 from gather_infer.node_ids import MAIN, Step
 from gather_infer.tensor import UNKNOWN
 from tests.ir.recount import held, recounted
@@ -35,7 +37,7 @@ def chain() -> Model:
 
 def shown(model: Model) -> list[str]:
     """The nodes of the main graph as written."""
-    nodes = model.to_proto().graph.node
+    nodes = to_proto(model).graph.node
     return [f"{', '.join(node.output)} = {node.op_type}({', '.join(node.input)})" for node in nodes]
 
 
@@ -122,7 +124,7 @@ def test_rename_a_node_output_and_a_constant() -> None:
     model.rename(model.main, "k", "k2", WHY)
     check(model)
     assert model.main.file_nodes[2].inputs == ["k2"] and model.main.constant_payload("k2") is not None
-    assert [tensor.name for tensor in model.to_proto().graph.initializer] == ["w", "k2"]
+    assert [tensor.name for tensor in to_proto(model).graph.initializer] == ["w", "k2"]
     assert model.new_constants == [(model.main, "k"), (model.main, "k2")]
 
 
@@ -168,7 +170,7 @@ def test_drop_initializers() -> None:
     model.drop(model.main, "k", WHY)
     check(model)
     assert Value(model.main, "w").initializer is None and model.main.defining_graph("w") is None
-    assert model.main.defining_graph("k") is None and not model.to_proto().graph.initializer
+    assert model.main.defining_graph("k") is None and not to_proto(model).graph.initializer
     assert "k" not in model.main.constants
 
 
@@ -180,7 +182,7 @@ def test_drop_an_initializer_that_is_an_input_before_ir_version_4() -> None:
     model.drop(model.main, "w", WHY)
     check(model)
     assert model.main.defining_graph("w") is None
-    written = model.to_proto().graph
+    written = to_proto(model).graph
     assert [value.name for value in written.input] == ["x"] and not written.initializer
 
 
@@ -189,7 +191,7 @@ def test_import_opsets() -> None:
     version = model.proto.opset_import[0].version
     model.import_opset("ai.onnx", version + 1)
     model.import_opset("com.microsoft", 1)
-    assert [(entry.domain, entry.version) for entry in model.to_proto().opset_import] == [
+    assert [(entry.domain, entry.version) for entry in to_proto(model).opset_import] == [
         ("", version + 1), ("com.microsoft", 1),
     ]  # fmt: skip
     assert {node.version for node in model.nodes} == {version}
@@ -223,7 +225,7 @@ def test_inline_a_branch() -> None:
     model.remove(branch, WHY)
     check(model)
     assert shown(model) == ["a = Neg(x)", "q = Add(a, w)", "s = If(c)", "y = Mul(s, q)"]
-    written = model.to_proto().graph
+    written = to_proto(model).graph
     assert written.node[1] == then.node[0] and written.node[2] == then.node[1]
     assert written.node[1].SerializeToString() == then.node[0].SerializeToString()
     assert written.initializer[0].name == "w" and written.initializer[0].raw_data == b"\x00\x00\x80\x3f"
@@ -244,9 +246,9 @@ def test_a_name_that_a_subgraph_hides_prevents_inlining(bound: str, expected: bo
 def test_a_cycle_is_refused_with_the_reasons_of_its_edits() -> None:
     model = chain()
     model.set_input(model.main.file_nodes[0], 0, "b", WHY)
-    assert [node.outputs for node in model.cycle(model.main)] in ([["a"], ["b"]], [["b"], ["a"]])
+    assert [node.outputs for node in cycle(model.main)] in ([["a"], ["b"]], [["b"], ["a"]])
     with pytest.raises(UsageError, match="the rewrites lead to a cycle of nodes: a reason"):
-        model.to_proto()
+        to_proto(model)
 
 
 def test_an_edit_of_a_graph_with_two_definitions_leaves_its_order() -> None:
@@ -261,7 +263,7 @@ def test_names_of_new_nodes_are_unique_within_their_graph() -> None:
     model = Model(proto)
     for at in range(3):
         model.add(model.main, N("Abs", ["x"], [f"a{at}"], name="n"), model.main.file_nodes[0], WHY, [])
-    assert [node.name for node in model.to_proto().graph.node] == ["n_1", "n_2", "n_3", "n"]
+    assert [node.name for node in to_proto(model).graph.node] == ["n_1", "n_2", "n_3", "n"]
 
 
 def test_journal_names_the_pass_and_the_reasons() -> None:
@@ -269,7 +271,7 @@ def test_journal_names_the_pass_and_the_reasons() -> None:
     mul = next(node for node in model.nodes if node.op_type == "Mul")
     model.set_input(mul, 0, "a", WHY)
     model.drop(model.main, "w", "another reason")
-    assert [(type(edit).__name__, edit.by, edit.reason, edit.path) for edit in model.journal("test").edits] == [
+    assert [(type(edit).__name__, edit.by, edit.reason, edit.path) for edit in journal_of(model, "test").edits] == [
         ("RemoveInitializer", "test", "another reason", MAIN),
         ("RemoveNode", "test", WHY, mul.graph.path),
         ("InsertNodes", "test", WHY, mul.graph.path),
@@ -279,8 +281,8 @@ def test_journal_names_the_pass_and_the_reasons() -> None:
 def test_a_graph_out_of_order_is_sorted_with_its_first_edit() -> None:
     model = Model(nested())
     model.set_input(model[BODY].file_nodes[0], 0, "v", WHY)
-    edits = model.journal("test").edits
+    edits = journal_of(model, "test").edits
     assert {(edit.path, edit.reason) for edit in edits} == {(MAIN, "moved after its inputs")}  # `k` before the If
-    written = Model(model.to_proto())
+    written = Model(to_proto(model))
     assert [node.op_type for node in written.main.file_nodes] == ["Neg", "If", "Add"]
     assert written[MAIN.below(Step(1, 1)).below(Step(0, 0))].file_nodes[0].inputs == ["v", "v"]

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from gather_infer.ir import Model, structural_findings
+from gather_infer.ir.write_back import to_proto
 from tests.ir.random_edits import RandomEdits
 from tests.ir.random_models import random_model
 from tests.ir.recount import by_name, held, recounted
@@ -24,7 +25,7 @@ def test_random_edits(seed: int) -> None:
     for step in range(EDITS):
         kind = edits.edit()
         assert held(model) == recounted(model), f"edit {step}: {kind}"
-    written = Model(model.to_proto())
+    written = Model(to_proto(model))
     assert list(structural_findings(written)) == []
     assert by_name(written) == by_name(model)
     assert held(written) == recounted(written)

@@ -17,6 +17,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from gather_infer.ir import Graph, Model
 from gather_infer.ir.constant import from_integers
+from gather_infer.ir.write_back import journal_of, to_proto
 from gather_infer.model.paths import graph_at
 from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.tensor import UNKNOWN
@@ -177,16 +178,16 @@ def test_a_model_without_edits_is_written_as_it_was_read(sample: str) -> None:
     before = proto.SerializeToString()
     model = Model(proto)
     assert proto.SerializeToString() == before
-    written = model.to_proto()
+    written = to_proto(model)
     assert written is not proto and written.SerializeToString() == before == proto.SerializeToString()
-    assert not model.journal("test").edits
+    assert not journal_of(model, "test").edits
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_a_file_without_edits_is_written_as_it_was_read(path: Path) -> None:
     proto = onnx.load(path, load_external_data=False)
     before = proto.SerializeToString()
-    assert Model(proto).to_proto().SerializeToString() == before == proto.SerializeToString()
+    assert to_proto(Model(proto)).SerializeToString() == before == proto.SerializeToString()
 
 
 @pytest.mark.parametrize("sample", EDITED)
@@ -200,7 +201,7 @@ def test_a_new_node_in_any_graph_changes_nothing_else(sample: str) -> None:
         model.add(model[path], new, model[path].file_nodes[0], "test", [])
         expected = copy_of(proto)
         insert_node(expected, path, new)
-        assert text(model.to_proto()) == text(expected), model.graph_label(path)
+        assert text(to_proto(model)) == text(expected), model.graph_label(path)
         assert text(proto) == before
 
 
@@ -218,7 +219,7 @@ def test_a_changed_input_in_any_graph_changes_nothing_else(sample: str) -> None:
         model.set_input(model[path].file_nodes[position], 0, "", "test")
         expected = copy_of(proto)
         graph_at(expected, path).node[position].input[0] = ""
-        assert text(model.to_proto()) == text(expected), str(model.label(node))
+        assert text(to_proto(model)) == text(expected), str(model.label(node))
         assert text(proto) == before
 
 
@@ -277,7 +278,7 @@ def test_an_edit_of_an_annotated_model(
     model, expected = Model(proto), copy_of(proto)
     edit(model.main, model)
     by_hand(expected)
-    assert text(model.to_proto()) == text(expected)
+    assert text(to_proto(model)) == text(expected)
     assert text(proto) == before
 
 
@@ -295,7 +296,7 @@ def test_an_edit_in_a_function_and_in_a_training_graph() -> None:
     model.rename(model[function], "brand_new", "renamed", "test")
     insert_node(expected, function, with_constant)
     expected.functions[0].node[2].input[1] = "renamed"
-    assert text(model.to_proto()) == text(expected)
+    assert text(to_proto(model)) == text(expected)
 
 
 def test_untouched_nodes_keep_unknown_fields_where_the_order_changes() -> None:
@@ -305,7 +306,7 @@ def test_untouched_nodes_keep_unknown_fields_where_the_order_changes() -> None:
         node.MergeFromString(UNKNOWN_FIELD)
     model = Model(proto)
     model.add(model.main, N("Neg", ["x"], ["new"]), model.main.file_nodes[2], "test", [])
-    written = model.to_proto().graph.node
+    written = to_proto(model).graph.node
     assert [node.op_type for node in written] == ["Neg", "If", "Neg", "Add"]
     branch, neg, add = proto.graph.node
     assert [text(node) for node in (written[0], written[1], written[3])] == [text(neg), text(branch), text(add)]

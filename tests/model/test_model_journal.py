@@ -11,20 +11,22 @@ import pytest
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from gather_infer.errors import ModelStructureError
 from gather_infer.ir import Model, structural_findings
 from gather_infer.model.apply import apply
 from gather_infer.model.edits import (
     AddInitializer,
+    AddInput,
+    AddOutput,
+    DeclareType,
     Edit,
     ImportOpset,
     InsertNodes,
     Journal,
+    RemoveImport,
     RemoveInitializer,
+    RemoveInput,
     RemoveNode,
-    ReplaceUses,
 )
-from gather_infer.model.paths import graph_at
 from gather_infer.node_ids import MAIN, GraphPath, Root, Step
 from tests.model.model_samples import everywhere, with_unknown_fields
 
@@ -83,11 +85,6 @@ def test_no_edit_is_an_equal_copy() -> None:
     assert apply(Journal(), model) is not model
 
 
-def test_replace_uses_and_remove() -> None:
-    result = edited(model_of(chain()), ReplaceUses(old="b", new="a", **WHY), RemoveNode(node=1, **WHY))
-    assert ops(result) == "Neg(x)=a Abs(a)=c Add(a,c)=y"
-
-
 def test_the_rest_stays_equal() -> None:
     """Only the edited node and list change; unknown fields and everything else survive."""
     model = with_unknown_fields(everywhere())
@@ -100,29 +97,9 @@ def test_the_rest_stays_equal() -> None:
 
 def test_insert_before_and_after() -> None:
     new = (N("Neg", ["a"], ["p"]), N("Neg", ["p"], ["q"]))
-    result = edited(model_of(chain()), InsertNodes(nodes=new, before=2, **WHY), ReplaceUses(old="b", new="q", **WHY),
-                    RemoveNode(node=1, **WHY))  # fmt: skip
-    assert ops(result) == "Neg(x)=a Neg(a)=p Neg(p)=q Abs(q)=c Add(q,c)=y"
-
-
-def test_inserted_nodes_may_compute_the_new_value_from_the_old() -> None:
-    new = InsertNodes(nodes=(N("Identity", ["a"], ["a2"]),), before=1, **WHY)
-    result = edited(model_of(chain()), new, ReplaceUses(old="a", new="a2", **WHY))
-    assert ops(result) == "Neg(x)=a Identity(a)=a2 Identity(a2)=b Abs(b)=c Add(b,c)=y"
-
-
-def test_inserted_nodes_follow_a_value_that_goes() -> None:
-    new = InsertNodes(nodes=(N("Abs", ["b"], ["c2"]),), before=2, **WHY)
-    result = edited(model_of(chain()), new, ReplaceUses(old="b", new="a", **WHY), RemoveNode(node=1, **WHY),
-                    ReplaceUses(old="c", new="c2", **WHY), RemoveNode(node=2, **WHY))  # fmt: skip
-    assert ops(result) == "Neg(x)=a Abs(a)=c2 Add(a,c2)=y"
-
-
-def test_chains_of_replacements() -> None:
-    nodes = [N("Identity", ["x"], ["a"]), N("Identity", ["a"], ["b"]), N("Neg", ["b"], ["y"])]
-    edits: list[Edit] = [ReplaceUses(old="b", new="a", **WHY), ReplaceUses(old="a", new="x", **WHY)]
-    edits += [RemoveNode(node=0, **WHY), RemoveNode(node=1, **WHY)]
-    assert ops(edited(model_of(nodes), *edits)) == "Neg(x)=y"
+    last = InsertNodes(nodes=(N("Abs", ["y"], ["z"]),), before=4, **WHY)
+    result = edited(model_of(chain()), InsertNodes(nodes=new, before=2, **WHY), last)
+    assert ops(result) == "Neg(x)=a Identity(a)=b Neg(a)=p Neg(p)=q Abs(b)=c Add(b,c)=y Abs(y)=z"
 
 
 # Outputs of the graph keep their names
@@ -133,15 +110,6 @@ def folded() -> list[NodeProto]:
     return [two, N("Neg", ["two"], ["y"]), N("Add", ["x", "y"], ["z"])]
 
 
-@pytest.mark.parametrize("remove", [True, False], ids=["removed", "kept"])
-def test_new_constant_takes_the_name_of_an_output(remove: bool) -> None:
-    edits: list[Edit] = [AddInitializer(tensor=constant("k", -2.0), **WHY), ReplaceUses(old="y", new="k", **WHY)]
-    result = edited(model_of(folded(), outputs="y z"), *edits, *([RemoveNode(node=1, **WHY)] if remove else []))
-    assert [t.name for t in result.graph.initializer] == ["y"]
-    assert ops(result).endswith("Add(x,y)=z")
-    assert ("Neg(two)=y_unused" in ops(result)) is not remove
-
-
 def test_constant_of_the_same_name_as_the_node_that_goes() -> None:
     edits: list[Edit] = [AddInitializer(tensor=constant("y", -2.0), **WHY), RemoveNode(node=1, **WHY)]
     edits.append(RemoveNode(node=0, **WHY))
@@ -149,42 +117,50 @@ def test_constant_of_the_same_name_as_the_node_that_goes() -> None:
     assert ops(result) == "Add(x,y)=z"
 
 
-def test_new_node_takes_the_name_of_an_output() -> None:
-    nodes = [N("Neg", ["x"], ["a"]), N("Neg", ["a"], ["y"]), N("Neg", ["y"], ["z"])]
-    new = InsertNodes(nodes=(N("Identity", ["x"], ["i"]), N("Abs", ["i"], ["unused"])), before=1, **WHY)
-    model = model_of(nodes, outputs="y z")
-    result = edited(model, new, ReplaceUses(old="y", new="i", **WHY), RemoveNode(node=1, **WHY))
-    assert ops(result) == "Neg(x)=a Identity(x)=y Abs(y)=unused Neg(y)=z"
+# The interface
 
 
-def test_new_node_computes_an_output_from_the_value_that_had_its_name() -> None:
-    new = InsertNodes(nodes=(N("Identity", ["y"], ["y2"]),), before=4, **WHY)
-    result = edited(model_of(chain()), new, ReplaceUses(old="y", new="y2", **WHY))
-    assert ops(result).endswith("Add(b,c)=y_unused Identity(y_unused)=y")
+@pytest.mark.parametrize("default", [True, False], ids=["default", "required"])
+def test_input_in_place_of_a_node(default: bool) -> None:
+    """A new input takes the name of a value whose node goes; its default is an initializer of the same name."""
+    model = model_of(chain())
+    held = constant("b", 1.0) if default else None
+    edits: list[Edit] = [RemoveNode(node=1, **WHY), AddInput(value=value("b"), default=held, **WHY)]
+    result = apply(Journal(edits), model)
+    onnx.checker.check_model(result, full_check=True)
+    assert [v.name for v in result.graph.input] == ["x", "b"] and ops(result) == "Neg(x)=a Abs(b)=c Add(b,c)=y"
+    assert [t.name for t in result.graph.initializer] == ["b"] * default
+    feeds = {"x": np.ones(1, np.float32)} | ({} if default else {"b": np.ones(1, np.float32)})
+    (y,) = ReferenceEvaluator(result).run(None, feeds)
+    assert y.tolist() == [2.0]
 
 
-def test_existing_value_is_passed_on_to_an_output() -> None:
-    nodes = [N("Neg", ["x"], ["a"]), N("Neg", ["x"], ["y"]), N("Abs", ["y"], ["z"])]
-    result = edited(model_of(nodes, outputs="y z"), ReplaceUses(old="y", new="a", **WHY), RemoveNode(node=1, **WHY))
-    assert ops(result) == "Neg(x)=a Abs(a)=z Identity(a)=y"
-    result = edited(model_of(nodes, outputs="y z"), ReplaceUses(old="y", new="a", **WHY))
-    assert ops(result) == "Neg(x)=a Neg(x)=y Abs(a)=z"
+def test_outputs_and_inputs_added_and_removed() -> None:
+    model = model_of(chain(), inputs="x unread")
+    result = apply(Journal([AddOutput(value=value("c"), **WHY), RemoveInput(name="unread", **WHY)]), model)
+    onnx.checker.check_model(result, full_check=True)
+    assert [v.name for v in result.graph.input] == ["x"] and [v.name for v in result.graph.output] == ["y", "c"]
+    assert result.graph.node == model.graph.node
 
 
-def test_two_outputs_of_one_value() -> None:
-    nodes = [N("Neg", ["x"], ["y"]), N("Neg", ["x"], ["z"])]
-    result = edited(
-        model_of(nodes, outputs="y z"), InsertNodes(nodes=(N("Neg", ["x"], ["n"]),), before=0, **WHY),
-        ReplaceUses(old="y", new="n", **WHY), ReplaceUses(old="z", new="n", **WHY),
-        RemoveNode(node=0, **WHY), RemoveNode(node=1, **WHY),
-    )  # fmt: skip
-    assert ops(result) == "Neg(x)=y Identity(y)=z"
+def test_declared_types() -> None:
+    """An input or output is declared in place; another value gets a `value_info`, or has its own changed."""
+    model = model_of(chain())
+    model.graph.value_info.append(value("b"))
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
+    result = apply(Journal([DeclareType(name=n, type=number, **WHY) for n in ("x", "y", "b", "a")]), model)
+    onnx.checker.check_model(result, full_check=True)
+    graph = result.graph
+    assert [v.name for v in graph.value_info] == ["b", "a"]
+    assert all(v.type == number for v in (*graph.input, *graph.output, *graph.value_info))
 
 
-def test_output_that_is_an_input_goes_on_naming_it() -> None:
-    new = InsertNodes(nodes=(N("Identity", ["x"], ["i"]),), before=0, **WHY)
-    result = edited(model_of([N("Neg", ["x"], ["y"])], outputs="x y"), new, ReplaceUses(old="x", new="i", **WHY))
-    assert ops(result) == "Identity(x)=i Neg(i)=y"
+@pytest.mark.parametrize(("opset", "ir_version"), [(22, 9), (23, 11), (24, 12), (26, 13)])
+def test_an_opset_raises_the_ir_version_that_it_needs(opset: int, ir_version: int) -> None:
+    """https://onnx.ai/onnx/repo-docs/Versioning.html: released versions of ONNX and their IR versions."""
+    result = apply(Journal([ImportOpset(domain="", version=opset, **WHY)]), model_of(chain()))
+    assert result.ir_version == ir_version
+    onnx.checker.check_model(result)
 
 
 # Initializers
@@ -250,43 +226,19 @@ def branches() -> ModelProto:
 THEN, ELSE = (MAIN.below(Step(2, attribute)) for attribute in (1, 0))
 
 
-def test_reads_in_subgraphs_follow() -> None:
-    result = edited(branches(), ReplaceUses(old="a", new="x", **WHY), RemoveNode(node=1, **WHY))
-    graphs = {a.name: a.g for a in result.graph.node[1].attribute}
-    assert [g.node[0].input[0] for g in graphs.values()] == ["x", "x"]
-
-
 def test_edits_in_a_subgraph_and_around_it() -> None:
     """Positions are those before any edit, also of the node that carries the subgraph."""
     result = edited(
         branches(),
-        RemoveNode(node=1, **WHY), ReplaceUses(old="a", new="x", **WHY),
-        InsertNodes(path=THEN, nodes=(N("Identity", ["a"], ["t1"]),), before=1, **WHY),
-        ReplaceUses(path=THEN, old="t", new="t1", **WHY), RemoveNode(path=THEN, node=0, **WHY),
-        RemoveNode(path=THEN, node=1, **WHY),
+        RemoveNode(node=1, **WHY),
+        InsertNodes(nodes=(N("Abs", ["x"], ["p"]), N("Identity", ["x"], ["a"])), before=0, **WHY),
+        InsertNodes(path=THEN, nodes=(N("Identity", ["a"], ["t"]),), before=1, **WHY),
+        RemoveNode(path=THEN, node=0, **WHY), RemoveNode(path=THEN, node=1, **WHY),
         AddInitializer(path=ELSE, tensor=constant("k", 1.0), **WHY),
     )  # fmt: skip
-    graphs = {a.name: a.g for a in result.graph.node[1].attribute}
-    assert [str(n.input[0]) + n.output[0] for n in graphs["then_branch"].node] == ["xt"]
+    graphs = {a.name: a.g for a in result.graph.node[3].attribute}
+    assert [str(n.input[0]) + n.output[0] for n in graphs["then_branch"].node] == ["at"]
     assert [t.name for t in graphs["else_branch"].initializer] == ["k"]
-
-
-def test_a_name_that_an_inner_graph_defines_is_its_own() -> None:
-    body = graph_of([N("Neg", ["a"], ["o"]), N("Identity", ["cond"], ["cond_out"])], "i cond a", "cond_out o")
-    for info, data_type in ((body.input[0], 7), (body.input[1], 9), (body.output[0], 9)):
-        info.CopyFrom(helper.make_tensor_value_info(info.name, data_type, []))
-    n = helper.make_node("Constant", [], ["n"], value=numpy_helper.from_array(np.array(2)))
-    nodes = [n, N("Identity", ["x"], ["a"]), N("Loop", ["n", "", "a"], ["y"], body=body)]
-    result = edited(model_of(nodes), ReplaceUses(old="a", new="x", **WHY), RemoveNode(node=1, **WHY))
-    assert result.graph.node[1].attribute[0].g == body
-    assert list(result.graph.node[1].input) == ["n", "", "x"]
-
-
-def test_a_name_with_two_meanings_is_refused() -> None:
-    model = branches()
-    graph_at(model, THEN).node.append(N("Neg", ["a"], ["x"]))  # hides the input x of the main graph
-    with pytest.raises(ModelStructureError, match="x means one value in a subgraph and another outside"):
-        apply(Journal([ReplaceUses(old="a", new="x", **WHY)]), model)
 
 
 def test_function_bodies() -> None:
@@ -297,16 +249,18 @@ def test_function_bodies() -> None:
     model.opset_import.append(helper.make_opsetid("test", 1))
     path = GraphPath(Root.FUNCTION)
     journal = Journal([
-        ReplaceUses(path=path, old="r", new="p", **WHY), RemoveNode(path=path, node=0, **WHY),
+        RemoveNode(path=path, node=0, **WHY), RemoveNode(path=path, node=1, **WHY),
+        InsertNodes(path=path, nodes=(N("Neg", ["p"], ["q"]),), before=2, **WHY),
         AddInitializer(path=path, tensor=constant("k", 1.0), **WHY),
         ImportOpset(path=path, domain="test", version=1, **WHY), ImportOpset(domain="ai.onnx", version=21, **WHY),
+        ImportOpset(domain="unused", version=1, **WHY), RemoveImport(domain="unused", **WHY),
     ])  # fmt: skip
     result = apply(journal, model)
     assert [(n.op_type, *n.input) for n in result.functions[0].node] == [("Constant",), ("Neg", "p")]
     assert [(o.domain, o.version) for o in result.functions[0].opset_import] == [("", 20), ("test", 1)]
     assert [(o.domain, o.version) for o in result.opset_import] == [("", 21), ("test", 1)]
     assert run(result) == run(model)
-    assert journal.describe(model)[1] == "test: remove Identity r in F: because"
+    assert journal.describe(model)[0] == "test: remove Identity r in F: because"
 
 
 def test_description() -> None:
@@ -314,20 +268,28 @@ def test_description() -> None:
     journal.add(
         AddInitializer(tensor=constant("k", 1.0, 2.0), by="fold", reason="all inputs are constant", cost=8),
         RemoveNode(node=1, by="fold", reason="nobody reads it", cost=-20),
-        ReplaceUses(old="b", new="a", by="cse", reason="equal"),
         InsertNodes(nodes=(N("Neg", ["x"], ["n"]),), before=0, by="lower", reason="needed"),
         RemoveInitializer(name="w", by="dead", reason="unused", cost=-4),
         ImportOpset(domain="", version=21, by="lower", reason="needed"),
+        RemoveImport(domain="mine", by="lower", reason="unused"),
+        AddInput(value=value("past"), by="state", reason="ReadValue"),
+        RemoveInput(name="x", by="beams", reason="reorders rows only"),
+        AddOutput(value=value("c"), by="state", reason="Assign"),
+        DeclareType(name="c", type=value("c").type, by="state", reason="inferred"),
     )
     assert journal.describe(model_of(chain())) == [
         "fold: add k float[2]: all inputs are constant (+8 bytes)",
         "fold: remove Identity b: nobody reads it (-20 bytes)",
-        "cse: read a instead of b: equal",
         "lower: insert Neg -> n: needed",
         "dead: remove w: unused (-4 bytes)",
         "lower: import opset 21 of ai.onnx: needed",
+        "lower: remove the import of mine: unused",
+        "state: add input past: ReadValue",
+        "beams: remove input x: reorders rows only",
+        "state: add output c: Assign",
+        "state: declare the type of c: inferred",
     ]
-    assert journal.cost == -16 and len(journal) == 6
+    assert journal.cost == -16 and len(journal) == 10
 
 
 OTHER = {
@@ -363,7 +325,8 @@ def test_cost_is_linear() -> None:
     model = model_of([N("Identity", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)], "v0", f"v{count}")
     edits: list[Edit] = []
     for i in range(0, count - 1, 2):
-        edits += [ReplaceUses(old=f"v{i + 1}", new=f"v{i}", **WHY), RemoveNode(node=i, **WHY)]
+        edits += [RemoveNode(node=i, **WHY), RemoveNode(node=i + 1, **WHY)]
+        edits.append(InsertNodes(nodes=(N("Identity", [f"v{i}"], [f"v{i + 2}"]),), before=i + 1, **WHY))
     start = time.perf_counter()
     result = apply(Journal(edits), model)
     assert time.perf_counter() - start < 5

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import NodeProto, helper
 
 from gather_infer.ir.constant import Constant, from_integers
+from gather_infer.ir.toposort import toposort
 from gather_infer.node_ids import Root
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, Node
@@ -84,7 +85,7 @@ class _SizePlan:
     def __init__(self, context: RewriteContext, graph: Graph, *, nodes_of_gather: int = 1) -> None:
         self.lacks_gathers = False
         self.context, self.graph = context, graph
-        self.order = context.model.toposort(graph)
+        self.order = toposort(graph)
         self.place = {node: at for at, node in enumerate(self.order)}
         self.search = SizeSearch(graph, context.scope, graph.versions.get("", 0), nodes_of_gather)
         self.required_sizes: dict[tuple[object, ...], RequiredSize] = {}
@@ -145,7 +146,7 @@ class _SizePlan:
         """
 
         def found() -> tuple[dict[Node, int], list[tuple[int, str]]]:
-            order = {node: at for at, node in enumerate(self.context.model.toposort(graph))}
+            order = {node: at for at, node in enumerate(toposort(graph))}
             return order, [
                 (at, name)
                 for node, at in order.items()
