@@ -41,7 +41,7 @@ CONCEPTS = [
     ("value_ranges.py", "value range"),
     ("passes/worklist.py", "worklist"),
     ("passes/greedy_driver.py", "greedy"),
-    ("passes/dead_code.py", "dead code elimination"),
+    ("ir/dead_code.py", "dead code elimination"),
     ("passes/duplicates.py", "common subexpression elimination"),
     ("passes/rewrites/common_subexpressions.py", "common subexpression elimination"),
     ("passes/rewrites/shape_computations.py", "canonicalize"),

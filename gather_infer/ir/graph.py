@@ -246,13 +246,14 @@ class Graph:
         home = self.defining_graph(name) if name else None
         return None if home is None else home.constants.get(name)
 
-    def declared_type(self, name: str) -> TypeProto | None:
-        """The declared type of a value that the graph defines; None if it has no declaration."""
-        if name in self.types:
-            return self.types[name][0]
+    def declared_types(self) -> dict[str, TypeProto]:
+        """Value -> its declared type, for the values of this graph that have a declaration."""
         new = (*(value for value, _, _ in self.new_inputs), *(value for value, _ in self.new_outputs))
         interface = () if isinstance(self.proto, FunctionProto) else (*self.proto.input, *self.proto.output)
-        return next((value.type for value in (*new, *interface, *self.proto.value_info) if value.name == name), None)
+        found: dict[str, TypeProto] = {}
+        for value in (*new, *interface, *self.proto.value_info):
+            found.setdefault(value.name, value.type)
+        return found | {name: declared for name, (declared, _) in self.types.items()}
 
     def tensor(self, name: str) -> TensorProto | None:
         """The elements of an initializer of this graph, of the file or added as a message; None for another value."""

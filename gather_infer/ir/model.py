@@ -245,6 +245,11 @@ class Model:
             path = each
         return self._labels[path]
 
+    def imported_opsets(self) -> dict[str, int]:
+        """Domain -> version of the opsets that the model imports, with the edits."""
+        changed = {**self.main.versions, **self.imports.get(MAIN, {})}
+        return {domain: version for domain, version in changed.items() if version is not None}
+
     def readers(self, graph: Graph, name: str) -> Sequence[Node]:
         """The nodes that read the value which `name` refers to in a graph, those of subgraphs included."""
         home = graph.defining_graph(name)

@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from onnx import ModelProto
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface_types import declare
-from gather_infer.inference.proto.types import to_type
+from gather_infer.ir import Model, Node
+from gather_infer.ir.dead_code import eliminate_all_dead_code
+from gather_infer.ir.toposort import toposort
+from gather_infer.ir.write_back import journal_of
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.apply import apply
-from gather_infer.model.edits import ImportOpset, InsertNodes, Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_model_file, with_constants
-from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
-from gather_infer.node_ids import NodePath
+from gather_infer.node_ids import NodePath, Root
 from gather_infer.openvino.beam_index import eliminate_beam_indices
-from gather_infer.openvino.conversion_plan import (
-    ConversionPlan,
+from gather_infer.openvino.dialect_nodes import is_opaque
+from gather_infer.openvino.layer_conversion import (
     Converted,
+    LayerConversion,
     OutOfBoundsPolicy,
     RandomPolicy,
     Refused,
-    plan_conversion,
+    convert_layers,
 )
-from gather_infer.openvino.dead_nodes import eliminate_dead_nodes
-from gather_infer.openvino.dialect_nodes import is_opaque
 from gather_infer.openvino.lowerings.lowering_table import LOWEST_OPSET
-from gather_infer.openvino.model_signature import check_interface, declare_outputs, with_scan_output_shapes
+from gather_infer.openvino.model_signature import (
+    check_interface,
+    declare_kept_outputs,
+    declare_outputs,
+    declare_scan_outputs,
+)
 from gather_infer.openvino.sidecar_weights import with_sidecar_weights
 from gather_infer.openvino.state_variables import Variable, expose_state
 from gather_infer.openvino.weights import WeightConversion, WeightFormat, fold_constant_reshapes, lower_weights
+from gather_infer.passes.mutable_model import MutableModel
+from gather_infer.passes.pass_input import PassInput
 from gather_infer.passes.result import PassResult
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
 """The ai.onnx opset of a converted model whose source imports no opset of ai.onnx."""
 NEWEST_OPSET = 26
-_IR_VERSIONS = {23: 11, 24: 12, 25: 13, 26: 13}
-"""The IR version of ONNX that an opset of ai.onnx needs, for opsets that need a newer one than the reader writes."""
 _MICROSOFT = "com.microsoft"
 _POLICIES = ("guard", "assume-valid", "refuse")
 _BEAM_POLICIES = ("keep", "drop")
@@ -170,34 +173,35 @@ def convert(
     if source.foreign_format:
         source, compressed = lower_weights(fold_constant_reshapes(source), weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
-    made = plan_conversion(inference, gather_oob=gather_oob, random=random, opset=target)
-    if made.refused and not keep_unsupported:
-        raise ConversionRefused(_refusal(source.name, made))
-    journal = Journal()
-    journal.add(*made.edits)
-    journal.add(*made.dead_edits)
-    if made.converted or source.foreign_format:
-        journal.add(*_imports(source.proto, made, target))
-    declared, interface = declare(source.proto, inference, is_relied_on=bool(journal.edits))
-    proto = apply(journal, with_scan_output_shapes(declared, inference) if source.foreign_format else declared)
+    has_layers = any(is_opaque(node) for _, body in bodies(source.proto) for node in body.node)
+    declared, interface = declare(source.proto, inference, is_relied_on=has_layers or bool(source.foreign_format))
+    graph = MutableModel(PassInput(inference), declared)
+    layers = convert_layers(graph, inference, gather_oob=gather_oob, random=random, opset=target)
+    if layers.refused and not keep_unsupported:
+        raise ConversionRefused(_refusal(source.name, layers))
+    if layers.converted or source.foreign_format:
+        _import_opsets(graph, target)
     try:
-        variables = expose_state(proto, source, inference)
+        variables = expose_state(graph, source, inference)
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign_format:
-        proto.ir_version = max(proto.ir_version, _IR_VERSIONS.get(target, 0))
-        declare_outputs(proto, source, inference)
-        _declare_kept_outputs(proto, inference)
-        eliminate_dead_nodes(proto)
+        declare_scan_outputs(graph, inference)
+        declare_outputs(graph, source, inference)
+        declare_kept_outputs(graph, inference)
+        eliminate_all_dead_code(graph, _has_no_side_effect)
+        _deduplicate_node_names(graph)
+    if layers.converted or variables or source.foreign_format:
+        _remove_unused_imports(graph)
+    journal = journal_of(graph, "openvino")
+    proto = apply(journal, declared)
+    if source.foreign_format:
         check_interface(proto, source, inference, target)
-        _deduplicate_node_names(proto)
-    if made.converted or variables or source.foreign_format:
-        _drop_unused_imports(proto)
     return ConversionResult(
         model=to_caller_type(model, proto),
         inference=inference,
-        converted=tuple(made.converted),
-        kept=tuple(made.refused),
+        converted=tuple(layers.converted),
+        kept=tuple(layers.refused),
         variables=variables,
         weights=compressed,
         dropped_inputs=dropped,
@@ -226,44 +230,35 @@ def _target_opset(source: ModelFile, opset: int | None) -> int:
     return opset
 
 
-def _imports(proto: ModelProto, made: ConversionPlan, target: int) -> Iterator[ImportOpset]:
-    """The opset imports that the new nodes need and `proto` lacks; `target` is the opset of ai.onnx."""
-    microsoft = any(n.domain == _MICROSOFT for e in made.edits if isinstance(e, InsertNodes) for n in e.nodes)
-    wanted = {"": target, **({_MICROSOFT: 1} if microsoft else {})}
-    present = {canonical_domain(o.domain): o.version for o in proto.opset_import}
+def _import_opsets(model: Model, target: int) -> None:
+    """Import the opsets that the new nodes need and the file lacks; `target` is the opset of ai.onnx."""
+    uses_microsoft = any(node.domain == _MICROSOFT for node in model.nodes if node.source is None)
+    wanted = {"": target, **({_MICROSOFT: 1} if uses_microsoft else {})}
+    present = {canonical_domain(o.domain): o.version for o in model.proto.opset_import}
     for domain, version in wanted.items():
         if present.get(domain) != version:
-            yield ImportOpset(by="openvino", reason="for the converted nodes", domain=domain, version=version)
+            model.import_opset(domain, version)
 
 
-def _declare_kept_outputs(proto: ModelProto, inference: Inference) -> None:
-    """Declare the trusted types of outputs of unconverted nodes, that is, types that inference used without proof.
-
-    The nodes that read these outputs were converted for the trusted types.
-    """
-    trusted = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
-    for _, body in bodies(proto):
-        declared_names = {value.name for value in (*body.value_info, *body.output)}
-        for node in body.node:
-            for name in node.output if is_opaque(node) else ():
-                known = trusted.get(name)
-                if known is not None and name not in declared_names:
-                    body.value_info.add(name=name, type=known)
+def _has_no_side_effect(node: Node) -> bool:
+    """Whether a node can be removed when its outputs are dead: OpenVINO's layers may have side effects."""
+    return not is_opaque(node.proto) and not any(is_opaque(inner.proto) for inner in node.nested_nodes())
 
 
-def _deduplicate_node_names(proto: ModelProto) -> None:
+def _deduplicate_node_names(model: Model) -> None:
     """Number the node names that a graph uses more than once: onnxruntime refuses a graph with two equal node names."""
-    names = Names(proto)
-    for _, body in bodies(proto):
+    for graph in model.graphs.values():
         seen: set[str] = set()
-        for node in body.node:
-            if node.name in seen:
-                node.name = names.fresh(node.name)
-            if node.name:
-                seen.add(node.name)
+        for node in toposort(graph):
+            name = node.name
+            if name in seen:
+                name = model.fresh(name)
+                model.rename_node(node, name, "a node name is unique in its graph")
+            if name:
+                seen.add(name)
 
 
-def _refusal(name: str, made: ConversionPlan) -> str:
+def _refusal(name: str, made: LayerConversion) -> str:
     """The text of a ConversionRefused: a headline, then a line for each refused operator and reason."""
     alike: dict[tuple[str, str], list[NodePath]] = {}
     for refused in made.refused:
@@ -279,11 +274,12 @@ def _refusal(name: str, made: ConversionPlan) -> str:
     return "\n  ".join([f"{name}: {nodes} cannot be converted{hint}", *lines])
 
 
-def _drop_unused_imports(proto: ModelProto) -> None:
-    """Remove the opset imports of OpenVINO's domains that no node and no function of `proto` uses."""
-    used = {node.domain for _, body in bodies(proto) for node in body.node}
-    used |= {function.domain for function in proto.functions}
-    kept = [o for o in proto.opset_import if canonical_domain(o.domain) != "openvino" or o.domain in used]
-    if len(kept) < len(proto.opset_import):
-        del proto.opset_import[:]
-        proto.opset_import.extend(kept)
+def _remove_unused_imports(model: Model) -> None:
+    """Remove the opset imports of OpenVINO's domains that no node and no function uses."""
+    used = {node.proto.domain for node in model.nodes} | {function.domain for function in model.proto.functions}
+    for path, body in bodies(model.proto):
+        if path.root in (Root.INITIALIZATION, Root.ALGORITHM):
+            used.update(node.domain for node in body.node)
+    for entry in model.proto.opset_import:
+        if canonical_domain(entry.domain) == "openvino" and entry.domain not in used:
+            model.remove_import(entry.domain)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from onnx import ModelProto, NodeProto, TensorProto
+from onnx import ModelProto, TensorProto, TypeProto
 
-from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, shortened
 from gather_infer.inference import Inference
 from gather_infer.inference.proto.types import to_type
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
-from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
+from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.node_ids import Step
-from gather_infer.openvino.dialect_nodes import attributes_of
+from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque
 from gather_infer.tensor import SymbolicTensor
 
 _TYPES_SINCE: Final[dict[int, int]] = {
@@ -30,53 +28,63 @@ _SHOWN: Final = 4
 """Largest number of inputs or outputs that a message lists."""
 
 
-def with_scan_output_shapes(proto: ModelProto, inference: Inference) -> ModelProto:
-    """A copy of `proto` with inferred types for the scan outputs of Loop bodies; only numeric dims are declared.
+def declare_scan_outputs(model: Model, inference: Inference) -> None:
+    """Declare the inferred types of the scan outputs of Loop bodies of the file; only numeric dims are declared.
 
-    Runtimes need such dims for a Loop that runs no iteration. Returns `proto` itself when there are no Loops.
+    Runtimes need such dims for a Loop that runs no iteration.
     """
-    if not any(True for _, body in bodies(proto) for _ in _loops(body)):
-        return proto
-    copy = ModelProto()
-    copy.CopyFrom(proto)
-    for path, body in bodies(copy):
-        for node, step in _loops(body):
-            known = inference.scopes.get(path.below(step), {})
-            states = len(node.input) - 2
-            for value in node.attribute[step.attribute or 0].g.output[1 + states :]:
-                fact = known.get(value.name)
-                declared = None if fact is None else to_type(fact, lambda _: "")
-                if declared is not None and not value.type.tensor_type.HasField("shape"):
-                    value.type.CopyFrom(declared)
-    return copy
+    for node in model.nodes:
+        if node.op_type != "Loop" or node.domain or node.source is None:
+            continue
+        for body in node.bodies:
+            declared, facts = body.declared_types(), inference.scopes.get(body.path, {})
+            for name in body.outputs[1 + len(node.inputs) - 2 :]:
+                known = to_type(facts[name], lambda _: "") if name in facts else None
+                if known is not None and not _has_shape(declared[name]):
+                    model.declare_type(body, name, known, "a Loop may run no iteration")
 
 
-def _loops(body: GraphOrFunction) -> Iterator[tuple[NodeProto, Step]]:
-    """The Loop nodes of ai.onnx directly in `body`, each with the step into its own body."""
-    for position, node in enumerate(body.node):
-        if node.op_type == "Loop" and canonical_domain(node.domain) == "":
-            yield from ((node, step) for step, _ in subgraphs(node, position))
-
-
-def declare_outputs(proto: ModelProto, source: ModelFile, inference: Inference) -> None:
+def declare_outputs(model: Model, source: ModelFile, inference: Inference) -> None:
     """Declare the inferred types of graph outputs that have no shape; known dims are numbers or symbols of the inputs.
 
     If only the hint of `source` has a rank, that rank is declared, unless the caller gave other input types.
     """
-    dims = (dim for value in proto.graph.input for dim in value.type.tensor_type.shape.dim)
+    main, declared = model.main, model.main.declared_types()
+    dims = (dim for name in main.inputs for dim in declared[name].tensor_type.shape.dim)
     names = {dim.dim_param for dim in dims if dim.dim_param}
     is_as_written = inference.input_constraints is None or not inference.input_constraints.inputs
-    for output in proto.graph.output:
-        fact = inference.get(output.name)
-        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
-        if output.type.tensor_type.HasField("shape"):
+    for name in main.outputs:
+        if _has_shape(declared[name]):
             continue
-        if known is not None:
-            output.type.CopyFrom(known)
-        hint = source.hints.get(output.name)
-        if not output.type.tensor_type.HasField("shape") and hint is not None and is_as_written:
+        fact = inference.get(name)
+        known = None if fact is None else to_type(fact, lambda dim: str(dim) if str(dim) in names else "")
+        found = TypeProto()
+        found.CopyFrom(declared[name] if known is None else known)
+        hint = source.hints.get(name)
+        if not _has_shape(found) and hint is not None and is_as_written:
             for _ in hint.tensor_type.shape.dim:
-                output.type.tensor_type.shape.dim.add()
+                found.tensor_type.shape.dim.add()
+        if found != declared[name]:
+            model.declare_type(main, name, found, "inferred")
+
+
+def declare_kept_outputs(model: Model, inference: Inference) -> None:
+    """Declare the trusted types of outputs of unconverted nodes, that is, types that inference used without proof.
+
+    The nodes that read these outputs were converted for the trusted types.
+    """
+    trusted = {belief.value: to_type(belief.type, lambda _: "") for belief in inference.trusted_annotations}
+    for graph in model.graphs.values() if trusted else ():
+        declared = graph.declared_types()
+        for node in graph.nodes:
+            for name in node.outputs if is_opaque(node.proto) else ():
+                known = trusted.get(name)
+                if known is not None and name not in declared:
+                    model.declare_type(graph, name, known, "trusted by the inference")
+
+
+def _has_shape(declared: TypeProto) -> bool:
+    return bool(declared.tensor_type.HasField("shape"))
 
 
 def check_interface(proto: ModelProto, source: ModelFile, inference: Inference, opset: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onnx import NodeProto
+from onnx import ModelProto, NodeProto
 
 from gather_infer.errors import ModelStructureError
 from gather_infer.ir import Graph, Model, Node, structural_findings
@@ -19,11 +19,13 @@ __all__ = ["Graph", "MutableModel", "Node"]
 class MutableModel(Model):
     """The main graph, its subgraphs and the functions of a model, with the facts of an inference.
 
+    proto   the same model with other declared types; by default that of `pass_input`
+
     Raises ModelStructureError when a graph defines a name twice or its nodes form a cycle: no rewrite is safe then.
     """
 
-    def __init__(self, pass_input: PassInput) -> None:
-        super().__init__(pass_input.model.proto, (Root.GRAPH, Root.FUNCTION))
+    def __init__(self, pass_input: PassInput, proto: ModelProto | None = None) -> None:
+        super().__init__(pass_input.model.proto if proto is None else proto, (Root.GRAPH, Root.FUNCTION))
         self.pass_input = pass_input
         if self.has_duplicates or any(graph.cyclic for graph in self.graphs.values()):
             for finding in structural_findings(self):

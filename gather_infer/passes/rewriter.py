@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from onnx import NodeProto, helper
 
+from gather_infer.ir.dead_code import eliminate_all_dead_code, eliminate_dead_code
 from gather_infer.ir.inlining import Inlining
 from gather_infer.passes.constants import Constants, fact_of
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
@@ -15,8 +15,6 @@ from gather_infer.passes.rewrite import GraphRewrite, Rewrite
 from gather_infer.passes.type_refinement import TypeRefinement
 from gather_infer.passes.worklist import Worklist
 from gather_infer.tensor import SymbolicTensor, Value
-
-DEAD_CODE_REASON: Final = "nothing reads it any more"
 
 
 class Rewriter:
@@ -133,44 +131,33 @@ class Rewriter:
         assert len(graph.nodes) <= count, "a graph-level rewrite adds no nodes"
 
     def eliminate_dead_code(self, candidates: Iterable[tuple[Graph, str]]) -> None:
-        """Dead code elimination: remove the dead candidates, then all code that their removal leaves dead."""
-        pending = list(candidates)
-        while pending:
-            graph, name = pending.pop()
-            home = graph.defining_graph(name)
-            if home is None:
-                continue
-            self.worklist.enqueue_dependents(name)
-            readers = home.readers.get(name)
-            if readers and len(readers) == 1:
-                self.worklist.enqueue_dependents(next(iter(readers)))
-            found = home.producers.get(name)
-            if found is not None:
-                self.worklist.enqueue_dependents(found[0])
-            if readers or home.is_fixed(name):
-                continue  # it is live
-            if found is None:
-                if self.model.is_droppable(home, name):
-                    self.model.drop(home, name, DEAD_CODE_REASON)
-            elif self.model.is_removable(found[0]) and not any(
-                self.model.is_needed(home, output) for output in found[0].outputs if output
-            ):
-                pending += [(found[0].graph, read) for read in self._erase(found[0], DEAD_CODE_REASON)]
+        """Remove the dead candidates, then all code that their removal leaves dead."""
+        eliminate_dead_code(
+            self.model,
+            candidates,
+            self.model.is_removable,
+            on_visit=self._notify_visited,
+            on_removal=self.worklist.enqueue_dependents,
+        )
 
     def eliminate_all_dead_code(self) -> None:
         """Remove all dead code of the model."""
-        for node in list(self.model.nodes)[::-1]:
-            if node.is_removed or not node.outputs:
-                continue
-            readers = node.graph.readers.get(node.outputs[0])
-            if not readers:
-                self.eliminate_dead_code([(node.graph, node.outputs[0])])
-                continue
-            if len(readers) == 1:
-                self.worklist.enqueue_dependents(next(iter(readers)))
-            self.worklist.enqueue_dependents(node)  # as `eliminate_dead_code` does for each live value
-        for graph in list(self.model.graphs.values()):
-            self.eliminate_dead_code([(graph, name) for name in graph.initializers])
+        eliminate_all_dead_code(
+            self.model,
+            self.model.is_removable,
+            on_visit=self._notify_visited,
+            on_removal=self.worklist.enqueue_dependents,
+        )
+
+    def _notify_visited(self, home: Graph, name: str) -> None:
+        """Enqueue the nodes that depend on the uses of a value, its producer and its only reader."""
+        self.worklist.enqueue_dependents(name)
+        readers = home.readers.get(name)
+        if readers and len(readers) == 1:
+            self.worklist.enqueue_dependents(next(iter(readers)))
+        found = home.producers.get(name)
+        if found is not None:
+            self.worklist.enqueue_dependents(found[0])
 
     def fresh(self, base: str) -> str:
         """A name that the model does not use yet."""

@@ -1,10 +1,10 @@
-"""Conversion plan: the edits that lower each node of OpenVINO's dialect, or the reason why the node is refused."""
+"""Conversion of the layers: each node of OpenVINO's dialect is lowered in the IR, or refused with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy.typing as npt
 from onnx import NodeProto
@@ -15,26 +15,23 @@ from gather_infer.domains import NEWEST_OPENVINO, is_extension, plain_domain
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.op_resolution import Opsets
-from gather_infer.ir import Use
-from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
+from gather_infer.ir import Graph, Node
+from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model.paths import bodies, node_at
-from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
-from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque, reads_of
+from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.state_variables import is_state
-from gather_infer.passes.dead_code import find_dead_code
 from gather_infer.passes.mutable_model import MutableModel
-from gather_infer.passes.pass_input import PassInput
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
 from gather_infer.validate import VerdictKind, combined, verdict
 
-_BY: Final = "openvino"
 IndexBounds: TypeAlias = Literal["", "proved", "assumed", "guarded"]
 OutOfBoundsPolicy: TypeAlias = Literal["guard", "assume-valid", "refuse"]
 RandomPolicy: TypeAlias = Literal["refuse", "onnx"]
@@ -80,71 +77,73 @@ class Refused:
 
 
 @dataclass(slots=True)
-class ConversionPlan:
-    """The converted nodes, the refused nodes, and the edits that make the conversion.
+class LayerConversion:
+    """The converted and the refused nodes.
 
     unproved     number of refused nodes that `gather_oob="guard"` would convert
-    dead_edits   removals of constants that only converted nodes read
     """
 
     converted: list[Converted] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     unproved: int = 0
-    edits: list[Edit] = field(default_factory=list)
-    dead_edits: list[Edit] = field(default_factory=list)
 
 
-def plan_conversion(
-    inference: Inference, *, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int
-) -> ConversionPlan:
-    """Plan the conversion of every node of OpenVINO's domains.
+def convert_layers(
+    model: MutableModel, inference: Inference, *, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int
+) -> LayerConversion:
+    """Lower every node of OpenVINO's domains in `model`, and remove the constants that only these nodes read.
 
-    inference   result of inference with `assume=False`
+    model       without edits
+    inference   result of inference on the same model, with `assume=False`
     gather_oob  treatment of indices that are not proved in bounds, as in `convert`
     random      treatment of layers that draw random numbers, as in `convert`
     opset       version of the ai.onnx domain in the result
 
-    Raises ModelStructureError when the structure of the model makes every rewrite unsafe, ModelReadError when external
-    data is missing.
+    Raises ModelReadError when external data is missing.
     """
-    return _Planner(inference, gather_oob, random, opset).run()
+    return _LayerConverter(model, inference, gather_oob, random, opset).run()
 
 
-class _Planner:
-    def __init__(self, inference: Inference, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int) -> None:
-        self.known = PassInput(inference)
-        self.model = MutableModel(self.known)
+class _LayerConverter:
+    def __init__(
+        self, model: MutableModel, inference: Inference, gather_oob: OutOfBoundsPolicy, random: RandomPolicy, opset: int
+    ) -> None:
+        self.model = model
+        self.known = model.pass_input
         self.allow_random = random == "onnx"
         self.gather_oob = gather_oob
         self.opset = opset
-        self.plan = ConversionPlan()
-        self.inliner = Inliner(self.model.fresh)
+        self.result = LayerConversion()
+        self.inliner = Inliner(model.fresh)
         self.declared = inference.declared
-        found = find_beam_indices(self.model)
-        self.reorders = {(MAIN, position) for one in found for position in one.gathers}
+        self.reorders = {(MAIN, position) for one in find_beam_indices(model) for position in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
-        proto = inference.model.proto
-        self.functions = {(f.domain, f.name) for f in proto.functions}
-        self.versions = Opsets(proto.opset_import, (), {})
+        self.functions = {(f.domain, f.name) for f in model.proto.functions}
+        self.versions = Opsets(model.proto.opset_import, (), {})
 
-    def run(self) -> ConversionPlan:
-        rewritten: set[NodeId] = set()
-        for path, body in bodies(self.known.model.proto):
-            for position, node in enumerate(body.node):
-                if not is_opaque(node) or is_state(node) or (node.domain, node.op_type) in self.functions:
+    def run(self) -> LayerConversion:
+        lost: list[tuple[Graph, str]] = []
+        for path, body in bodies(self.model.proto):
+            for position, proto in enumerate(body.node):
+                if not is_opaque(proto) or is_state(proto) or (proto.domain, proto.op_type) in self.functions:
                     continue
                 try:
                     if path.root is not Root.GRAPH:
                         raise LoweringRefused("it is in a function or a training graph")
-                    self.rewrite(path, position, node)
-                    rewritten.add((path, position))
+                    node = self.model[path].file_nodes[position]
+                    self.convert(path, position, node)
+                    lost += [(node.graph, name) for name in node.inputs]
                 except (LoweringRefused, SpecViolation) as refusal:
                     where = node_at(self.model.proto, path, position)
-                    self.plan.refused.append(Refused(where, node.op_type, self.version(node), str(refusal)))
-        self.plan.dead_edits += self.dead_constants(rewritten)
-        return self.plan
+                    self.result.refused.append(Refused(where, proto.op_type, self.version(proto), str(refusal)))
+        eliminate_dead_code(self.model, lost, self.only_reads_dims)
+        return self.result
+
+    def only_reads_dims(self, node: Node) -> bool:
+        """Whether a node is a Constant, Shape or Size, which has no side effect and never fails."""
+        return node.is_constant or self.known.traits(node.proto).outputs_dims
 
     def version(self, node: NodeProto) -> int:
         """The OpenVINO opset of `node`; 0 for an operator of an extension set, which has no opsets."""
@@ -153,11 +152,12 @@ class _Planner:
         domain = node.domain if plain_domain(node.domain) else "openvino"
         return self.versions.version_of(domain) or NEWEST_OPENVINO
 
-    def rewrite(self, path: GraphPath, position: int, node: NodeProto) -> None:
-        """Add the edits that lower `node`, which is at `position` of graph `path`, to the plan.
+    def convert(self, path: GraphPath, position: int, layer_node: Node) -> None:
+        """Lower a node, which is at `position` of graph `path`.
 
         Raises LoweringRefused when the node has no safe lowering, SpecViolation when it violates its specification.
         """
+        node = layer_node.proto
         if is_extension(node.domain):
             kind = node.domain.rpartition(".")[2]
             raise LoweringRefused(f"OpenVINO has no such operator in the set {kind}")
@@ -184,7 +184,7 @@ class _Planner:
         )
         outputs = lower(entry, layer, builder)
         if fault:
-            self.plan.unproved += 1
+            self.result.unproved += 1
             raise LoweringRefused(fault)
         given = {local: name for local, name in zip(names, node.input, strict=True) if local}
         results = _results(builder, outputs, node.output, given)
@@ -193,14 +193,12 @@ class _Planner:
             spliced = replace(spliced, nodes=(_with_metadata_of(node, spliced.nodes[0]),))
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
-            self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=MAIN, tensor=tensor))
+            self.model.add_constant(self.model.main, tensor.name, tensor, None, reason)
+        self.model.replace(layer_node, spliced.nodes, reason)
         for tensor in spliced.constant_outputs:
-            self.plan.edits.append(AddInitializer(by=_BY, reason=reason, path=path, tensor=tensor))
-        if spliced.nodes:
-            self.plan.edits.append(InsertNodes(by=_BY, reason=reason, path=path, nodes=spliced.nodes, before=position))
-        self.plan.edits.append(RemoveNode(by=_BY, reason=reason, path=path, node=position))
+            self.model.add_constant(layer_node.graph, tensor.name, tensor, None, reason)
         made = tuple(one.op_type for one in spliced.nodes)
-        self.plan.converted.append(Converted(where, node.op_type, version, made, indices, node.op_type in RANDOM))
+        self.result.converted.append(Converted(where, node.op_type, version, made, indices, node.op_type in RANDOM))
 
     def indices(self, where: NodePath, *, reorders: bool) -> tuple[IndexBounds, str]:
         """`Converted.indices` for the node `where`, and the reason to refuse the node; "" if it is not refused.
@@ -244,23 +242,6 @@ class _Planner:
             return False
         value = self.model[path].value(name)
         return value is not None and (value.is_output or bool(value.readers))
-
-    def dead_constants(self, rewritten: Set[NodeId]) -> Iterator[Edit]:
-        """Removals of constants that only the nodes in `rewritten` have read."""
-        read = {
-            (edit.path, name)
-            for edit in self.plan.edits
-            if isinstance(edit, InsertNodes)
-            for node in edit.nodes
-            for name in reads_of(node)
-        }
-
-        def is_gone(use: Use) -> bool:
-            return use.node.source in rewritten and (use.node.graph.path, use.node.inputs[use.index]) not in read
-
-        nodes = [node for node in self.model.nodes if node.source in rewritten]
-        names = dict.fromkeys((node.graph, name) for node in nodes for name in node.inputs)
-        return find_dead_code(self.model, names, is_gone).edits(_BY)
 
 
 def _with_metadata_of(node: NodeProto, replacement: NodeProto) -> NodeProto:
