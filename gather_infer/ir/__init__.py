@@ -8,6 +8,6 @@ those who have them.
 
 from gather_infer.ir.graph import ConstantPayload, Graph, Node, Use, Value
 from gather_infer.ir.model import Model
-from gather_infer.ir.verifier import structural_findings
+from gather_infer.ir.verifier import require_well_formed, structural_findings
 
-__all__ = ["ConstantPayload", "Graph", "Model", "Node", "Use", "Value", "structural_findings"]
+__all__ = ["ConstantPayload", "Graph", "Model", "Node", "Use", "Value", "require_well_formed", "structural_findings"]

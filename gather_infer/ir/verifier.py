@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from onnx import FunctionProto
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.errors import ModelStructureError
 from gather_infer.ir.graph import Graph, interface_of
 from gather_infer.ir.model import Model
 from gather_infer.ir.toposort import cycle
@@ -28,6 +29,18 @@ def structural_findings(model: Model) -> Iterator[Diagnostic]:
             yield from _duplicates(model, graph)
         if graph.cyclic:
             yield _cycle(model, graph)
+
+
+def require_well_formed(model: Model, file: str) -> None:
+    """Raise ModelStructureError when a graph defines a name twice or its nodes form a cycle: no edit is safe then.
+
+    model   without edits
+    file    the name of its file, for the message
+    """
+    if model.has_duplicates or any(graph.cyclic for graph in model.graphs.values()):
+        for finding in structural_findings(model):
+            if finding.code in ("GI101", "GI102"):
+                raise ModelStructureError(f"{file}: {finding.message}")
 
 
 def _undefined_names(model: Model, graph: Graph) -> Iterator[Diagnostic]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Final
 
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
-from gather_infer.ir import Model, Value
-from gather_infer.model import ModelFile
+from gather_infer.ir import Model, Node, Value
 from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+
+_WHY: Final = "rows of the state keep their order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +19,13 @@ class BeamIndex:
     """An input that only selects which rows of the state are read.
 
     input     name of the input
-    gathers   positions in the main graph of the Gathers along axis 0 whose indices are the input
-    converts  positions in the main graph of the Converts between the input and the Gathers in `gathers`
+    gathers   the Gathers along axis 0 whose indices are the input
+    converts  the Converts between the input and the Gathers in `gathers`
     """
 
     input: str
-    gathers: tuple[int, ...]
-    converts: tuple[int, ...]
+    gathers: tuple[Node, ...]
+    converts: tuple[Node, ...]
 
 
 def find_beam_indices(model: Model) -> tuple[BeamIndex, ...]:
@@ -33,33 +35,17 @@ def find_beam_indices(model: Model) -> tuple[BeamIndex, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def eliminate_beam_indices(model: ModelFile) -> tuple[ModelFile, tuple[str, ...]]:
-    """The model without its beam-index inputs, and the names of the removed inputs.
-
-    Rows of the state keep their order; a model without such inputs is returned unchanged.
-    """
-    found = find_beam_indices(Model.of(model))
-    if not found:
-        return model, ()
-    proto = ModelProto()
-    proto.CopyFrom(model.proto)
-    graph = proto.graph
-    names = {one.input for one in found}
-    gone = {position for one in found for position in one.converts}
-    kept: list[NodeProto] = []
-    passed = {position for one in found for position in one.gathers}
-    for position, node in enumerate(model.proto.graph.node):
-        if position in passed:
-            kept.append(helper.make_node("Identity", node.input[:1], list(node.output), node.name))
-        elif position not in gone:
-            kept.append(node)
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]
-    inputs = [value for value in graph.input if value.name not in names]
-    del graph.node[:], graph.input[:]
-    graph.node.extend(copies)
-    graph.input.extend(inputs)
-    hints = {name: hint for name, hint in model.hints.items() if name not in names}
-    return replace(model, proto=proto, hints=hints), tuple(one.input for one in found)
+def eliminate_beam_indices(model: Model) -> tuple[str, ...]:
+    """Remove the beam-index inputs, so that rows of the state keep their order; returns their names."""
+    found = find_beam_indices(model)
+    for one in found:
+        for gather in one.gathers:
+            identity = helper.make_node("Identity", gather.inputs[:1], gather.outputs, gather.name)
+            model.replace(gather, [identity], _WHY)
+        for convert in one.converts:
+            model.remove(convert, _WHY)
+        model.remove_input(model.main, one.input, _WHY)
+    return tuple(one.input for one in found)
 
 
 class _BeamIndexFinder:
@@ -71,8 +57,8 @@ class _BeamIndexFinder:
     def find(self, name: str) -> BeamIndex | None:
         if name in self.graph.initializers:
             return None
-        gathers: list[int] = []
-        converts: list[int] = []
+        gathers: list[Node] = []
+        converts: list[Node] = []
         pending = [name]
         while pending:
             value = Value(self.graph, pending.pop())
@@ -80,13 +66,13 @@ class _BeamIndexFinder:
                 return None
             for use in value.uses():
                 node = use.node
-                if node.graph is not self.graph or node.origin is None or not is_openvino(node.proto):
+                if node.graph is not self.graph or not is_openvino(node.proto):
                     return None
                 if node.op_type == "Convert":
-                    converts.append(node.origin)
+                    converts.append(node)
                     pending.append(node.outputs[0])
                 elif node.op_type == "Gather" and use.index == 1 and self.gathers_state(node.proto):
-                    gathers.append(node.origin)
+                    gathers.append(node)
                 else:
                     return None
         return BeamIndex(name, tuple(gathers), tuple(converts)) if gathers else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from gather_infer.dialect import LoweringRefused
@@ -12,7 +12,7 @@ from gather_infer.domains import canonical_domain
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface_types import declare
-from gather_infer.ir import Model, Node
+from gather_infer.ir import Model, Node, require_well_formed
 from gather_infer.ir.dead_code import eliminate_all_dead_code
 from gather_infer.ir.toposort import toposort
 from gather_infer.ir.write_back import journal_of
@@ -162,38 +162,29 @@ def convert(
         source = with_constants(source)
     source.require_data()
     target = _target_opset(source, opset)
-    dropped: tuple[str, ...] = ()
-    if beam_idx == "drop":
-        source, dropped = eliminate_beam_indices(source)
-        if not dropped:
-            raise ConversionRefused(
-                f"{source.name}: no input only reorders the rows of the state, so there is none to drop"
-            )
-    compressed: tuple[WeightConversion, ...] = ()
-    if source.foreign_format:
-        source, compressed = lower_weights(fold_constant_reshapes(source), weights, target)
+    source, dropped, compressed = _prepared(source, beam_idx, weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     has_layers = any(is_opaque(node) for _, body in bodies(source.proto) for node in body.node)
     declared, interface = declare(source.proto, inference, is_relied_on=has_layers or bool(source.foreign_format))
-    graph = MutableModel(PassInput(inference), declared)
-    layers = convert_layers(graph, inference, gather_oob=gather_oob, random=random, opset=target)
+    lowered = MutableModel(PassInput(inference), declared)
+    layers = convert_layers(lowered, inference, gather_oob=gather_oob, random=random, opset=target)
     if layers.refused and not keep_unsupported:
         raise ConversionRefused(_refusal(source.name, layers))
     if layers.converted or source.foreign_format:
-        _import_opsets(graph, target)
+        _import_opsets(lowered, target)
     try:
-        variables = expose_state(graph, source, inference)
+        variables = expose_state(lowered, source, inference)
     except LoweringRefused as refusal:
         raise ConversionRefused(f"{source.name}: {refusal}") from refusal
     if source.foreign_format:
-        declare_scan_outputs(graph, inference)
-        declare_outputs(graph, source, inference)
-        declare_kept_outputs(graph, inference)
-        eliminate_all_dead_code(graph, _has_no_side_effect)
-        _deduplicate_node_names(graph)
+        declare_scan_outputs(lowered, inference)
+        declare_outputs(lowered, source, inference)
+        declare_kept_outputs(lowered, inference)
+        eliminate_all_dead_code(lowered, _has_no_side_effect)
+        _deduplicate_node_names(lowered)
     if layers.converted or variables or source.foreign_format:
-        _remove_unused_imports(graph)
-    journal = journal_of(graph, "openvino")
+        _remove_unused_imports(lowered)
+    journal = journal_of(lowered, "openvino")
     proto = apply(journal, declared)
     if source.foreign_format:
         check_interface(proto, source, inference, target)
@@ -211,6 +202,35 @@ def convert(
         proto=proto,
         interface=interface,
     )
+
+
+def _prepared(
+    source: ModelFile, beam_idx: BeamIndexPolicy, weights: WeightFormat, opset: int
+) -> tuple[ModelFile, tuple[str, ...], tuple[WeightConversion, ...]]:
+    """The model without beam indices, if these are dropped, and with compressed weights in the format `weights`.
+
+    Also returns the names of the removed inputs, and the form of each weight. These rewrites come before the inference,
+    because they change facts that the conversion of other layers relies on.
+    """
+    if beam_idx == "keep" and not source.foreign_format:
+        return source, (), ()
+    model = Model.of(source)
+    require_well_formed(model, source.name)
+    dropped = eliminate_beam_indices(model) if beam_idx == "drop" else ()
+    if beam_idx == "drop" and not dropped:
+        raise ConversionRefused(
+            f"{source.name}: no input only reorders the rows of the state, so there is none to drop"
+        )
+    compressed: tuple[WeightConversion, ...] = ()
+    recomputed: frozenset[str] = frozenset()
+    if source.foreign_format:
+        fold_constant_reshapes(model)
+        compressed, recomputed = lower_weights(model, source, weights, opset)
+    journal = journal_of(model, "openvino")
+    if not journal.edits:
+        return source, dropped, compressed
+    hints = {name: hint for name, hint in source.hints.items() if name not in recomputed.union(dropped)}
+    return replace(source, proto=apply(journal, source.proto), hints=hints), dropped, compressed
 
 
 def _target_opset(source: ModelFile, opset: int | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from onnx import NodeProto, helper
@@ -32,11 +31,3 @@ def is_openvino(node: NodeProto) -> bool:
 def is_opaque(node: NodeProto) -> bool:
     """Whether `node` is of OpenVINO's domains or extension sets, so that its side effects are unknown."""
     return is_openvino(node) or is_extension(node.domain)
-
-
-def reads_of(node: NodeProto) -> Iterator[str]:
-    """The names of the inputs of `node` and of the nodes in its bodies; with repetitions."""
-    yield from node.input
-    for attribute in node.attribute:
-        for inner in attribute.g.node if attribute.HasField("g") else ():
-            yield from reads_of(inner)

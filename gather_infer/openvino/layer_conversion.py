@@ -18,7 +18,7 @@ from gather_infer.inference.op_resolution import Opsets
 from gather_infer.ir import Graph, Node
 from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model.paths import bodies, node_at
-from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root
+from gather_infer.node_ids import GraphPath, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
 from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque
@@ -116,7 +116,7 @@ class _LayerConverter:
         self.result = LayerConversion()
         self.inliner = Inliner(model.fresh)
         self.declared = inference.declared
-        self.reorders = {(MAIN, position) for one in find_beam_indices(model) for position in one.gathers}
+        self.reorders = {node for one in find_beam_indices(model) for node in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
@@ -166,7 +166,7 @@ class _LayerConverter:
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.model.node_path(path, position)
-        indices, fault = self.indices(where, reorders=(path, position) in self.reorders)
+        indices, fault = self.indices(where, reorders=layer_node in self.reorders)
         call = OpCall(
             node.op_type,
             [self.fact(path, name) for name in node.input],

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.errors import ModelStructureError, UsageError
+from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.failures import conditional_bodies, rejectable_nodes
 from gather_infer.inference.interface_types import UNCHANGED, declare
-from gather_infer.ir import Model, structural_findings
+from gather_infer.ir import Model, require_well_formed
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
@@ -82,9 +82,7 @@ def freeze(
     if initializers_as_constants:
         source = with_constants(source)
     source.require_data()
-    for finding in structural_findings(Model(source.proto)):
-        if finding.code in ("GI101", "GI102"):
-            raise ModelStructureError(f"{source.name}: {finding.message}")
+    require_well_formed(Model(source.proto), source.name)
     dims = dims if isinstance(dims, (str, Mapping)) else tuple(dims)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False, progress=progress)
     refused, unloadable = _contradictions(source, inference, rules)

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from onnx import ModelProto, NodeProto
 
-from gather_infer.errors import ModelStructureError
-from gather_infer.ir import Graph, Model, Node, structural_findings
+from gather_infer.ir import Graph, Model, Node, require_well_formed
 from gather_infer.ir.constant import Constant
 from gather_infer.node_ids import Root
 from gather_infer.passes.pass_input import PassInput
@@ -27,10 +26,7 @@ class MutableModel(Model):
     def __init__(self, pass_input: PassInput, proto: ModelProto | None = None) -> None:
         super().__init__(pass_input.model.proto if proto is None else proto, (Root.GRAPH, Root.FUNCTION))
         self.pass_input = pass_input
-        if self.has_duplicates or any(graph.cyclic for graph in self.graphs.values()):
-            for finding in structural_findings(self):
-                if finding.code in ("GI101", "GI102"):
-                    raise ModelStructureError(f"{pass_input.model.name}: {finding.message}")
+        require_well_formed(self, pass_input.model.name)
         for graph in self.graphs.values():
             graph.facts = dict(pass_input.facts(graph.path))
             graph.constants = pass_input.constants_of(graph.path, graph)

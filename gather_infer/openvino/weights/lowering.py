@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from gather_infer.ir import Model, Value
+from gather_infer.ir import Graph, Model, Node, Value
+from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model import ModelFile
-from gather_infer.model.paths import bodies
-from gather_infer.node_ids import GraphPath
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
 from gather_infer.openvino.weights.matching import Weight, WeightConstant, WeightMatcher
 
 WeightFormat: TypeAlias = Literal["dequantize", "contrib", "float"]
 Array: TypeAlias = npt.NDArray[Any]
 
 MICROSOFT: Final = "com.microsoft"
+_WHY: Final = "a compressed weight"
 _CONVERT_DOMAIN: Final = "openvino.opset1"
 _QUANTIZED: Final = frozenset(
     {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
@@ -46,20 +46,20 @@ class WeightConversion:
     format: WeightFormat
 
 
-def lower_weights(model: ModelFile, format: WeightFormat, opset: int) -> tuple[ModelFile, tuple[WeightConversion, ...]]:
-    """A model in the dialect with its compressed weights lowered to `format` if possible; and the form of each weight.
+def lower_weights(
+    model: Model, source: ModelFile, format: WeightFormat, opset: int
+) -> tuple[tuple[WeightConversion, ...], frozenset[str]]:
+    """Lower the compressed weights of a model in the dialect to `format` if possible.
 
     A weight that DequantizeLinear at `opset` of ai.onnx does not support is computed by plain operators ("float").
+
+    source   the file that holds the bytes of the weights
+
+    Returns the form of each weight, and the names of the values that are computed otherwise than in the file.
     Raises ModelReadError when the bytes of a weight cannot be read.
     """
-    proto = ModelProto()
-    proto.CopyFrom(model.proto)
-    making = _WeightLowering(model, proto, format, opset)
-    found = tuple(making.run())
-    if not found:
-        return model, ()
-    hints = {name: hint for name, hint in model.hints.items() if name not in making.changed}
-    return replace(model, proto=proto, hints=hints), found
+    making = _WeightLowering(model, source, format, opset)
+    return tuple(making.run()), frozenset(making.changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +75,28 @@ class _Blocks:
 
 
 class _WeightLowering:
-    def __init__(self, model: ModelFile, proto: ModelProto, format: WeightFormat, opset: int) -> None:
+    def __init__(self, model: Model, source: ModelFile, format: WeightFormat, opset: int) -> None:
         self.model = model
-        self.proto = proto
-        self.graph = proto.graph
+        self.source = source
         self.format = format
         self.opset = opset
-        self.ir = Model(proto)
-        self.graphs = {path: one.proto for path, one in self.ir.graphs.items() if isinstance(one.proto, GraphProto)}
-        self.replaced: dict[tuple[GraphPath, str], list[NodeProto]] = {}  # by the first output of the removed node
         self.changed: set[str] = set()
-        self.constants: list[WeightConstant] = []
 
     def run(self) -> Iterator[WeightConversion]:
-        found = [one for path in self.graphs for one in WeightMatcher(self.ir[path]).weights()]
+        found = [
+            weight
+            for graph in self.model.graphs.values()
+            if not graph.is_in_function
+            for weight in WeightMatcher(graph).weights()
+        ]
+        constants: list[tuple[Graph, str]] = []
         for weight in found:
             element = weight.data.element
-            self.constants += [table for table in (weight.data, weight.zero, weight.scale) if table is not None]
-            self.changed.update(name for node in weight.chain for name in node.output)
+            graph = weight.graph
+            for table in (weight.data, weight.zero, weight.scale):
+                if table is not None:
+                    constants.append((graph, table.initializer.name))
+            self.changed.update(name for node in weight.chain for name in node.outputs)
             blocks = _blocks_of(weight) if element in _QUANTIZED and self.format != "float" else None
             zero = None if blocks is None else self.zero(weight)
             if blocks is None or (weight.zero is not None and zero is None):
@@ -106,33 +110,16 @@ class _WeightLowering:
             else:
                 self.to_dequantize_linear(weight, blocks, zero)
                 yield WeightConversion(weight.result, element, "dequantize")
-        self.rebuild_graphs()
-
-    def rebuild_graphs(self) -> None:
-        """Write the new nodes into every graph, and remove constants of weights that are no longer read."""
-        if not self.changed:
-            return
-        gone = {table.initializer.name for table in self.constants}
-        # bodies before the nodes that hold them, which are copied
-        for path, graph in reversed(self.graphs.items()):
-            kept: list[NodeProto] = []
-            for node in graph.node:
-                for one in self.replaced.get((path, node.output[0] if node.output else ""), [node]):
-                    copy = NodeProto()
-                    copy.CopyFrom(one)
-                    kept.append(copy)
-            gone -= {name for node in kept for name in reads_of(node)} | {value.name for value in graph.output}
-            del graph.node[:]
-            graph.node.extend(kept)
-        for _, body in bodies(self.proto):
-            left = [tensor for tensor in body.initializer if tensor.name not in gone]
-            del body.initializer[:]
-            body.initializer.extend(left)
+        for graph, name in constants:  # dead code elimination removes those that are no longer read
+            home = graph.defining_graph(name)
+            if home is not None and home.tensor(name) is not None and name not in home.input_set:
+                home.constants.setdefault(name, home.initializers.get(name) or home.added[name][0])
+        eliminate_dead_code(self.model, constants, lambda _: False)
 
     # the elements
 
     def array(self, constant: WeightConstant) -> Array:
-        return self.model.tensor(constant.initializer).reshape(constant.shape)
+        return self.source.tensor(constant.initializer).reshape(constant.shape)
 
     def zero(self, weight: Weight) -> Array | None:
         """The zero point of `weight` in the element type of its data; None if there is none, or it does not fit."""
@@ -145,9 +132,12 @@ class _WeightLowering:
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
     def constant(self, array: Array, stem: str) -> str:
-        name = self.ir.fresh(stem)
-        self.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        return name
+        return self.add(numpy_helper.from_array(np.ascontiguousarray(array), self.model.fresh(stem)))
+
+    def add(self, tensor: TensorProto) -> str:
+        """Add an initializer to the main graph; returns its name."""
+        self.model.add_constant(self.model.main, tensor.name, tensor, None, _WHY)
+        return tensor.name
 
     # the forms
 
@@ -155,24 +145,29 @@ class _WeightLowering:
         """Make the nodes of `weight` compute in float32 if the file computes in f16."""
         if not weight.is_half:
             return
-        for convert in weight.converts:
-            for attribute in convert.attribute:
-                if attribute.name == "destination_type":
-                    attribute.s = b"f32"
-        before: list[NodeProto] = []
+        first = weight.chain[0]
         for node in weight.chain:
             if node.op_type not in ("Subtract", "Multiply"):
                 continue
-            for position, name in enumerate(node.input):
+            for position, name in enumerate(node.inputs):
                 tables = [table for table in (weight.scale, weight.zero) if table is not None and table.name == name]
                 if tables and tables[0].element == TensorProto.FLOAT16:
-                    wide = self.ir.fresh(f"{name}.f32")
+                    wide = self.model.fresh(f"{name}.f32")
                     made = helper.make_node("Convert", [name], [wide], wide, domain=_CONVERT_DOMAIN)
                     made.attribute.append(helper.make_attribute("destination_type", "f32"))
-                    before.append(made)
-                    node.input[position] = wide
-        first = weight.chain[0]
-        self.replaced[weight.path, first.output[0]] = [*before, first]
+                    self.model.add(node.graph, made, first, _WHY)
+                    self.model.set_input(node, position, wide, _WHY)
+        for convert in weight.converts:
+            self.set_attribute(convert, "destination_type", "f32")
+
+    def set_attribute(self, node: Node, name: str, value: str) -> None:
+        """Replace a node by one in which the attribute `name` is `value`."""
+        changed = NodeProto()
+        changed.CopyFrom(node.proto)
+        for attribute in changed.attribute:
+            if attribute.name == name:
+                attribute.CopyFrom(helper.make_attribute(name, value))
+        self.model.replace(node, [changed], _WHY)
 
     def to_dequantize_linear(self, weight: Weight, blocks: _Blocks, zero: Array | None) -> None:
         """Replace the nodes of `weight` by a DequantizeLinear; `zero` is the zero point in the type of the data.
@@ -190,9 +185,7 @@ class _WeightLowering:
             if scale.ndim == 2:
                 scale, zeros = scale.T, None if zeros is None else zeros.T
             for reader in readers:
-                for attribute in reader.attribute:
-                    if attribute.name == "transpose_b":
-                        attribute.CopyFrom(helper.make_attribute("transpose_b", "false"))
+                self.set_attribute(reader, "transpose_b", "false")
         else:
             data = self.reshaped_data(weight)
         inputs = [data, self.constant(scale, weight.scale.name)]
@@ -225,8 +218,8 @@ class _WeightLowering:
         held.data_type = TensorProto.UINT8
         del held.dims[:]
         held.dims.extend((n, k // size, size * bits // 8))
-        held.name = data = self.ir.fresh(weight.data.name)
-        self.graph.initializer.append(held)
+        held.name = self.model.fresh(weight.data.name)
+        data = self.add(held)
         scale = _layout(self.array(weight.scale), weight, blocks).astype(np.float32)
         inputs = [data, self.constant(scale.reshape(-1), weight.scale.name)]
         zeros = np.zeros((n, k // size), np.uint8)
@@ -237,17 +230,17 @@ class _WeightLowering:
             inputs.append(self.constant(_packed(held_zeros.astype(np.uint8), bits), f"{weight.data.name}.zero"))
         for reader in readers:
             node = helper.make_node(
-                "MatMulNBits", [reader.input[0], *inputs], list(reader.output), reader.name, domain=MICROSOFT,
+                "MatMulNBits", [reader.inputs[0], *inputs], reader.outputs, reader.name, domain=MICROSOFT,
                 K=k, N=n, bits=bits, block_size=size, accuracy_level=1,
             )  # fmt: skip
-            self.replaced[weight.path, reader.output[0]] = [node]
+            self.model.replace(reader, [node], _WHY)
         self.replace_chain(weight, [])
-        if all(entry.domain != MICROSOFT for entry in self.proto.opset_import):
-            self.proto.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+        if MICROSOFT not in self.model.imported_opsets():
+            self.model.import_opset(MICROSOFT, 1)
         return True
 
     def packed(self, constant: WeightConstant) -> bytes:
-        region = self.model.region(constant.initializer)
+        region = self.source.region(constant.initializer)
         return bytes(constant.initializer.raw_data) if region is None else region.read()
 
     def reshaped_data(self, weight: Weight) -> str:
@@ -258,27 +251,29 @@ class _WeightLowering:
         held.CopyFrom(weight.data.initializer)
         del held.dims[:]
         held.dims.extend(weight.shape)
-        held.name = self.ir.fresh(weight.data.name)
-        self.graph.initializer.append(held)
-        return held.name
+        held.name = self.model.fresh(weight.data.name)
+        return self.add(held)
 
     def replace_chain(self, weight: Weight, nodes: list[NodeProto]) -> None:
         """Replace the chain of `weight` by `nodes`."""
-        for node in weight.chain:
-            self.replaced[weight.path, node.output[0]] = []
-        self.replaced[weight.path, weight.result] = nodes
+        *others, last = weight.chain
+        self.model.replace(last, nodes, _WHY)
+        for node in others:
+            self.model.remove(node, _WHY)
 
-    def transposing_matmuls(self, weight: Weight) -> list[NodeProto]:
+    def transposing_matmuls(self, weight: Weight) -> list[Node]:
         """The MatMuls that read `weight`, of shape [N, K], with transpose_b; empty if it has any other reader."""
-        value = Value(self.ir[weight.path], weight.result)
+        value = Value(weight.graph, weight.result)
         if len(weight.shape) != 2 or value.is_output:
             return []
-        found: list[NodeProto] = []
+        found: list[Node] = []
         for use in value.uses():
-            node = use.node.proto
-            if use.node.graph is not value.graph or use.index != 1 or node.op_type != "MatMul" or not is_openvino(node):
+            node = use.node
+            if node.graph is not value.graph or use.index != 1 or node.op_type != "MatMul":
                 return []
-            attributes = attributes_of(node)
+            if not is_openvino(node.proto):
+                return []
+            attributes = attributes_of(node.proto)
             if str(attributes.get("transpose_b", "false")).lower() not in ("true", "1"):
                 return []
             if str(attributes.get("transpose_a", "false")).lower() in ("true", "1"):

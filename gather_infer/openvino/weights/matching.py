@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from onnx import NodeProto, TensorProto
+from onnx import TensorProto
 
 from gather_infer.domains import canonical_domain
-from gather_infer.ir import Graph, Value
-from gather_infer.node_ids import GraphPath
+from gather_infer.ir import Graph, Node, Value
 from gather_infer.openvino.dialect_nodes import attributes_of
 from gather_infer.openvino.weights.reshape_folding import integers_of
 
@@ -44,29 +43,28 @@ class Weight:
     chain               all nodes that compute the weight, in topological order; the last node writes `result`
     shape               shape of the result
     is_half             whether the weight is computed in f16, and converted to f32 at the end
-    path                the graph of the chain; its constants may belong to an enclosing graph
+    graph               the graph of the chain; its constants may belong to an enclosing graph
     """
 
     data: WeightConstant
     zero: WeightConstant | None
     scale: WeightConstant
-    converts: tuple[NodeProto, ...]
-    multiply: NodeProto
-    chain: tuple[NodeProto, ...]
+    converts: tuple[Node, ...]
+    multiply: Node
+    chain: tuple[Node, ...]
     shape: tuple[int, ...]
     is_half: bool
-    path: GraphPath
+    graph: Graph
 
     @property
     def result(self) -> str:
-        name: str = self.chain[-1].output[0]
-        return name
+        return self.chain[-1].outputs[0]
 
 
 class WeightMatcher:
     """Finds the compressed weights in one graph of a model in OpenVINO's dialect.
 
-    graph   the graph, without edits
+    graph   the graph, in which no edit has touched a weight
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -74,7 +72,7 @@ class WeightMatcher:
 
     def weights(self) -> Iterator[Weight]:
         """Every compressed weight, in the order of the file."""
-        for node in (node.proto for node in self.graph.file_nodes):
+        for node in list(self.graph.nodes):
             if self._is(node, "Multiply"):
                 for main, scale in ((0, 1), (1, 0)):
                     found = self._match(node, main, scale)
@@ -82,18 +80,18 @@ class WeightMatcher:
                         yield found
                         break
 
-    def _match(self, multiply: NodeProto, main: int, scale: int) -> Weight | None:
-        factor = self._constant(multiply.input[scale])
-        above = self._producer(multiply.input[main])
+    def _match(self, multiply: Node, main: int, scale: int) -> Weight | None:
+        factor = self._constant(multiply.inputs[scale])
+        above = self._producer(multiply.inputs[main])
         if factor is None or above is None or factor.element not in (TensorProto.FLOAT, TensorProto.FLOAT16):
             return None
         chain, zero, zero_convert = [above], None, None
         if self._is(above, "Subtract"):
-            below = self._producer(above.input[0])
-            zero_convert = self._producer(above.input[1])
-            zero = self._constant(above.input[1])
+            below = self._producer(above.inputs[0])
+            zero_convert = self._producer(above.inputs[1])
+            zero = self._constant(above.inputs[1])
             if zero is None and zero_convert is not None and self._is(zero_convert, "Convert"):
-                zero = self._constant(zero_convert.input[0])
+                zero = self._constant(zero_convert.inputs[0])
                 chain.insert(0, zero_convert)
             else:
                 zero_convert = None
@@ -101,8 +99,8 @@ class WeightMatcher:
                 return None
             chain.insert(0, below)
         convert = chain[0]
-        data = self._constant(convert.input[0]) if self._is(convert, "Convert") else None
-        kind = attributes_of(convert).get("destination_type")
+        data = self._constant(convert.inputs[0]) if self._is(convert, "Convert") else None
+        kind = attributes_of(convert.proto).get("destination_type")
         if data is None or kind not in FLOATS or data.element in (TensorProto.FLOAT, TensorProto.FLOAT16):
             return None
         chain.append(multiply)
@@ -111,25 +109,29 @@ class WeightMatcher:
         shape = data.shape
         shape = self._match_suffix(chain, shape)
         is_half = kind == "f16"
-        if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
+        if is_half and attributes_of(chain[-1].proto).get("destination_type") != "f32":
             return None  # the readers use the weight in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
-        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.graph.path)
+        return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.graph)
 
-    def _match_suffix(self, chain: list[NodeProto], shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _match_suffix(self, chain: list[Node], shape: tuple[int, ...]) -> tuple[int, ...]:
         """Append the Reshape and the Convert to f32 that may follow to `chain`; returns the shape after the Reshape.
 
         `shape` is the shape before the Reshape.
         """
         after = self._only_reader(chain[-1])
-        if after is not None and self._is(after, "Reshape") and after.input[0] == chain[-1].output[0]:
-            target = self._constant(after.input[1])
+        if after is not None and self._is(after, "Reshape") and after.inputs[0] == chain[-1].outputs[0]:
+            target = self._constant(after.inputs[1])
             sizes = None if target is None else integers_of(target.initializer)
             if sizes is not None and all(size > 0 for size in sizes):
                 chain.append(after)
                 shape = tuple(sizes)
                 after = self._only_reader(after)
-        if after is not None and self._is(after, "Convert") and attributes_of(after).get("destination_type") == "f32":
+        if (
+            after is not None
+            and self._is(after, "Convert")
+            and attributes_of(after.proto).get("destination_type") == "f32"
+        ):
             chain.append(after)
         return shape
 
@@ -141,41 +143,40 @@ class WeightMatcher:
         producer = None if value is None else value.producer
         if producer is None:
             return None
-        node = producer.proto
-        if not self._is(node, "Const"):
+        if not self._is(producer, "Const"):
             return None
-        shape: Any = attributes_of(node).get("shape", ())
+        shape: Any = attributes_of(producer.proto).get("shape", ())
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        packed = self._initializer(node.input[0])
+        packed = self._initializer(producer.inputs[0])
         return None if packed is None else WeightConstant(name, packed, 0, sizes)
 
     def _initializer(self, name: str) -> TensorProto | None:
         """The initializer that `name` refers to in the graph; None if it refers to another value."""
         value = self.graph.value(name)
-        return None if value is None else value.initializer
+        return None if value is None else value.graph.tensor(name)
 
-    def _producer(self, name: str) -> NodeProto | None:
+    def _producer(self, name: str) -> Node | None:
         """The node of the graph that writes the value `name`; None for an input, an initializer or an outer value."""
         found = self.graph.producers.get(name)
-        return None if found is None else found[0].proto
+        return None if found is None else found[0]
 
     @staticmethod
-    def _is(node: NodeProto, op_type: str) -> bool:
+    def _is(node: Node, op_type: str) -> bool:
         if node.op_type != op_type or canonical_domain(node.domain) != "openvino":
             return False
-        return len(node.input) == _INPUTS[op_type] and len(node.output) == 1
+        return len(node.inputs) == _INPUTS[op_type] and len(node.outputs) == 1
 
-    def _only_reader(self, node: NodeProto) -> NodeProto | None:
+    def _only_reader(self, node: Node) -> Node | None:
         """The only node that reads the first output of `node`.
 
         None if none or several nodes read it, a node of a subgraph reads it, or it is a graph output.
         """
-        value = Value(self.graph, node.output[0])
+        value = Value(self.graph, node.outputs[0])
         uses = list(value.uses())
         if len(uses) != 1 or value.is_output:
             return None
         reader = uses[0].node
-        return reader.proto if reader.graph is self.graph else None
+        return reader if reader.graph is self.graph else None
 
-    def _is_private(self, node: NodeProto) -> bool:
+    def _is_private(self, node: Node) -> bool:
         return self._only_reader(node) is not None

@@ -7,14 +7,12 @@ compressed weights expects constants without layers that reshape them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 
-from gather_infer.model import ModelFile
-from gather_infer.model.paths import bodies
+from gather_infer.ir import Graph, Model, Node
 from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
 
 _NARROW: Final = frozenset(
@@ -22,65 +20,43 @@ _NARROW: Final = frozenset(
      TensorProto.FLOAT8E5M2}
 )  # fmt: skip
 _RESHAPES: Final = frozenset({"Reshape", "Unsqueeze", "Squeeze"})
+_WHY: Final = "a reshaped constant"
 _Constant: TypeAlias = "TensorProto | NodeProto"
 """An initializer, or a `Const` node for a constant whose element type ONNX lacks."""
 
 
-def fold_constant_reshapes(model: ModelFile) -> ModelFile:
-    """`model`, in the dialect, with reshaped narrow constants instead of the layers that reshape such constants.
-
-    Returns `model` itself if there are none.
-    """
-    if not any(_is_reshape(node) for _, graph in bodies(model.proto) for node in graph.node):
-        return model
-    proto = ModelProto()
-    proto.CopyFrom(model.proto)
-    graphs = [graph for _, graph in bodies(proto) if isinstance(graph, GraphProto)]
-    known: dict[str, _Constant] = {tensor.name: tensor for graph in graphs for tensor in graph.initializer}
-    known |= {node.output[0]: node for graph in graphs for node in graph.node if _is_const(node)}
-    found = [_reshaped(graph, known) for graph in graphs]
-    for graph, made in zip(reversed(graphs), reversed(found), strict=True):  # bodies before the nodes that hold them
-        _replace(graph, made)
-    return replace(model, proto=proto) if any(found) else model
-
-
-def _is_reshape(node: NodeProto) -> bool:
-    return node.op_type in _RESHAPES and is_openvino(node) and len(node.output) == 1 and len(node.input) in (1, 2)
+def fold_constant_reshapes(model: Model) -> None:
+    """Replace the layers of a model in the dialect that reshape narrow constants by reshaped constants."""
+    for graph in model.graphs.values():
+        for node in list(graph.nodes):  # in topological order
+            if not _is_reshape(node) or graph.is_fixed(node.outputs[0]):
+                continue
+            constant = _constant(graph, node.inputs[0])
+            dims = None if constant is None else _dims_of(constant)
+            shape = None if dims is None else _result_shape(node, dims)
+            if constant is None or shape is None:
+                continue
+            made = _with_dims(constant, node.outputs[0], shape)
+            model.replace(node, [made] if isinstance(made, NodeProto) else [], _WHY)
+            if isinstance(made, TensorProto):
+                model.add_constant(graph, made.name, made, None, _WHY)
 
 
-def _is_const(node: NodeProto) -> bool:
-    return node.op_type == "Const" and is_openvino(node) and len(node.output) == 1
+def _is_reshape(node: Node) -> bool:
+    return (
+        node.op_type in _RESHAPES and is_openvino(node.proto) and len(node.outputs) == 1 and len(node.inputs) in (1, 2)
+    )
 
 
-def _reshaped(graph: GraphProto, known: dict[str, _Constant]) -> dict[int, _Constant]:
-    """Position in `graph` of each reshaping node that folds -> the constant that replaces it.
-
-    known   name -> constant; the new constants are added
-
-    Nodes of `graph` must be in topological order.
-    """
-    outputs = {value.name for value in graph.output}
-    found: dict[int, _Constant] = {}
-    for position, node in enumerate(graph.node):
-        if not _is_reshape(node) or node.output[0] in outputs:
-            continue
-        constant = known.get(node.input[0])
-        dims = None if constant is None else _dims_of(constant)
-        shape = None if dims is None else _result_shape(node, dims, known)
-        if constant is not None and shape is not None:
-            found[position] = known[node.output[0]] = _with_dims(constant, node.output[0], shape)
-    return found
-
-
-def _replace(graph: GraphProto, made: dict[int, _Constant]) -> None:
-    """Replace the nodes at the positions in `made` by the constants there."""
-    if not made:
-        return
-    graph.initializer.extend(one for one in made.values() if isinstance(one, TensorProto))
-    kept = [made.get(position, node) for position, node in enumerate(graph.node)]
-    nodes = [NodeProto.FromString(node.SerializeToString()) for node in kept if isinstance(node, NodeProto)]
-    del graph.node[:]
-    graph.node.extend(nodes)
+def _constant(graph: Graph, name: str) -> _Constant | None:
+    """The constant that `name` refers to in a graph; None for another value."""
+    value = graph.value(name)
+    if value is None:
+        return None
+    node = value.producer
+    if node is None:
+        return value.graph.tensor(name)
+    return node.proto if node.op_type == "Const" and is_openvino(node.proto) and len(node.outputs) == 1 else None
 
 
 def _dims_of(constant: _Constant) -> tuple[int, ...] | None:
@@ -109,13 +85,13 @@ def _with_dims(constant: _Constant, name: str, shape: Sequence[int]) -> _Constan
     return node
 
 
-def _result_shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Constant]) -> tuple[int, ...] | None:
+def _result_shape(node: Node, dims: tuple[int, ...]) -> tuple[int, ...] | None:
     """The dims of the output of the reshaping `node` for an input of `dims`.
 
-    None if its second input is not a constant in `known`, or does not fit `dims`.
+    None if its second input is not an initializer, or does not fit `dims`.
     """
-    second = known.get(node.input[1]) if len(node.input) == 2 else None
-    given = integers_of(second) if isinstance(second, TensorProto) else None if len(node.input) == 2 else []
+    second = _constant(node.graph, node.inputs[1]) if len(node.inputs) == 2 else None
+    given = integers_of(second) if isinstance(second, TensorProto) else None if len(node.inputs) == 2 else []
     if given is None:
         return None
     if node.op_type == "Reshape":
@@ -130,12 +106,12 @@ def _result_shape(node: NodeProto, dims: tuple[int, ...], known: dict[str, _Cons
     return tuple(size for axis, size in enumerate(dims) if size != 1 or (given and axis not in axes))
 
 
-def _reshape_target(node: NodeProto, dims: tuple[int, ...], pattern: list[int]) -> tuple[int, ...] | None:
+def _reshape_target(node: Node, dims: tuple[int, ...], pattern: list[int]) -> tuple[int, ...] | None:
     """The result dims of the Reshape `node` for input `dims`; None if `pattern` does not fit them.
 
     In `pattern`, -1 is the remaining dim, and with `special_zero`, 0 copies the dim at that axis.
     """
-    if str(attributes_of(node).get("special_zero", "false")).lower() in ("true", "1"):
+    if str(attributes_of(node.proto).get("special_zero", "false")).lower() in ("true", "1"):
         if any(size == 0 and axis >= len(dims) for axis, size in enumerate(pattern)):
             return None
         pattern = [dims[axis] if size == 0 else size for axis, size in enumerate(pattern)]
