@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, ValueInfoProto, helper
 
 from gather_infer.ir import Graph, Model, Node
 from gather_infer.ir.constant import Constant, from_integers, read_inline, strings
@@ -37,6 +37,13 @@ class RandomEdits:
             "drop": self.drop,
             "import_opset": self.import_opset,
             "inline": self.inline,
+            "add_with_subgraphs": self.add_with_subgraphs,
+            "replace": self.replace,
+            "add_input": self.add_input,
+            "remove_input": self.remove_input,
+            "add_output": self.add_output,
+            "declare_type": self.declare_type,
+            "rename_node": self.rename_node,
         }
 
     def edit(self) -> str:
@@ -231,8 +238,83 @@ class RandomEdits:
         model.remove(node, WHY)
         return True
 
+    def add_with_subgraphs(self) -> bool:
+        """Add an If with a branch that returns an outer value, and one with a node and an If of its own."""
+        graph = self.graph()
+        legal = [name for name in self.visible(graph) if not self.makes_a_cycle(graph, None, name)]
+        if not legal:
+            return False
+        inner, result, deep = (self.model.fresh("inner") for _ in range(3))
+        leaf = helper.make_graph([N("Neg", [self.rng.choice(legal)], [deep])], "leaf", [], [_value(deep)])
+        nested = N("If", [self.rng.choice(legal)], [result], then_branch=leaf)
+        body = helper.make_graph([N("Abs", [self.rng.choice(legal)], [inner]), nested], "body", [], [_value(result)])
+        returned = helper.make_graph([], "outer", [], [_value(self.rng.choice(legal))])
+        node = N("If", [self.rng.choice(legal)], [self.model.fresh("new")], then_branch=body, else_branch=returned)
+        before = self.rng.choice([*graph.nodes, None])
+        added = self.model.add(graph, node, before, WHY)
+        assert [len(each.nodes) for each in added.bodies] == [0, 2] and added.source is None
+        assert all(each.source is None for each in nodes_below(added))
+        return True
+
+    def replace(self) -> bool:
+        """Replace a node by nodes of another operator with the same outputs."""
+        node = self.node()
+        if node.bodies:
+            return False
+        names = [name for name in node.outputs if name]
+        made = self.model.replace(node, [N("Abs", node.inputs[:1], [name]) for name in names], WHY)
+        assert node.is_removed and [each.outputs for each in made] == [[name] for name in names]
+        return True
+
+    def add_input(self) -> bool:
+        name = self.model.fresh("input")
+        default = _integers(1).to_tensor(name) if self.rng.random() < 0.5 else None
+        self.model.add_input(self.model.main, _value(name), default, WHY)
+        return True
+
+    def remove_input(self) -> bool:
+        """Remove an input of the file after its uses have been replaced."""
+        main = self.model.main
+        given = {value.name for value in self.model.proto.graph.input} - main.initializers.keys()
+        names = [name for name in main.inputs if name in given and not self.is_returned(main, name)]
+        if len(names) < 2:
+            return False
+        name, new = self.rng.choice(names), self.rng.choice(self.visible(main))
+        if not self.may_replace(main, name, new):
+            return False
+        self.model.replace_all_uses(main, name, new, WHY)
+        self.model.remove_input(main, name, WHY)
+        return True
+
+    def add_output(self) -> bool:
+        main = self.model.main
+        names = sorted(defined_names(main) - set(main.outputs))
+        if not names or len(main.new_outputs) > 2:
+            return False
+        self.model.add_output(main, _value(self.rng.choice(names)), WHY)
+        return True
+
+    def declare_type(self) -> bool:
+        graph, name = self.value()
+        declared = helper.make_tensor_type_proto(TensorProto.INT64, [self.rng.randint(0, 9)])
+        self.model.declare_type(graph, name, declared, WHY)
+        assert graph.declared_types()[name] == declared
+        return True
+
+    def rename_node(self) -> bool:
+        node = self.node()
+        name = self.model.fresh("name")
+        self.model.rename_node(node, name, WHY)
+        assert node.name == name
+        return True
+
     def load(self, graph: Graph, name: str) -> Constant | None:
-        return graph.added[name][0] if name in graph.added else read_inline(graph.initializers[name])
+        tensor = graph.tensor(name)
+        return None if tensor is None else read_inline(tensor)
+
+
+def _value(name: str) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.INT64, None)
 
 
 def _integers(*values: int) -> Constant:

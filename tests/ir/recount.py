@@ -153,6 +153,7 @@ def by_name(model: Model) -> dict[GraphName, GraphChains]:
     for graph in model.graphs.values():
         path, own = graph.path, graph_name(graph)
         kept = frozenset(graph.initializers.keys() - graph.dropped | graph.sparse)
+        kept |= {value.name for value, default, _ in graph.new_inputs if default is not None}
         listed = [(node.op_type, node.domain, tuple(node.inputs), tuple(node.outputs)) for node in graph.nodes]
         producers = {name: (nodes[node], at) for (home, name), (node, at) in chains.producers.items() if home == path}
         if path.root is Root.FUNCTION and not path.steps:  # a function has no initializers: constants become nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx.parser
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from gather_infer.errors import UsageError
 from gather_infer.ir import Model, Use, Value
@@ -13,6 +13,7 @@ from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.ir.inlining import Inlining
 from gather_infer.ir.toposort import cycle
 from gather_infer.ir.write_back import journal_of, to_proto
+from gather_infer.model.edits import InsertNodes
 from gather_infer.node_ids import MAIN, Step
 from gather_infer.tensor import UNKNOWN
 from tests.ir.recount import held, recounted
@@ -184,6 +185,95 @@ def test_drop_an_initializer_that_is_an_input_before_ir_version_4() -> None:
     assert model.main.defining_graph("w") is None
     written = to_proto(model).graph
     assert [value.name for value in written.input] == ["x"] and not written.initializer
+
+
+def branching(inner: str, result: str) -> NodeProto:
+    """An If whose first branch computes from `inner`, and whose second returns `a`."""
+    then = graph_of([N("Abs", [inner], ["t0"]), N("Neg", ["t0"], ["t"])], "", "t")
+    return N("If", ["c"], [result], then_branch=then, else_branch=graph_of([], "", "a"))
+
+
+def test_add_a_node_with_subgraphs() -> None:
+    """The reads of a new subgraph are in the def-use chains, and edits in it are written."""
+    model = chain()
+    added = model.add(model.main, branching("b", "n"), None, WHY)
+    check(model)
+    then, other = sorted(added.bodies, key=lambda body: -len(body.nodes))
+    inner = next(iter(then.nodes))
+    assert then.is_new and inner.source is None and inner in model.readers(model.main, "b")
+    assert other in model.main.returned["a"] and then.outer is model.main and model[then.path] is then
+    model.set_input(inner, 0, "x", WHY)
+    model.replace_all_uses(model.main, "d", "b", WHY)
+    check(model)
+    assert shown(model) == [*CHAIN, "n = If(c)"]
+    bodies = {a.name: a.g for a in to_proto(model).graph.node[-1].attribute}
+    assert [list(node.input) for node in bodies["then_branch"].node] == [["x"], ["t0"]]
+    assert [value.name for value in bodies["else_branch"].output] == ["a"]
+    model.remove(added, WHY)
+    check(model)
+    assert shown(model) == CHAIN and then.path not in model.graphs
+
+
+def test_replace_a_node() -> None:
+    model = chain()
+    node = model.main.file_nodes[1]
+    first, last = model.replace(node, [N("Exp", ["a"], ["n"]), N("Mul", ["n", "n"], ["b"])], WHY)
+    check(model)
+    assert node.is_removed and model.main.producers["b"] == (last, 0) and model.readers(model.main, "n") == (last,)
+    assert shown(model) == [CHAIN[0], "n = Exp(a)", "b = Mul(n, n)", *CHAIN[2:]] and first.why == WHY
+
+
+def test_the_interface() -> None:
+    """An input takes the place of a node, a value becomes an output, an unread input goes."""
+    model = Model(parsed("g (float[N] x, float[N] z) => (float[N] y) { a = Neg(z) b = Abs(a) y = Add(b, x) }"))
+    main = model.main
+    model.remove(main.file_nodes[0], WHY)
+    a, state = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in "as")
+    model.add_input(main, a, None, WHY)
+    model.add_input(main, state, helper.make_tensor("s", TensorProto.FLOAT, [1], [2.0]), WHY)
+    model.remove_input(main, "z", WHY)
+    model.add_output(main, helper.make_tensor_value_info("b", TensorProto.FLOAT, ["N"]), WHY)
+    check(model)
+    assert main.inputs == ("x", "a", "s") and main.outputs == ("y", "b") and Value(main, "b").is_output
+    written = to_proto(model)
+    onnx.checker.check_model(written, full_check=True)
+    graph = written.graph
+    assert [v.name for v in graph.input] == ["x", "a", "s"] and [v.name for v in graph.output] == ["y", "b"]
+    assert [tensor.name for tensor in graph.initializer] == ["s"] and shown(model) == ["b = Abs(a)", "y = Add(b, x)"]
+    assert main.declared_types().keys() == {"x", "z", "a", "s", "y", "b"}
+
+
+def test_declared_types() -> None:
+    model = chain()
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
+    branch = next(body for body in model.main.file_nodes[3].bodies if body.nodes)
+    for graph, name in ((model.main, "x"), (model.main, "a"), (branch, "p")):
+        model.declare_type(graph, name, number, WHY)
+        assert graph.declared_types()[name] == number
+    written = Model(to_proto(model))
+    assert held(written) == held(model)
+    assert written.main.declared_types()["x"] == written.main.declared_types()["a"] == number
+    assert written[branch.path].declared_types()["p"] == number
+    assert written.main.declared_types()["y"] == model.main.declared_types()["y"]
+
+
+def test_rename_nodes() -> None:
+    model = chain()
+    node = model.main.file_nodes[1]
+    model.rename_node(node, "renamed", WHY)
+    written = to_proto(model).graph.node
+    assert [each.name for each in written] == ["", "renamed", "", ""] and shown(model) == CHAIN
+    (edit,) = (edit for edit in journal_of(model, "test").edits if isinstance(edit, InsertNodes))
+    assert edit.origin == 1
+
+
+def test_remove_imports() -> None:
+    model = Model(nested())
+    model.import_opset("com.microsoft", 1)
+    assert model.imported_opsets().keys() == {"", "com.microsoft"}
+    model.remove_import("com.microsoft")
+    assert model.imported_opsets() == model.main.versions
+    assert to_proto(model) == model.proto
 
 
 def test_import_opsets() -> None:
