@@ -6,7 +6,7 @@ A node without edits is written as the message of the file, with fields that thi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, groupby
 
 from onnx import ModelProto, NodeProto, TensorProto
 
@@ -128,10 +128,11 @@ def _edits(model: Model, graph: Graph, by: str, within: set[Graph] | None) -> It
 def _inserted(
     model: Model, graph: Graph, group: Sequence[Node], names: Mapping[Node, str], before: int, by: str
 ) -> Iterator[Edit]:
-    for node in group:
-        message = _to_message(model, node, names[node], by)
-        why = node.why or _MOVED
-        yield InsertNodes(by=by, reason=why, path=graph.path, nodes=(message,), before=before, origin=node.origin)
+    """The edits that insert the nodes of `group`, in order: one for new nodes with the same reason."""
+
+    for (why, origin), nodes in groupby(group, lambda node: (node.why or _MOVED, node.origin)):
+        messages = tuple(_to_message(model, node, names[node], by) for node in nodes)
+        yield InsertNodes(by=by, reason=why, path=graph.path, nodes=messages, before=before, origin=origin)
 
 
 def _to_message(model: Model, node: Node, name: str, by: str) -> NodeProto:

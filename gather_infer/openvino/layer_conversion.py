@@ -136,7 +136,10 @@ class _LayerConverter:
                     self.convert(path, position, node)
                     lost += [(node.graph, name) for name in node.inputs]
                 except (LoweringRefused, SpecViolation) as refusal:
-                    where = node_at(self.model.proto, path, position)
+                    is_read = path in self.model.graphs
+                    where = (
+                        self.model.node_path(path, position) if is_read else node_at(self.model.proto, path, position)
+                    )
                     self.result.refused.append(Refused(where, proto.op_type, self.version(proto), str(refusal)))
         eliminate_dead_code(self.model, lost, self.only_reads_dims)
         return self.result
