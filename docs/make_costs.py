@@ -47,7 +47,7 @@ def _known(domain: str) -> set[str]:
     """The operators of a domain that have a rule or a lowering."""
     rules = standard_rules().get(domain)
     found = set() if rules is None else {op_type for op_type, _, _ in rules.entries()}
-    return found | set(LOWERINGS.types) if domain == "openvino" else found
+    return found | set(LOWERINGS.op_types) if domain == "openvino" else found
 
 
 if __name__ == "__main__":

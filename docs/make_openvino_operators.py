@@ -34,7 +34,7 @@ Several nodes may stand for a layer. What is refused for what its inputs are is 
 
 def page() -> str:
     """The text of docs/openvino-operators.md."""
-    types = sorted(set(LOWERINGS.types) - READER_OPERATORS, key=str.lower)
+    types = sorted(set(LOWERINGS.op_types) - READER_OPERATORS, key=str.lower)
     refused = [f"| {name} | {REASONS[name]} |" for name in types if name in REASONS]
     made = [_row(name) for name in types if name not in REASONS]
     lines = [

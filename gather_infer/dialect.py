@@ -5,9 +5,11 @@ A dialect is passed to the inference like rules, so that the interpreter names n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from gather_infer.versioned import VersionedTable
 
 if TYPE_CHECKING:
     from onnx import FunctionProto
@@ -84,5 +86,5 @@ class Dialect(Protocol):
     def find(self, op_type: str, version: int) -> Builder | None:
         """The builder of an operator at `version` of its domain; None for an unknown operator."""
 
-    def operators(self) -> Iterable[DialectOp]:
-        """Every operator, once for each version that changes it, in no particular order."""
+    def operators(self) -> VersionedTable[DialectOp]:
+        """Every operator, once for each version that changes it."""

@@ -19,6 +19,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.trail import Cause
+from gather_infer.versioned import VersionedTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -262,15 +263,14 @@ class MacsFormula:
     macs: Callable[[Any], Dim]
 
 
-class RuleSet:
+class RuleSet(VersionedTable[RegisteredRule]):
     """The rules of one domain, by operator and first opset version; also its multiply-add formulas.
 
-    A lookup at an opset version returns the newest rule with `since <= version`.
+    A lookup at an opset version returns the newest rule with `since <= version`, with its traits.
     """
 
     def __init__(self, domain: str) -> None:
-        self.domain = domain
-        self._rules: dict[str, list[RegisteredRule]] = {}
+        super().__init__(domain, "rules")
         self._macs_formulas: dict[str, MacsFormula] = {}
 
     def rule(
@@ -322,21 +322,6 @@ class RuleSet:
         """The multiply-add formula of `op_type`; None if this set has none."""
         return self._macs_formulas.get(op_type)
 
-    def _add(self, op_type: str, entry: RegisteredRule) -> None:
-        versions = self._rules.setdefault(op_type, [])
-        if any(known.since == entry.since for known in versions):
-            raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rules since {entry.since}")
-        versions.append(entry)
-        versions.sort(key=lambda known: -known.since)
-
-    def lookup(self, op_type: str, version: int) -> RegisteredRule | None:
-        """The newest rule of `op_type` with `since <= version`, with its traits; None if there is none."""
-        return next((entry for entry in self._rules.get(op_type, ()) if entry.since <= version), None)
-
-    def versions(self, op_type: str) -> Sequence[RegisteredRule]:
-        """Every rule of `op_type`, newest first."""
-        return tuple(self._rules.get(op_type, ()))
-
     def find(self, op_type: str, version: int) -> Rule | None:
         """As `lookup`, without the traits."""
         found = self.lookup(op_type, version)
@@ -344,18 +329,13 @@ class RuleSet:
 
     def entries(self) -> list[tuple[str, int, Rule]]:
         """(op_type, since, rule) of every rule, sorted by op_type and since."""
-        return sorted(
-            ((op, entry.since, entry.rule) for op, versions in self._rules.items() for entry in versions),
-            key=lambda entry: entry[:2],
-        )
+        return [(op, entry.since, entry.rule) for op in sorted(self.op_types) for entry in reversed(self.versions(op))]
 
     def update(self, other: RuleSet) -> None:
         """Add the rules and formulas of `other`, a set of the same domain.
 
         Raises ValueError if both sets define the same rule or formula.
         """
-        for op_type, versions in other._rules.items():
-            for entry in versions:
-                self._add(op_type, entry)
+        self._merge(other)
         for op_type, counted in other._macs_formulas.items():
             self._add_macs(op_type, counted)

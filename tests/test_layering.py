@@ -34,14 +34,15 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "processes": (set(), set()),
     "progress": (set(), set()),
     "node_ids": (set(), set()),
+    "versioned": (set(), set()),
     "diagnostic": ({"node_ids"}, set()),
     "symbolic": (set(), set()),
     "tensor": ({"symbolic"}, {"ml_dtypes", "numpy"}),
     "access": ({"symbolic"}, set()),
     "trail": ({"node_ids", "symbolic"}, set()),
     "context": ({"access", "diagnostic", "errors", "node_ids", "trail", "symbolic"}, set()),
-    "rules": ({"access", "context", "diagnostic", "errors", "trail", "symbolic", "tensor"}, set()),
-    "dialect": (set(), set()),
+    "rules": ({"access", "context", "diagnostic", "errors", "trail", "symbolic", "tensor", "versioned"}, set()),
+    "dialect": ({"versioned"}, set()),
     "value_ranges": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
     "ir": ({"diagnostic", "domains", "errors", "model", "node_ids", "tensor"}, {"numpy", "onnx"}),
@@ -56,7 +57,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "inference": (
         {
             "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "ir", "lazy", "model",
-            "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
+            "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -68,13 +69,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "catalog": (
-        {"context", "dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor"},
+        {
+            "context", "dialect", "domains", "errors", "inference", "model", "ops", "rules", "symbolic", "tensor",
+            "versioned",
+        },
         {"onnx"},
     ),
     "passes": (
         {
             "diagnostic", "domains", "errors", "inference", "ir", "model", "ops", "node_ids", "progress", "rules",
-            "runtimes", "symbolic", "tensor",
+            "runtimes", "symbolic", "tensor", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -106,7 +110,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "openvino": (
         {
             "context", "dialect", "domains", "errors", "inference", "ir", "model", "ops", "passes", "node_ids", "rules",
-            "symbolic", "tensor", "validate",
+            "symbolic", "tensor", "validate", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -326,3 +330,48 @@ def test_exceptions_are_caught_by_name() -> None:
                 if caught in ("", "Exception", "BaseException"):
                     found.append(str(_shown(path)))
     assert found == ["cli/main.py"]
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SINCE = {"since", "since_version"}
+
+
+def _name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_lookup(node: ast.AST, in_comprehension: bool) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub) and _name(node.operand) in _SINCE
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], _ORDERS):
+        return False
+    left, right = node.left, node.comparators[0]
+    if any(isinstance(each, ast.Attribute) and each.attr in _SINCE for each in (left, right)):
+        return True
+    limit = {ast.LtE: _name(right), ast.GtE: _name(left)}.get(type(node.ops[0]))
+    return in_comprehension and (limit == "version" or not _SINCE.isdisjoint({_name(left), _name(right)}))
+
+
+def version_lookups(tree: ast.AST) -> Iterator[int]:
+    """The lines that select or sort entries by their first version, as a search of its own does."""
+    conditions = [part for node in ast.walk(tree) for part in getattr(node, "ifs", ())]  # of comprehensions
+    inside = {id(node) for part in conditions for node in ast.walk(part)}
+    found = (node for node in ast.walk(tree) if _is_lookup(node, id(node) in inside))
+    return (node.lineno for node in found if isinstance(node, ast.expr))
+
+
+LOOKUPS = {
+    "a rule":       "next((entry for entry in entries if entry.since <= version), None)",
+    "a pair":       "next((e for since, e in entries if since <= version), None)",
+    "a number":     "max(v for v in versions if v <= version)",
+    "one of two":   "[entry for entry in entries if entry.since <= version and is_wanted(entry)]",
+    "a schema":     "newest = {s.name: s for s in schemas if version >= s.since_version}",
+    "a loop":       "for e in entries:\n    if e.since > opset: continue",
+    "a sort":       "sorted(entries, key=lambda entry: -entry.since)",
+}  # fmt: skip
+
+
+def test_a_version_is_looked_up_in_one_module() -> None:
+    assert [name for name, code in LOOKUPS.items() if not list(version_lookups(ast.parse(code)))] == []
+    found = [path for path in (*_sources(), *CLI.glob("*.py")) if list(version_lookups(ast.parse(path.read_text())))]
+    assert found == [PACKAGE / "versioned.py"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import onnx.defs
 
@@ -20,6 +20,7 @@ from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.model.model_loading import known_dialects
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
+from gather_infer.versioned import VersionedTable
 
 DOMAINS: Final = ("", "ai.onnx.ml", "com.microsoft", "openvino")
 """Domains listed first, in this order."""
@@ -56,8 +57,8 @@ def operators() -> list[Operator]:
 
 def known_names() -> set[tuple[str, str]]:
     """Domain and op_type of every operator that `operators` returns."""
-    rules = ((domain, op) for domain, rules in standard_rules().items() for op, _, _ in rules.entries())
-    return {*_schemas(), *rules, *_lowerings()}
+    tables: Iterable[VersionedTable[Any]] = (*standard_rules().values(), *_lowerings().values())
+    return {*_schemas(), *((table.domain, op_type) for table in tables for op_type in table.op_types)}
 
 
 def operator_named(name: str) -> list[Operator]:
@@ -77,13 +78,9 @@ def operator_named(name: str) -> list[Operator]:
 
 
 @cache
-def _lowerings() -> dict[tuple[str, str], tuple[DialectOp, ...]]:
-    """Lowerings of the dialects by domain and operator, newest version first."""
-    found: dict[tuple[str, str], list[DialectOp]] = {}
-    for dialect in known_dialects():
-        for known in dialect.operators():
-            found.setdefault((dialect.domain, known.op_type), []).append(known)
-    return {name: tuple(sorted(entries, key=lambda one: -one.since)) for name, entries in found.items()}
+def _lowerings() -> dict[str, VersionedTable[DialectOp]]:
+    """Lowerings of the dialects by domain."""
+    return {dialect.domain: dialect.operators() for dialect in known_dialects()}
 
 
 def _order(name: tuple[str, str]) -> tuple[int, str, str]:
@@ -100,16 +97,17 @@ def _schemas() -> dict[tuple[str, str], set[int]]:
 
 def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     rules = standard_rules().get(domain, RuleSet(domain))
-    starts = {s for op, s, _ in rules.entries() if op == op_type}
-    lowerings = _lowerings().get((domain, op_type), ())
-    points = sorted(since | {max(s, min(since, default=s)) for s in starts} | {known.since for known in lowerings})
+    starts = {entry.since for entry in rules.versions(op_type)}
+    lowerings = _lowerings().get(domain, VersionedTable(domain, "lowerings"))
+    lowered = {known.since for known in lowerings.versions(op_type)}
+    points = sorted(since | {max(s, min(since, default=s)) for s in starts} | lowered)
     ranges: list[tuple[int, int, FactSource, DialectOp | None]] = []  # first version, last version, source, lowering
     last: object = None
     for version in points:
         rule, schema = rules.find(op_type, version), schema_of(op_type, version, domain)
         if schema is not None and schema.deprecated and rule is None:
             continue
-        lowering = next((known for known in lowerings if known.since <= version), None) if rule is None else None
+        lowering = lowerings.lookup(op_type, version) if rule is None else None
         source = _source(op_type, domain, rule, schema) if lowering is None else FactSource.LOWERING
         mark = rule if source is FactSource.RULE else lowering or source
         if mark is last:

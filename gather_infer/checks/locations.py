@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnx import NodeProto, defs
+from onnx import NodeProto
 
 from gather_infer.diagnostic import Location
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ir import Model
 from gather_infer.model.paths import graph_at, joined_label, label_of, node_labels
 from gather_infer.node_ids import GraphPath, NodePath, Root
@@ -52,7 +53,9 @@ class NodeLocations:
             self._labels[path] = self._labels_of(path) if body is None else body.labels
         domain = plain_domain(node.domain)
         imported = self._imported if body is None else body.opsets.versions
-        version = _since(node.op_type, domain, imported.get(domain, 0))
+        version = imported.get(domain, 0)
+        schema = schema_of(node.op_type, version, domain)
+        version = version if schema is None else schema.since
         return Location(NodePath(path, position, self._labels[path][position]), node.op_type, domain, version, value)
 
     def _inferred_body(self, path: GraphPath) -> InferredGraph | None:
@@ -61,14 +64,3 @@ class NodeLocations:
     def _labels_of(self, path: GraphPath) -> list[str]:
         label = label_of(self._model, path)
         return [joined_label(label, each) for each in node_labels(graph_at(self._model, path).node)]
-
-
-def _since(op_type: str, domain: str, imported: int) -> int:
-    """The since_version of the operator at opset `imported` of its domain; `imported` if onnx has no such operator."""
-    if not defs.has(op_type, domain) or imported < 1:
-        return imported
-    try:
-        since: int = defs.get_schema(op_type, imported, domain).since_version
-    except defs.SchemaError:  # introduced after the imported version
-        return imported
-    return since

@@ -11,6 +11,7 @@ from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import close_match
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
 
@@ -70,19 +71,16 @@ def _newest(domain: str) -> int:
 @cache
 def _names(domain: str, version: int) -> list[str]:
     """The names of the operators of `domain` at opset `version`, sorted, without deprecated ones."""
-    every = (s for s in defs.get_all_schemas_with_history() if s.domain == domain and s.since_version <= version)
-    newest = {schema.name: schema for schema in sorted(every, key=lambda schema: schema.since_version)}
-    return sorted(name for name, schema in newest.items() if not schema.deprecated)
+    names = {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == domain}
+    known = ((name, schema_of(name, version, domain)) for name in names)
+    return sorted(name for name, schema in known if schema is not None and not schema.deprecated)
 
 
 def _unavailable_reason(domain: str, op_type: str, version: int) -> str | None:
     """Why opset `version` lacks the operator, "" if it is neither newer nor deprecated; None if the opset has it."""
-    try:
-        schema = defs.get_schema(op_type, version, domain)
-    except defs.SchemaError:
-        if not defs.has(op_type, domain):
-            return ""
-        every = (s for s in defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, op_type))
-        oldest = min(schema.since_version for schema in every)
-        return f"it came with {oldest}" if oldest > version else ""
-    return f"deprecated since {schema.since_version}" if schema.deprecated else None
+    schema = schema_of(op_type, version, domain)
+    if schema is not None:
+        return f"deprecated since {schema.since}" if schema.deprecated else None
+    every = (s for s in defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, op_type))
+    oldest = min((s.since_version for s in every), default=0)
+    return f"it came with {oldest}" if oldest > version else ""

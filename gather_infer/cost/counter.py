@@ -23,7 +23,7 @@ from gather_infer.domains import canonical_domain, plain_domain, qualified
 from gather_infer.ir import Model, Node
 from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
-from gather_infer.ops import standard_rules
+from gather_infer.ops import standard_rule
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.symbolic import Dim, Fuel, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
@@ -230,11 +230,9 @@ class _Counter:
         return aggregate.evaluate(path, node, "macs", evaluate_user_formula, formula, seen, node.domain, path)
 
     def traits(self, node: NodeProto, instance: GraphInstance) -> Traits:
-        user = user_rule(self.facts.rules, node.domain, node.op_type, instance.version(node.domain))
-        if user is not None:
-            return user.traits
-        rules = standard_rules().get(canonical_domain(node.domain))
-        found = None if rules is None else rules.lookup(node.op_type, instance.version(node.domain))
+        version = instance.version(node.domain)
+        found = user_rule(self.facts.rules, node.domain, node.op_type, version)
+        found = found or standard_rule(canonical_domain(node.domain), node.op_type, version)
         return NO_TRAITS if found is None else found.traits
 
     # graphs in nodes

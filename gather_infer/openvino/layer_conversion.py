@@ -165,7 +165,7 @@ class _LayerConverter:
             kind = node.domain.rpartition(".")[2]
             raise LoweringRefused(f"OpenVINO has no such operator in the set {kind}")
         version = self.version(node)
-        entry = LOWERINGS.find(node.op_type, version)
+        entry = LOWERINGS.lookup(node.op_type, version)
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.model.node_path(path, position)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Final
 
-from gather_infer.rules import RuleSet
+from gather_infer.rules import RegisteredRule, RuleSet
 
 _ONNX: Final = (
     "arithmetic", "attention", "cast", "concat", "conv", "early", "einsum", "expand", "gather", "logic",
@@ -56,3 +56,9 @@ class _StandardRules(Mapping[str, RuleSet]):
 def standard_rules() -> Mapping[str, RuleSet]:
     """Mapping from domain to rule set; the rule set of `openvino` serves every domain `openvino.opsetN`."""
     return _StandardRules()
+
+
+@lru_cache(maxsize=1024)
+def standard_rule(domain: str, op_type: str, version: int) -> RegisteredRule | None:
+    """The built-in rule of an operator at opset `version` of a domain, with its traits; None if there is none."""
+    return _rules_of(domain).lookup(op_type, version) if domain in MODULES else None

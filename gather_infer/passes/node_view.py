@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from onnx import AttributeProto
 
 from gather_infer.ir.constant import Constant
 from gather_infer.node_ids import GraphPath, Root
-from gather_infer.ops import standard_rules
+from gather_infer.ops import standard_rule
 from gather_infer.passes.constants import Constants
 from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
@@ -120,8 +119,8 @@ class NodeView:
     @property
     def traits(self) -> Traits | None:
         """The traits of the operator; None if the package has no rule for it."""
-        node = self.node
-        return _traits_of(node.domain, node.op_type, node.version)
+        found = standard_rule(self.node.domain, self.node.op_type, self.node.version)
+        return None if found is None else found.traits
 
     def attribute(self, name: str) -> AttributeProto | None:
         """The attribute `name`; None if the node does not have it."""
@@ -434,13 +433,6 @@ class NodeView:
             if name and self.is_constant(at) and self.is_only_reader(at):
                 freed += self.nbytes(self.fact(at)) or 0
         return self.max_growth + freed
-
-
-@cache
-def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
-    rules = standard_rules().get(domain)
-    found = None if rules is None else rules.lookup(op_type, version)
-    return None if found is None else found.traits
 
 
 def _count(shape: Shape | None) -> int:

@@ -11,13 +11,14 @@ from onnx import GraphProto, NodeProto, TensorProto, defs
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference import Inference
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import ConstantPayload, Graph
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import GraphOrFunction, bodies, roots
 from gather_infer.model.tensors import fed_inputs, iter_tensors
 from gather_infer.node_ids import MAIN, GraphPath, NodeId, Root
-from gather_infer.ops import standard_rules
+from gather_infer.ops import standard_rule
 from gather_infer.rules import NO_TRAITS, Traits
 from gather_infer.tensor import Value
 
@@ -113,8 +114,7 @@ class PassInput:
         key = domain, node.op_type, version
         found = self._pure.get(key)
         if found is None:
-            rules = standard_rules().get(domain)
-            is_known = rules is not None and rules.lookup(node.op_type, version) is not None
+            is_known = standard_rule(domain, node.op_type, version) is not None
             found = self._pure[key] = is_known or defs.has(node.op_type, domain)
         return found
 
@@ -153,11 +153,8 @@ class PassInput:
     def is_constant_type(self, data_type: int, version: int) -> bool:
         """Whether a Constant node of this version of ai.onnx may have elements of this type."""
         name = f"tensor({TensorProto.DataType.Name(data_type).lower()})"
-        try:
-            schema = defs.get_schema("Constant", version, "")
-        except defs.SchemaError:
-            return False
-        return any(name in output.types for output in schema.outputs)
+        schema = schema_of("Constant", version, "")
+        return schema is not None and any(name in output.types for output in schema.raw.outputs)
 
     @property
     def is_trained(self) -> bool:
@@ -171,8 +168,7 @@ class PassInput:
     def traits(self, node: NodeProto) -> Traits:
         """The traits of the operator; empty for a function of the model, or an operator without a rule."""
         domain = plain_domain(node.domain)
-        rules = standard_rules().get(domain) if self.is_operator(node) else None
-        found = None if rules is None else rules.lookup(node.op_type, self._versions.get(domain, 0))
+        found = standard_rule(domain, node.op_type, self._versions.get(domain, 0)) if self.is_operator(node) else None
         return NO_TRAITS if found is None else found.traits
 
     def reads_only_dims(self, node: NodeProto) -> bool:

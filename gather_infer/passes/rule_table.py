@@ -10,6 +10,7 @@ from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext
 from gather_infer.passes.rewrite import GraphRewrite, Rewrite
+from gather_infer.versioned import valid_at
 
 ANY = ""
 """The operator of a rule that applies to every node."""
@@ -117,7 +118,8 @@ class RuleTable:
             found = self._found[key] = tuple(
                 entry
                 for rules in self._sets
-                for entry in (*(rules.rules_for(op_type) if rules.domain == domain else ()), *rules.rules_for(ANY))
-                if entry.since <= version and self._is_wanted(entry.name)
+                for applicable in (rules.rules_for(op_type) if rules.domain == domain else (), rules.rules_for(ANY))
+                for entry in valid_at(version, applicable)
+                if self._is_wanted(entry.name)
             )
         return found

@@ -7,7 +7,7 @@ from typing import Final
 
 from onnx import NodeProto, helper
 
-from gather_infer.dialect import Dialect, DialectOp, InputPrecondition
+from gather_infer.dialect import InputPrecondition
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.op_resolution import Opsets
@@ -27,16 +27,15 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
     """Limits of the elements of inputs of an IR that layers of the main graph read unmodified, as (input, limits)."""
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
-    known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
+    known = {dialect.domain: dialect.operators() for dialect in model.dialects}
     main = Model.of(model).main
     inputs = set(inference.inputs)
     for node in graph.node:
         if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], main, _LIMIT)) in inputs:
             # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
             yield limit, ElementLimits(None, 1, None)
-        entries = known.get(canonical_domain(node.domain), {}).get(node.op_type, ())
-        version = versions.version_of(node.domain)
-        entry = next((one for one in entries if one.since <= version), None)
+        table = known.get(canonical_domain(node.domain))
+        entry = None if table is None else table.lookup(node.op_type, versions.version_of(node.domain))
         for position, precondition in () if entry is None else entry.preconditions.items():
             source = _source(node.input[position], main, _SAME) if position < len(node.input) else ""
             if source in inputs:
@@ -46,14 +45,6 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
                         None, precondition.lower, _upper_bound(precondition, node, inference), precondition.is_ascending
                     ),
                 )
-
-
-def _by_name(dialect: Dialect) -> dict[str, list[DialectOp]]:
-    """The known operators of a dialect, the newest version first."""
-    found: dict[str, list[DialectOp]] = {}
-    for one in sorted(dialect.operators(), key=lambda one: -one.since):
-        found.setdefault(one.op_type, []).append(one)
-    return found
 
 
 def _source(name: str, graph: Graph, through: Mapping[str, int]) -> str:

@@ -11,6 +11,7 @@ from gather_infer import Inference, ModelFile, SymbolicTensor, infer
 from gather_infer.dialect import Builder, DialectOp, LoweredBody
 from gather_infer.node_ids import MAIN
 from gather_infer.rules import OpCall
+from gather_infer.versioned import VersionedTable
 
 FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
 COLUMN = "f (x) => (y, z) { y, z = Split<axis = 1, num_outputs = 2>(x) }"
@@ -27,8 +28,8 @@ class Own:
     def find(self, op_type: str, version: int) -> Builder | None:
         return self.body if op_type == "F" else None
 
-    def operators(self) -> list[DialectOp]:
-        return [DialectOp("F", 1, self.body)]
+    def operators(self) -> VersionedTable[DialectOp]:
+        return VersionedTable(self.domain, "bodies", [("F", DialectOp("F", 1, self.body))])
 
     def body(self, call: OpCall) -> LoweredBody:
         made = onnx.parser.parse_function(f'<domain: "own", opset_import: ["" : 21]> {self.text}')

@@ -38,7 +38,7 @@ def test_every_rule_and_every_schema_is_in_the_table(table: dict[str, Operator])
         key = (schema.domain, schema.name)
         first[key] = min(schema.since_version, first.get(key, schema.since_version))
     ruled = {(d, op) for d, op, _, _ in RULES}
-    lowered = {("openvino", op) for op in LOWERINGS.types}
+    lowered = {("openvino", op) for op in LOWERINGS.op_types}
     assert {(o.domain, o.op_type) for o in table.values()} == first.keys() | ruled | lowered
     for operator in table.values():
         since = [b.since for b in operator.behaviours]

@@ -143,7 +143,7 @@ for kind, version, xml in json.load(sys.stdin):
         taken[kind + " " + version] = True
 print(json.dumps(taken))
 """
-TYPES = tuple(sorted({*LOWERINGS.types, "ReadValue", "Assign"} - {"ConcatParts", *STRUCTURAL}))
+TYPES = tuple(sorted({*LOWERINGS.op_types, "ReadValue", "Assign"} - {"ConcatParts", *STRUCTURAL}))
 
 
 def of_set(kind: str, version: str) -> str:

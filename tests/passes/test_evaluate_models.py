@@ -30,7 +30,7 @@ from tests.verification.models import absent_runtime, fake_runtime
 
 EMPTY = ModelFile.from_proto(helper.make_model(helper.make_graph([], "empty", [], [])))
 TABLES = (arithmetic.evaluators, cast.evaluators, generation.evaluators, reduction.evaluators)
-OPERATORS = sorted({op for table in TABLES for op in table._evaluators})
+OPERATORS = sorted({op for table in TABLES for op in table.op_types})
 LEAST_EQUAL = 150
 
 

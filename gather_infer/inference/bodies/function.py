@@ -17,6 +17,7 @@ from gather_infer.inference.proto.types import to_type
 from gather_infer.node_ids import Step
 from gather_infer.rules import Attribute
 from gather_infer.tensor import Value
+from gather_infer.versioned import newest_version
 
 if TYPE_CHECKING:
     from gather_infer.inference.interpreter import Interpreter
@@ -122,10 +123,10 @@ def with_bound_attributes(node: NodeProto, environment: Environment) -> NodeProt
 @cache
 def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
     """The newest function body of a schema up to opset `version`; None when there is none."""
-    versions = [v for v in schema.raw.function_opset_versions if v <= version]
-    if not versions:
+    newest = newest_version(schema.raw.function_opset_versions, version)
+    if newest is None:
         return None
-    serialized = schema.raw.get_function_with_opset_version(max(versions))
+    serialized = schema.raw.get_function_with_opset_version(newest)
     return _with_imports(serialized, version, imports)
 
 
@@ -162,14 +163,14 @@ def schema_body(
         return _fixed_body(schema, version, tuple(imports.items()))
     if not raw.has_context_dependent_function:
         return None
-    versions = [v for v in raw.context_dependent_function_opset_versions if v <= version]
+    newest = newest_version(raw.context_dependent_function_opset_versions, version)
     protos = [None if value is None else to_type(value) for value in inputs]
-    if not versions or any(p is None and v is not None for p, v in zip(protos, inputs, strict=True)):
+    if newest is None or any(p is None and v is not None for p, v in zip(protos, inputs, strict=True)):
         return None
     serialized_types = [b"" if p is None else p.SerializeToString() for p in protos]
     try:
         serialized = raw.get_context_dependent_function_with_opset_version(
-            max(versions), node.SerializeToString(), serialized_types
+            newest, node.SerializeToString(), serialized_types
         )
     except (ValueError, RuntimeError) as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error

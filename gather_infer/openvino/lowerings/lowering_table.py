@@ -9,6 +9,7 @@ from typing import TypeAlias
 from gather_infer.dialect import InputPrecondition
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
+from gather_infer.versioned import VersionedTable
 
 Lowering: TypeAlias = Callable[[LayerView, FunctionBuilder], "str | Sequence[str]"]
 """Adds the nodes for a layer to the builder and returns the names of the layer's outputs, "" for an unread one.
@@ -37,11 +38,11 @@ class LoweringEntry:
     preconditions: Mapping[int, InputPrecondition] = field(default_factory=dict)
 
 
-class LoweringTable:
-    """Lowerings by layer type, spelled as in OpenVINO's IR files; those of one type are sorted, the newest first."""
+class LoweringTable(VersionedTable[LoweringEntry]):
+    """Lowerings by layer type, spelled as in OpenVINO's IR files, and opset of OpenVINO."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, tuple[LoweringEntry, ...]] = {}
+        super().__init__("openvino", "lowerings")
 
     def lowers(
         self,
@@ -64,30 +65,10 @@ class LoweringTable:
 
         return add
 
-    def _add(self, type_name: str, entry: LoweringEntry) -> None:
-        known = self._entries.get(type_name, ())
-        if any(other.since == entry.since for other in known):
-            raise ValueError(f"{type_name} has two lowerings since opset {entry.since}")
-        self._entries[type_name] = tuple(sorted((*known, entry), key=lambda one: -one.since))
-
-    def find(self, type_name: str, version: int) -> LoweringEntry | None:
-        """The newest lowering of a layer type whose `since` is at most OpenVINO opset `version`, or None."""
-        return next((entry for entry in self._entries.get(type_name, ()) if entry.since <= version), None)
-
-    @property
-    def types(self) -> Iterable[str]:
-        return self._entries.keys()
-
-    def versions(self, type_name: str) -> tuple[LoweringEntry, ...]:
-        """Every lowering of a layer type, the newest first; empty for an unknown type."""
-        return self._entries.get(type_name, ())
-
     @staticmethod
     def merged(tables: Iterable[LoweringTable]) -> LoweringTable:
         """One table with the entries of `tables`. Raises ValueError when two have the same layer type and `since`."""
         whole = LoweringTable()
         for table in tables:
-            for type_name, entries in table._entries.items():
-                for entry in entries:
-                    whole._add(type_name, entry)
+            whole._merge(table)
         return whole

@@ -17,6 +17,7 @@ from gather_infer.openvino.lowerings.lowering_table import LoweringEntry, Loweri
 from gather_infer.openvino.lowerings.unsupported import REASONS
 from gather_infer.rules import OpCall
 from gather_infer.tensor import DType
+from gather_infer.versioned import VersionedTable
 
 BODY_OPSET: Final = 21
 """The ai.onnx opset of the function bodies built for inference."""
@@ -122,14 +123,17 @@ class OpenVINODialect:
         self._lowerings = lowerings
 
     def find(self, op_type: str, version: int) -> Builder | None:
-        entry = self._lowerings.find(op_type, version)
+        entry = self._lowerings.lookup(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
 
-    def operators(self) -> Iterator[DialectOp]:
-        for name in self._lowerings.types:
+    def operators(self) -> VersionedTable[DialectOp]:
+        return VersionedTable(self.domain, "lowerings", ((one.op_type, one) for one in self._operators()))
+
+    def _operators(self) -> Iterator[DialectOp]:
+        for name in self._lowerings.op_types:
             newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
             for entry in self._lowerings.versions(name):
-                has_page = entry.since <= newest and name not in READER_OPERATORS
+                has_page = self._lowerings.lookup(name, newest) is entry and name not in READER_OPERATORS
                 page = PAGE.format(opset=newest) if has_page else ""
                 yield DialectOp(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.preconditions)
                 newest = min(newest, entry.since - 1)

@@ -40,8 +40,8 @@ TABLES: tuple[EvaluatorSet, ...] = (
 @cache
 def evaluator_of(domain: str, op_type: str, version: int) -> Evaluator | None:
     """The evaluator of an operator at opset `version` of `domain` ("" for ai.onnx); None if there is none."""
-    found = (table.find(op_type, version) for table in TABLES if table.domain == domain)
-    return next((evaluator for evaluator in found if evaluator is not None), None)
+    found = (table.lookup(op_type, version) for table in TABLES if table.domain == domain)
+    return next((entry.evaluator for entry in found if entry is not None), None)
 
 
 __all__ = ["TABLES", "Evaluation", "Evaluator", "EvaluatorSet", "evaluator_of"]

@@ -10,6 +10,7 @@ from onnx import AttributeProto, NodeProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
+from gather_infer.versioned import VersionedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +77,25 @@ Raises SpecViolation if the node fails in every run.
 """
 
 
-class EvaluatorSet:
+@dataclass(frozen=True, slots=True)
+class RegisteredEvaluator:
+    """The evaluator of an operator from opset version `since` on."""
+
+    since: int
+    evaluator: Evaluator
+
+
+class EvaluatorSet(VersionedTable[RegisteredEvaluator]):
     """The evaluators of one operator domain. An operator has one for each version that changes its behaviour."""
 
     def __init__(self, domain: str) -> None:
-        self.domain = domain
-        self._evaluators: dict[str, list[tuple[int, Evaluator]]] = {}
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        """The names of the operators that have an evaluator for at least one version."""
-        return tuple(self._evaluators)
+        super().__init__(domain, "evaluators")
 
     def evaluates(self, op_type: str, *, since: int = 1) -> Callable[[Evaluator], Evaluator]:
         """Decorator: registers the evaluator of `op_type` from version `since` on."""
 
         def add(function: Evaluator) -> Evaluator:
-            versions = self._evaluators.setdefault(op_type, [])
-            if any(s == since for s, _ in versions):
-                raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two evaluators since {since}")
-            versions.append((since, function))
-            versions.sort(key=lambda entry: -entry[0])
+            self._add(op_type, RegisteredEvaluator(since, function))
             return function
 
         return add
-
-    def find(self, op_type: str, version: int) -> Evaluator | None:
-        """The evaluator of `op_type` with the largest `since <= version`; None if there is none."""
-        return next((e for since, e in self._evaluators.get(op_type, ()) if since <= version), None)
