@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from gather_infer.errors import UsageError, user_code
+from gather_infer.errors import UsageError
+from gather_infer.extensions import user_code
 
 _Set = TypeVar("_Set")
 
@@ -24,7 +25,7 @@ def load_sets(files: Iterable[str], kind: type[_Set], option: str) -> list[_Set]
         if not Path(file).is_file():
             raise UsageError(f"{option} {file}: {'not a file' if Path(file).exists() else 'no such file'}")
         _require_python(file, option)
-        with user_code(file, ""):
+        with user_code(file):
             names = runpy.run_path(file)
         sets = [value for value in names.values() if isinstance(value, kind)]
         if not sets:

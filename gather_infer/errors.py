@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import traceback
-from collections.abc import Iterable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Iterable, Set
 
 _SHELL_SPECIAL = frozenset('"$`\\!')
 """Characters that a shell interprets between double quotes."""
@@ -125,39 +123,3 @@ def as_option(option: str, text: str) -> str:
     if "'" in text and not _SHELL_SPECIAL.intersection(text):
         return f'{option} "{text}"'
     return f"{option} {shlex.quote(text)}"
-
-
-@contextmanager
-def user_code(file: str, what: str, *passing: type[Exception]) -> Iterator[None]:
-    """Context manager that turns an exception of user code into a UsageError `FILE:LINE: what: KeyError: 'x'`.
-
-    The original exception becomes the `__cause__`.
-
-    file      file of the user code; LINE is the innermost traceback line in this file
-    what      description of the code in the message; may be empty
-    passing   exception types that pass through unchanged, as does every GatherInferError except UsageError
-    """
-    try:
-        yield
-    # User code may raise anything. Its author needs the line, not a traceback through this package.
-    except (Exception, SystemExit) as error:
-        if isinstance(error, passing) or (isinstance(error, GatherInferError) and not isinstance(error, UsageError)):
-            raise
-        lines = [
-            environment.lineno
-            for environment in traceback.extract_tb(error.__traceback__)
-            if environment.filename == file
-        ]
-        text = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, SyntaxError) and error.filename == file:
-            lines, text = [error.lineno], error.msg
-        if isinstance(error, SystemExit):
-            text = "exits the program, which rules must not do"
-        place = f"{file}:{lines[-1]}" if lines else file
-        raise UsageError(" ".join(": ".join(filter(None, (place, what, text))).split())) from error
-
-
-def file_of(function: object) -> str:
-    """The source file of a Python function; "" for an object without a code object."""
-    code = getattr(function, "__code__", None)
-    return "" if code is None else str(code.co_filename)

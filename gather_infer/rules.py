@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from gather_infer.access import Addressing
 from gather_infer.context import Context, Relation
-from gather_infer.diagnostic import Severity
+from gather_infer.diagnostic import CODES, Severity
 from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
@@ -177,6 +177,8 @@ class OpCall:
 
     def report(self, code: str, message: str, *detail: str, severity: Severity | None = None) -> None:
         """Add a finding about this node, for a problem that leaves its outputs valid, unlike a SpecViolation."""
+        if code not in CODES:
+            raise ValueError(f"unknown code {code}")
         self.context.report(code, message, detail, severity)
 
 

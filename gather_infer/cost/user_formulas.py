@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gather_infer.cost.work import CostUnknown, Formula, Work
 from gather_infer.domains import canonical_domain, qualified
-from gather_infer.errors import SpecViolation, UsageError, file_of, user_code
+from gather_infer.errors import SpecViolation
+from gather_infer.extensions import call_extension
 from gather_infer.node_ids import NodePath
 from gather_infer.rules import RegisteredRule, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr
@@ -38,14 +39,13 @@ def evaluate_user_formula(formula: Formula, work: Work, domain: str, path: NodeP
     Raises CostUnknown if the formula raises CostUnknown or SpecViolation, and DimTooLarge if the formula does. Raises
     UsageError if the formula raises another exception or returns neither a number >= 0 nor an expression.
     """
-    file = file_of(formula.macs)
-    what = f"the formula of {qualified(domain, work.op_type)} at node {path}"
+
+    def fault(found: object) -> str:
+        is_dim = isinstance(found, Expr) or (type(found) is int and found >= 0)
+        return "" if is_dim else f"must return a number >= 0 or an expression, returns {found!r}"
+
+    title = f"the formula of {qualified(domain, work.op_type)} at node {path}"
     try:
-        with user_code(file, what, CostUnknown, SpecViolation, DimTooLarge):
-            found = formula.macs(work)
+        return call_extension(formula.macs, lambda: title, fault, (CostUnknown, SpecViolation, DimTooLarge), work)
     except SpecViolation as error:
         raise CostUnknown(str(error)) from error
-    if isinstance(found, Expr) or (type(found) is int and found >= 0):
-        return found
-    name = f"{file}: {what}" if file else what
-    raise UsageError(f"{name} must return a number >= 0 or an expression, returns {found!r}")

@@ -20,7 +20,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from gather_infer.diagnostic import CODES, Location, Severity, diagnostic
 from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
-from gather_infer.errors import SpecViolation, UsageError, close_match
+from gather_infer.errors import SpecViolation, close_match
 from gather_infer.inference.accesses import record_accesses
 from gather_infer.inference.bodies import control, function, predicates
 from gather_infer.inference.bodies.lowered import lowered
@@ -39,7 +39,7 @@ from gather_infer.inference.result import TrustedAnnotation
 from gather_infer.inference.rule_cache import Key
 from gather_infer.inference.topology import captured, is_read, topological
 from gather_infer.inference.unranked_inputs import UNRANKED_REASON, constrains_shape, is_unranked
-from gather_infer.inference.user_rules import user_rule_facts
+from gather_infer.inference.user_rules import rule_error, rule_facts
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import node_labels
 from gather_infer.node_ids import NodePath
@@ -209,7 +209,7 @@ class Interpreter(InterpreterState):
             results = self.infer_node(node, op, names, inputs, outputs, environment)
         except SpecViolation as violation:
             if violation.code not in CODES:
-                raise UsageError(f"the rule of {op_type} raises the unknown code {violation.code}") from violation
+                raise rule_error(op, context.node, f"raises the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, environment), *violation.detail)
             results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
@@ -224,7 +224,7 @@ class Interpreter(InterpreterState):
             context.addressed.clear()
         elif context.addressed:
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
-            raise UsageError(f"the rule of {op_type} addresses by index without declaring it: addresses={{{axes}}}")
+            raise rule_error(op, context.node, f"addresses by index without declaring it: addresses={{{axes}}}")
         if is_inferred and op.provenance is not None:
             apply_transfer(node, op.provenance, inputs, outputs, environment, context, self.load_constant)
         if is_inferred and op.op_type in predicates.OPERATORS and op.domain == "":
@@ -345,7 +345,7 @@ class Interpreter(InterpreterState):
                 call.check_operands(op.traits)
             if any(map(is_unranked, inputs)) and (op.is_user_rule or constrains_shape(op.rule, call)):
                 self.context.add_unchecked(UNRANKED_REASON)
-            return user_rule_facts(op, call) if op.is_user_rule else op.rule(call)
+            return rule_facts(op, call)
         if op.builder is not None:
             return self.infer_lowered(op.builder, node, op, names, inputs, attributes, outputs, environment)
         if schema is not None:
@@ -461,12 +461,11 @@ class Interpreter(InterpreterState):
         self.context.report("GI309", message, ("gather-infer convert rewrites it",), None)
         op = environment.opsets.resolve("openvino", "Gather", "")
         attributes = read_attributes(self, node, op, environment) if node.attribute else _NO_ATTRIBUTES
-        assert op.rule is not None, "the OpenVINO rules cover Gather"
         call = OpCall(
             "Gather", inputs, attributes, (True,), op.version, op.domain, self.context,
             lambda i: self.load_constant(names[i], environment),
         )  # fmt: skip
-        return [None if value is None else limited(value, self.context) for value in op.rule(call)]
+        return [None if value is None else limited(value, self.context) for value in rule_facts(op, call)]
 
     # results
 

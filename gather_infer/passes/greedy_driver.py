@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from onnx import AttributeProto, NodeProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Location, diagnostic
 from gather_infer.errors import UsageError
+from gather_infer.extensions import extension_error
 from gather_infer.inference.incremental import IncrementalInference, add_equalities
 from gather_infer.ir.inlining import MAX_MOVED, Inlining
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
@@ -21,12 +22,12 @@ from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.passes.node_view import SPARE_GATHERS, NodeView
 from gather_infer.passes.profitability import constant_bytes, cost_of, count_nodes, dead_after
-from gather_infer.passes.rewrite import Rewrite, RewriteCost, Unavailable
+from gather_infer.passes.rewrite import REFUSALS, Rewrite, RewriteCost
 from gather_infer.passes.rewriter import Rewriter
 from gather_infer.passes.rule_table import GraphPass, RuleEntry, RuleTable
 from gather_infer.passes.type_refinement import TypeRefinement, meet
 from gather_infer.passes.worklist import Worklist
-from gather_infer.symbolic import Dim, DimTooLarge, Scope, free_symbols, known_le
+from gather_infer.symbolic import Dim, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_REWRITES_PER_NODE: Final = 8
@@ -36,6 +37,7 @@ MAX_GRAPH_PASS_RUNS: Final = 16
 """Maximum number of rewrites of a graph by one graph-level pass; each is cheaper than the last, three are rare."""
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class GreedyDriver:
                 times, last = self._graph_pass_runs.get(seen, (0, -1))
                 if last == len(self.applied) or times == MAX_GRAPH_PASS_RUNS:
                     continue  # nothing has changed since it last ran
-                found = graph_pass.function(self, graph)
+                found = _attempt(graph_pass.function, self, graph)
                 self._graph_pass_runs[seen] = times + (found is not None), len(self.applied)
                 if found is not None:
                     first = graph.producers[found.name][0]
@@ -166,10 +168,7 @@ class GreedyDriver:
         for entry in self.table.find(node.domain, node.op_type, node.version):
             if match.has_built:  # discard the nodes that another rule has built
                 match = Match(self, node)
-            try:
-                rewrite = entry.rule(match)
-            except (Unavailable, DimTooLarge):
-                continue
+            rewrite = _attempt(entry.rule, match)
             if rewrite is not None and self._apply(node, entry, rewrite):
                 return True
         return False
@@ -179,9 +178,7 @@ class GreedyDriver:
         self._weakened_scope, memo = self._support.scope_without(lost), self._memo
         self._memo = len(self.applied), {}
         try:
-            return entry.rule(Match(self, node))
-        except (Unavailable, DimTooLarge):
-            return None
+            return _attempt(entry.rule, Match(self, node))
         finally:
             self._weakened_scope, self._memo = None, memo
 
@@ -267,14 +264,14 @@ class GreedyDriver:
         graph = node.graph
         if not any(self.model.is_needed(graph, old) for old in rewrite.values):
             return False
-        self._check(node, rule, rewrite)
+        self._check(node, entry, rewrite)
         if any(old == new for old, new in rewrite.values.items()):
             return False
         rewrite = self._with_output_identities(node, rewrite)
         self.dependencies += [*rewrite.values, *rewrite.values.values()]
         if not self._can_replace(node, rewrite):
             return False
-        facts = self._facts(node, rule, rewrite)
+        facts = self._facts(node, entry, rewrite)
         cost = cost_of(self.model, node, rewrite, facts, self.dependencies)
         if not self._is_profitable(node, rewrite, cost):
             return False
@@ -341,27 +338,31 @@ class GreedyDriver:
         self._added_bytes += nbytes
         self.applied.append(AppliedRewrite(self.model.label(node), node.op_type, rule, law, name, cost, nbytes))
 
-    def _check(self, node: Node, rule: str, rewrite: Rewrite) -> None:
+    def _malformed(self, node: Node, entry: RuleEntry, fault: str) -> UsageError:
+        """The error for a rewrite with a fault; `fault` continues a sentence about the rewrite."""
+        return extension_error(entry.rule, entry.title(self.model.label(node)), fault)
+
+    def _check(self, node: Node, entry: RuleEntry, rewrite: Rewrite) -> None:
         """Raise UsageError if the rewrite is malformed: undefined or repeated names, subgraphs, or foreign outputs."""
-        graph, where = node.graph, f"rewrite {rule} of {self.model.label(node)}"
+        graph = node.graph
         known = set(rewrite.constants)
 
         def check_read(name: str) -> None:
             if name not in known and graph.defining_graph(name) is None:
-                raise UsageError(f"{where} reads {name}, which is not defined")
+                raise self._malformed(node, entry, f"reads {name}, which is not defined")
 
         for proto in rewrite.nodes:
             if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in proto.attribute):
-                raise UsageError(f"{where} adds {proto.op_type}, which has a subgraph")
+                raise self._malformed(node, entry, f"adds {proto.op_type}, which has a subgraph")
             for name in filter(None, proto.input):
                 check_read(name)
             for name in filter(None, proto.output):
                 if name in known or graph.defining_graph(name) is not None:
-                    raise UsageError(f"{where} writes {name}, which is already defined")
+                    raise self._malformed(node, entry, f"writes {name}, which is already defined")
                 known.add(name)
         for old, new in rewrite.values.items():
             if old not in node.outputs and not (old in rewrite.siblings and old in graph.producers):
-                raise UsageError(f"rewrite {rule} replaces {old}, which {self.model.label(node)} does not write")
+                raise self._malformed(node, entry, f"replaces {old}, which the node does not write")
             check_read(new)
 
     def _with_output_identities(self, node: Node, rewrite: Rewrite) -> Rewrite:
@@ -462,7 +463,7 @@ class GreedyDriver:
         known = [graph.fact(name) if name else None for name in proto.input]
         return self._inference.facts(proto, known, graph.versions)
 
-    def _facts(self, node: Node, rule: str, rewrite: Rewrite) -> dict[str, Value]:
+    def _facts(self, node: Node, entry: RuleEntry, rewrite: Rewrite) -> dict[str, Value]:
         """The facts about the new values. Raises UsageError if a replacement changes an element type."""
         graph = node.graph
         facts: dict[str, Value] = {name: fact_of(constant) for name, constant in rewrite.constants.items()}
@@ -476,9 +477,17 @@ class GreedyDriver:
             if not isinstance(known, SymbolicTensor) or not isinstance(fact, SymbolicTensor):
                 continue
             if None not in (known.dtype, fact.dtype) and known.dtype is not fact.dtype:
-                where = f"rewrite {rule} of {self.model.label(node)}"
-                raise UsageError(f"{where} replaces {old}, which is {known.dtype}, by a value of {fact.dtype}")
+                fault = f"replaces {old}, which is {known.dtype}, by a value of {fact.dtype}"
+                raise self._malformed(node, entry, fault)
             if new in facts:
                 both = meet(known, fact, self._is_generated)
                 facts[new] = known if both is None else both
         return facts
+
+
+def _attempt(function: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """The result of a rule or a graph-level pass; None if it does not apply."""
+    try:
+        return function(*args, **kwargs)
+    except REFUSALS:
+        return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import NodeProto
 
 from gather_infer.ir.constant import Constant
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, DimTooLarge
 from gather_infer.tensor import Value
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 class Unavailable(Exception):
     """The opset version of the model lacks an operator, or a Constant of some type: the rewrite is not applied."""
+
+
+REFUSALS: Final = (Unavailable, DimTooLarge)
+"""Exceptions by which a rule or a graph-level pass does not apply."""
 
 
 class RewriteCost(NamedTuple):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import wraps
 
 from onnx import NodeProto
 
-from gather_infer.errors import UsageError, file_of, user_code
+from gather_infer.extensions import call_extension
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext
-from gather_infer.passes.rewrite import GraphRewrite, Rewrite, Unavailable
+from gather_infer.passes.rewrite import REFUSALS, GraphRewrite, Rewrite
 from gather_infer.passes.rule_table import ANY, GraphPass, GraphPassFunction, RewriteSet, Rule, RuleEntry
-from gather_infer.symbolic import DimTooLarge
 
 
 def checked(rules: RewriteSet) -> RewriteSet:
@@ -29,30 +29,35 @@ def checked(rules: RewriteSet) -> RewriteSet:
 
 
 def _checked_rule(entry: RuleEntry) -> Rule:
-    file = file_of(entry.rule)
-
+    @wraps(entry.rule)
     def rule(site: Match) -> Rewrite | None:
-        what = f"rewrite {entry.name} of {site.context.model.label(site.node)}"
-        with user_code(file, what, Unavailable, DimTooLarge):
-            found = entry.rule(site)
-        fault = _result_error(found)
-        if fault:
-            raise UsageError(f"{file}: {what} {fault}" if file else f"{what} {fault}")
-        return found
+        return call_extension(
+            entry.rule, lambda: entry.title(site.context.model.label(site.node)), _fault, REFUSALS, site
+        )
 
     return rule
 
 
 def _checked_graph_pass(graph_pass: GraphPass) -> GraphPassFunction:
+    def fault(found: object, graph: Graph) -> str:
+        if found is None:
+            return ""
+        if not isinstance(found, GraphRewrite):
+            return f"must return a GraphRewrite or None, returns {type(found).__name__}"
+        return "" if found.name in graph.producers else f"names {found.name}, which no node of the graph writes"
+
+    @wraps(graph_pass.function)
     def arranging(engine: RewriteContext, graph: Graph) -> GraphRewrite | None:
-        with user_code(file_of(graph_pass.function), f"rewrite {graph_pass.name}", Unavailable, DimTooLarge):
-            return graph_pass.function(engine, graph)
+        title = f"rewrite {graph_pass.name}"
+        return call_extension(
+            graph_pass.function, lambda: title, lambda found: fault(found, graph), REFUSALS, engine, graph
+        )
 
     return arranging
 
 
-def _result_error(found: object) -> str:
-    """The error in the result `found` of a caller's rewrite, for a message; empty if it is well-formed."""
+def _fault(found: object) -> str:
+    """The fault in the result of a user's rewrite; "" if it is well-formed."""
     if found is None:
         return ""
     if not isinstance(found, Rewrite):
@@ -62,8 +67,14 @@ def _result_error(found: object) -> str:
             isinstance(name, str) for pair in values.items() for name in pair
         ):
             return f"must map names to names in {what}, has {values!r}"
-    if not all(isinstance(node, NodeProto) for node in found.nodes):
+    if not isinstance(found.siblings, (set, frozenset)):
+        return f"must have a set of names in siblings, has {found.siblings!r}"
+    if not isinstance(found.body, (Graph, type(None))):
+        return f"must have a Graph or None in body, has {found.body!r}"
+    if not isinstance(found.nodes, (tuple, list)) or not all(isinstance(node, NodeProto) for node in found.nodes):
         return f"must have NodeProtos in nodes, has {found.nodes!r}"
-    if not all(isinstance(constant, Constant) for constant in found.constants.values()):
+    if not isinstance(found.constants, Mapping) or not all(
+        isinstance(constant, Constant) for constant in found.constants.values()
+    ):
         return f"must have Constants in constants, has {found.constants!r}"
     return ""

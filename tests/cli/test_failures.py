@@ -43,7 +43,7 @@ def test_explain_takes_what_infer_takes(run: Run, custom: None) -> None:
     assert result.stdout.startswith("sum   float32[batch, 4, 8]\n")
 
 
-RULE = "the rule of ai.onnx.Gather at node /word/Gather"
+RULE = "the rule of Gather at node /word/Gather"
 FAULTY = {
     "syntax": ("def (:\n", r"error: mine.py:1: .*\n"),
     "raises": ("\nx = 1 / 0\n", r"error: mine.py:2: ZeroDivisionError: division by zero\n"),
@@ -139,7 +139,7 @@ FAULTY_REWRITES = {
     ),
     "no values": ("return Rewrite(law='', values=3)", rf"mine.py: {AT} must map names to names in values, has 3"),
     "what is not there": (
-        "return Rewrite(law='', values={match.output(): 'n'})", rf"{AT} reads n, which is not defined",
+        "return Rewrite(law='', values={match.output(): 'n'})", rf"mine.py: {AT} reads n, which is not defined",
     ),
 }  # fmt: skip
 

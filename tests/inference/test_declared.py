@@ -41,11 +41,15 @@ RETURNS: dict[str, Any] = {
     "nothing":          (None, "must return a list of facts, returns NoneType"),
     "too few":          ([], "must return 1 facts, returns 0"),
     "too many":         ([None, None], "must return 1 facts, returns 2"),
-    "a negative dim":   ([SymbolicTensor(DType.FLOAT32, (3, -8))], "output 0 has the dim -8, not an int >= 0 or an Expr"),
-    "a numpy dim":      ([SymbolicTensor(DType.FLOAT32, (np.int64(3),))], "output 0 has the dim np.int64(3)"),
-    "a text dim":       ([SymbolicTensor(DType.FLOAT32, cast(Any, ("N",)))], "output 0 has the dim 'N'"),
-    "a list of dims":   ([SymbolicTensor(DType.FLOAT32, cast(Any, [3]))], "output 0 has the shape [3], not a tuple"),
-    "a number":         ([3], "output 0 must be a fact or None, is int"),
+    "a negative dim":   ([SymbolicTensor(DType.FLOAT32, (3, -8))], "returns as output 0 the dim -8, not an int >= 0 or an Expr"),
+    "a numpy dim":      ([SymbolicTensor(DType.FLOAT32, (np.int64(3),))], "returns as output 0 the dim np.int64(3)"),
+    "a text dim":       ([SymbolicTensor(DType.FLOAT32, cast(Any, ("N",)))], "returns as output 0 the dim 'N'"),
+    "a list of dims":   ([SymbolicTensor(DType.FLOAT32, cast(Any, [3]))], "returns as output 0 the shape [3], not a tuple"),
+    "a value":          ([SymbolicTensor(None, (3,), cast(Any, 3))], "returns as output 0 the values 3, not an array of"),
+    "too few values":   ([SymbolicTensor(None, (3,), np.array([1, 2], object))], "not an array of the shape (3,)"),
+    "values, no shape": ([SymbolicTensor(None, None, np.array([1, 2], object))], "not an array of the shape None"),
+    "a pair of bounds": ([SymbolicTensor(None, (3,), None, cast(Any, (0, 1)))], "the value_range (0, 1), not a ValueR"),
+    "a number":         ([3], "returns as output 0 int, not a fact or None"),
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from gather_infer.ir.toposort import toposort
 from gather_infer.node_ids import Root
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, Node
-from gather_infer.passes.rewrite import GraphRewrite, RewriteCost, Unavailable
+from gather_infer.passes.rewrite import GraphRewrite, RewriteCost
 from gather_infer.passes.rewrites.shape_operands import SIZES, Choices, choices
 from gather_infer.passes.shape_exprs.expression_dag import (
     DagCost,
@@ -65,14 +65,11 @@ def plan_sizes(context: RewriteContext, graph: Graph) -> GraphRewrite | None:
         return None
     if not any(_is_size_node(context, node) for node in graph.nodes):
         return None
-    try:
-        plan = _SizePlan(context, graph)
-        found = plan.graph_rewrite()
-        if found is None and plan.lacks_gathers:
-            found = _SizePlan(context, graph, nodes_of_gather=3).graph_rewrite()
-        return found
-    except Unavailable:
-        return None
+    plan = _SizePlan(context, graph)
+    found = plan.graph_rewrite()
+    if found is None and plan.lacks_gathers:
+        found = _SizePlan(context, graph, nodes_of_gather=3).graph_rewrite()
+    return found
 
 
 class _SizePlan:
