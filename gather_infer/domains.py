@@ -1,9 +1,13 @@
-"""Names of operator domains: two for `ai.onnx`, one for each opset and each extension set of OpenVINO."""
+"""Operator domains: their names, of which OpenVINO has one for each opset and extension set, and imported versions."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from onnx import OperatorSetIdProto
 
 EXTENSION_SETS: Final = ("experimental", "extension", "ie_internal_opset")
 """Extension sets: operator sets without a number to which a layer of an OpenVINO IR may belong.
@@ -22,6 +26,14 @@ def plain_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
+def versions_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    """Opset versions by domain, with "" for ai.onnx; the first import of a domain counts."""
+    found: dict[str, int] = {}
+    for entry in imports:
+        found.setdefault(plain_domain(entry.domain), entry.version)
+    return found
+
+
 def canonical_domain(domain: str) -> str:
     """The domain by which rules and schemas are found: "" for ai.onnx, "openvino" for every opset of OpenVINO."""
     if not domain or domain == "ai.onnx":
@@ -38,6 +50,15 @@ def openvino_opset(domain: str) -> int | None:
     """The opset number in the name of an OpenVINO domain, 0 if the name has none; None for any other domain."""
     match = _OPENVINO.fullmatch(domain)
     return None if match is None else int(match[1] or 0)
+
+
+def version_in(versions: Mapping[str, int], domain: str) -> int:
+    """The version in force for a domain as written in a node, given `versions_of`; 0 if it is not imported."""
+    opset = openvino_opset(domain)
+    if opset is None:
+        return versions.get(plain_domain(domain), 0)
+    # the name of the domain holds the opset version; an IR has no other number for it
+    return opset or versions.get(domain) or NEWEST_OPENVINO
 
 
 def qualified(domain: str, op_type: str) -> str:

@@ -6,8 +6,8 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gather_infer.errors import GatherInferError, UsageError
 
@@ -15,32 +15,33 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def call_extension(
+def guarded(
     function: Callable[_P, _T],
-    title: Callable[[], str],
-    fault: Callable[[_T], str],
+    title: Callable[_P, str],
+    fault: Callable[Concatenate[_T, _P], str],
     passing: tuple[type[Exception], ...],
-    *args: _P.args,
-    **kwargs: _P.kwargs,
-) -> _T:
-    """The result of a function of the user.
+) -> Callable[_P, _T]:
+    """A function of the user, wrapped to raise UsageError for an unexpected exception or an incorrect result.
 
-    title    names the function and its node, for messages: `the rule of Gather at node pick`
+    title    names the function and the node of a call, for messages: `the rule of Gather at node pick`
     fault    the fault of a result, which continues the sentence: `must return ..., returns 3`; "" for a correct result
-    passing  exceptions that the function may raise, in addition to errors about the model
-
-    Raises UsageError if the function raises another exception, as `user_code`, or returns an incorrect result.
+    passing  exceptions that the function may raise, in addition to errors about the model; see `user_code`
     """
-    with user_code(file_of(function), title, passing):
-        result = function(*args, **kwargs)
-        found = fault(result)
-    if found:
-        raise extension_error(function, title(), found)
-    return result
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with user_code(file_of(function), lambda: title(*args, **kwargs), passing):
+            result = function(*args, **kwargs)
+            found = fault(result, *args, **kwargs)
+        if found:
+            raise extension_error(function, title(*args, **kwargs), found)
+        return result
+
+    return call
 
 
-def extension_error(function: object, title: str, fault: str) -> UsageError:
-    """The error for a function of the user that has returned or done something incorrect; see `call_extension`."""
+def extension_error(function: Callable[..., object], title: str, fault: str) -> UsageError:
+    """The error for a function of the user that has returned or done something incorrect; see `guarded`."""
     file = file_of(function)
     return UsageError(f"{file}: {title} {fault}" if file else f"{title} {fault}")
 
@@ -63,20 +64,14 @@ def user_code(file: str, title: Callable[[], str] = str, passing: tuple[type[Exc
             raise
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         text = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, SyntaxError) and error.filename == file:
-            lines, text = [error.lineno], error.msg
         if isinstance(error, SystemExit):
             text = "exits the program, which rules must not do"
         place = f"{file}:{lines[-1]}" if lines else file
         raise UsageError(" ".join(": ".join(filter(None, (place, title(), text))).split())) from error
 
 
-def file_of(function: object) -> str:
+def file_of(function: Callable[..., object]) -> str:
     """The source file of a callable, whatever wraps it; "" if it is not written in Python."""
-    while isinstance(function, partial):
-        function = function.func
-    if not callable(function):
-        return ""
-    plain: Any = inspect.unwrap(function)
+    plain: Any = inspect.unwrap(function.func if isinstance(function, partial) else function)
     code = getattr(plain, "__code__", None) or getattr(plain.__call__, "__code__", None)
     return "" if code is None else str(code.co_filename)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import onnx
 import pytest
-from onnx import defs, parser
+from onnx import defs, helper, parser
 
-from gather_infer import OpCall, RuleSet, SymbolicTensor, infer
+from gather_infer import OpCall, RuleSet, SymbolicTensor, infer, symbol
+from gather_infer.domains import NEWEST_OPENVINO, version_in, versions_of
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.passes.evaluate import EvaluatorSet
 from gather_infer.versioned import VersionedTable, newest_version, valid_at
+
+N = symbol("N")
 
 
 @dataclass(frozen=True)
@@ -73,3 +76,25 @@ def test_an_operator_has_one_entry_for_a_version() -> None:
     evaluators.evaluates("Abs", since=6)(lambda call: None)
     with pytest.raises(ValueError, match=r"^ai.onnx Abs has two evaluators since 6$"):
         evaluators.evaluates("Abs", since=6)(lambda call: None)
+
+
+def test_the_first_import_of_a_domain_counts() -> None:
+    """As the inference reports with GI109; `ai.onnx` is another name of the default domain."""
+    imports = [helper.make_opsetid(*entry) for entry in (("ai.onnx", 17), ("", 9), ("mine", 2), ("mine", 1))]
+    assert versions_of(imports) == {"": 17, "mine": 2}
+
+
+@pytest.mark.parametrize(
+    ("domain", "version"),
+    [("", 17), ("ai.onnx", 17), ("mine", 2), ("other", 0), ("openvino.opset8", 8), ("openvino", NEWEST_OPENVINO)],
+)
+def test_the_version_of_a_domain_as_a_node_has_it(domain: str, version: int) -> None:
+    assert version_in({"": 17, "mine": 2}, domain) == version
+
+
+@pytest.mark.parametrize("domain", ["openvino.opset8", "openvino", "org.openvinotoolkit"])
+def test_a_gather_of_openvino_reads_its_rows_only(domain: str) -> None:
+    """N indices of 8 bytes, the axis, N rows of 8 floats: also without an import, as an IR has none."""
+    graph = f"g (float[1000, 8] t, int64[N] i) => (y) <int64 a = {{0}}> {{ y = {domain}.Gather(t, i, a) }}"
+    cost = infer(parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {graph}')).cost()
+    assert cost.reads == 8 * N + 8 + 32 * N

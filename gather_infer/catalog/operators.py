@@ -99,8 +99,8 @@ def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
     rules = standard_rules().get(domain, RuleSet(domain))
     starts = {entry.since for entry in rules.versions(op_type)}
     lowerings = _lowerings().get(domain, VersionedTable(domain, "lowerings"))
-    lowered = {known.since for known in lowerings.versions(op_type)}
-    points = sorted(since | {max(s, min(since, default=s)) for s in starts} | lowered)
+    starts |= {known.since for known in lowerings.versions(op_type)}
+    points = sorted(since | {max(s, min(since, default=s)) for s in starts})
     ranges: list[tuple[int, int, FactSource, DialectOp | None]] = []  # first version, last version, source, lowering
     last: object = None
     for version in points:

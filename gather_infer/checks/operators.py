@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from onnx import FunctionProto, ModelProto, OperatorSetIdProto, defs
+from onnx import FunctionProto, ModelProto, defs
 
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, versions_of
 from gather_infer.errors import close_match
-from gather_infer.inference.proto.schema import schema_of
+from gather_infer.inference.proto.schema import NEWEST_OPSET, schema_of
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
 
@@ -35,11 +35,12 @@ def operator_findings(
     functions = {(plain_domain(f.domain), f.name) for f in model.functions}
     used: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
     for path, body in bodies(model):
-        imported = _imports(body.opset_import if isinstance(body, FunctionProto) else model.opset_import)
+        imported = versions_of(body.opset_import if isinstance(body, FunctionProto) else model.opset_import)
         for position, node in enumerate(body.node):
             domain = plain_domain(node.domain)
             version = imported.get(domain, 0)
-            if domain in DOMAINS and 1 <= version <= _newest(domain) and (domain, node.op_type) not in functions:
+            newest = 1 << 30 if domain else NEWEST_OPSET
+            if domain in DOMAINS and 1 <= version <= newest and (domain, node.op_type) not in functions:
                 used.setdefault((domain, node.op_type, version), []).append((path, position))
     for (domain, op_type, version), nodes in used.items():
         reason = _unavailable_reason(domain, op_type, version)
@@ -54,18 +55,6 @@ def operator_findings(
         yield diagnostic(
             "GI116", message, locations.location(*nodes[0]), detail=(*runtime_note, *more), severity=severity
         )
-
-
-def _imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for entry in entries:
-        found.setdefault(plain_domain(entry.domain), entry.version)
-    return found
-
-
-def _newest(domain: str) -> int:
-    newest: int = defs.onnx_opset_version() if not domain else 1 << 30
-    return newest
 
 
 @cache

@@ -8,7 +8,7 @@ from onnx import ModelProto
 from onnx.helper import VERSION_TABLE
 
 from gather_infer.diagnostic import Diagnostic, diagnostic
-from gather_infer.domains import plain_domain
+from gather_infer.domains import versions_of
 
 FUNCTIONS_SINCE = 8
 OVERLOADS_SINCE = 10
@@ -18,10 +18,7 @@ OVERLOADS_SINCE = 10
 def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
     """A finding for each opset, and for functions and overloads, that are newer than the IR version of the file."""
     ir_version = model.ir_version
-    imported: dict[str, int] = {}
-    for entry in model.opset_import:
-        imported.setdefault(plain_domain(entry.domain), entry.version)
-    for domain, version in imported.items():
+    for domain, version in versions_of(model.opset_import).items():
         needed = _ir_version_of(domain, version)
         if needed is not None and ir_version < needed:
             called = domain or "ai.onnx"

@@ -11,20 +11,20 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from gather_infer.cost.aggregate import SUMS, Aggregate
 from gather_infer.cost.control import branches, loop_iterations
 from gather_infer.cost.formulas import tables
-from gather_infer.cost.graph_instance import Facts, GraphInstance, constants_of, is_constant, versions_of
+from gather_infer.cost.graph_instance import Facts, GraphInstance, constants_of, is_constant
 from gather_infer.cost.liveness import Liveness
 from gather_infer.cost.parameters import parameters
 from gather_infer.cost.pareto import ParetoSet
 from gather_infer.cost.result import Cost, NodeCost
 from gather_infer.cost.traffic import read_bytes, written_bytes
 from gather_infer.cost.user_formulas import evaluate_user_formula, user_formula, user_rule
-from gather_infer.cost.work import CostUnknown, Formula, Work
-from gather_infer.domains import canonical_domain, plain_domain, qualified
+from gather_infer.cost.work import CostUnknown, Work
+from gather_infer.domains import canonical_domain, plain_domain, qualified, versions_of
 from gather_infer.ir import Model, Node
 from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rule
-from gather_infer.rules import NO_TRAITS, Traits
+from gather_infer.rules import NO_TRAITS, MacsFormula, Traits
 from gather_infer.symbolic import Dim, Fuel, free_symbols
 from gather_infer.tensor import OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 
@@ -151,13 +151,13 @@ class _Counter:
         """The local function that a node calls, as a pair of its position in the model and the proto; else None."""
         return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
 
-    def user_formula(self, node: NodeProto) -> Formula | None:
+    def user_formula(self, node: NodeProto) -> MacsFormula | None:
         """The user's formula for the operator of `node`; None if there is none, or if the node calls a function."""
         if not self.facts.rules or self.function(node) is not None:
             return None
         return user_formula(self.facts.rules, node.domain, node.op_type)
 
-    def formula(self, domain: str, op_type: str) -> Formula | None:
+    def formula(self, domain: str, op_type: str) -> MacsFormula | None:
         table = tables().get(domain)
         return None if table is None else table.find(op_type)
 
@@ -215,7 +215,7 @@ class _Counter:
 
     def user_macs(
         self,
-        formula: Formula,
+        formula: MacsFormula,
         instance: GraphInstance,
         node: NodeProto,
         work: Work,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from onnx import AttributeProto, GraphProto, NodeProto, OperatorSetIdProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, helper
 
 from gather_infer.cost.nbytes import value_bytes
-from gather_infer.domains import openvino_opset, plain_domain
+from gather_infer.domains import openvino_opset, plain_domain, version_in
 from gather_infer.ir import Graph
 from gather_infer.model import ModelFile
 from gather_infer.model.paths import GraphOrFunction
@@ -92,7 +92,7 @@ class GraphInstance:
 
     def version(self, domain: str) -> int:
         """The opset version of `domain`, which is spelt as in a node; 0 if the domain is not imported."""
-        return openvino_opset(domain) or self.versions.get(plain_domain(domain), 0)
+        return version_in(self.versions, domain)
 
     def attributes_of(self, node: NodeProto) -> dict[str, Any]:
         """The attributes of a node as Python values by name, without graphs.
@@ -107,14 +107,6 @@ class GraphInstance:
             value = helper.get_attribute_value(bound)
             found[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
         return found
-
-
-def versions_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    """Opset versions by domain; the first import of a domain wins."""
-    found: dict[str, int] = {}
-    for entry in imports:
-        found.setdefault(plain_domain(entry.domain), entry.version)
-    return found
 
 
 def constants_of(body: GraphOrFunction) -> frozenset[str]:

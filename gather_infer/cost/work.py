@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from gather_infer.rules import MacsFormula
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, SparseTensor, SymbolicTensor, Value
 
@@ -94,20 +95,6 @@ def last(shape: Shape, axis: int = -1) -> Dim:
 Macs: TypeAlias = Callable[[Work], Dim]
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """Formula for the number of multiply-adds of an operator.
-
-    text     the formula as text, in the letters of the operator's page
-    source   URL of the page
-    macs     function that computes the number for a node; may raise CostUnknown
-    """
-
-    text: str
-    source: str
-    macs: Macs
-
-
 PAGES: Final[Mapping[str, str]] = {
     "": "https://onnx.ai/onnx/operators/onnx__{}.html",
     "ai.onnx.preview": "https://onnx.ai/onnx/operators/onnx_aionnxpreview_{}.html",
@@ -126,7 +113,7 @@ class Formulas:
     def __init__(self, domain: str, zero_cost: Iterable[str] = ()) -> None:
         self.domain = domain
         self.zero_cost = frozenset(zero_cost)
-        self._formulas: dict[str, Formula] = {}
+        self._formulas: dict[str, MacsFormula] = {}
 
     def counts(self, *op_types: str, text: str) -> Callable[[Macs], Macs]:
         """A decorator that registers a function as the formula of `op_types`; `text` is the formula as text."""
@@ -135,12 +122,12 @@ class Formulas:
             for op_type in op_types:
                 assert op_type not in self._formulas, f"{op_type} has one formula"
                 assert op_type not in self.zero_cost, f"{op_type} has a formula or zero cost"
-                self._formulas[op_type] = Formula(text, PAGES[self.domain].format(op_type), function)
+                self._formulas[op_type] = MacsFormula(text, PAGES[self.domain].format(op_type), function)
             return function
 
         return add
 
-    def find(self, op_type: str) -> Formula | None:
+    def find(self, op_type: str) -> MacsFormula | None:
         """The formula of an operator; None if it has none."""
         return self._formulas.get(op_type)
 

@@ -209,7 +209,7 @@ class Interpreter(InterpreterState):
             results = self.infer_node(node, op, names, inputs, outputs, environment)
         except SpecViolation as violation:
             if violation.code not in CODES:
-                raise rule_error(op, context.node, f"raises the unknown code {violation.code}") from violation
+                raise rule_error(op, context, f"raises the unknown code {violation.code}") from violation
             self.report(violation.code, violation.message, self.location(node, index, environment), *violation.detail)
             results, is_inferred = [None] * len(outputs), False
         except DimTooLarge:
@@ -224,7 +224,7 @@ class Interpreter(InterpreterState):
             context.addressed.clear()
         elif context.addressed:
             axes = ", ".join(sorted({f"{a.input}: ..." for a in context.addressed}))
-            raise rule_error(op, context.node, f"addresses by index without declaring it: addresses={{{axes}}}")
+            raise rule_error(op, context, f"addresses by index without declaring it: addresses={{{axes}}}")
         if is_inferred and op.provenance is not None:
             apply_transfer(node, op.provenance, inputs, outputs, environment, context, self.load_constant)
         if is_inferred and op.op_type in predicates.OPERATORS and op.domain == "":

@@ -10,10 +10,10 @@ import onnx
 from onnx import FunctionProto
 
 from gather_infer.dialect import Builder, Dialect
-from gather_infer.domains import NEWEST_OPENVINO, canonical_domain, openvino_opset, plain_domain
+from gather_infer.domains import canonical_domain, plain_domain, version_in, versions_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
 from gather_infer.inference.provenance.transfer import OpTransfer, op_transfer_of
-from gather_infer.ops import standard_rules
+from gather_infer.ops import standard_rule, standard_rules
 from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits
 from gather_infer.tensor import DType
 
@@ -61,9 +61,7 @@ class Opsets:
         functions: Mapping[tuple[str, str, str], FunctionProto],
         dialects: Sequence[Dialect] = (),
     ) -> None:
-        self.versions: dict[str, int] = {}
-        for entry in imports:
-            self.versions.setdefault(plain_domain(entry.domain), entry.version)
+        self.versions = versions_of(imports)
         self._rule_sets = rule_sets
         self._functions = functions
         self._dialects = {dialect.domain: dialect for dialect in dialects}
@@ -79,11 +77,7 @@ class Opsets:
 
     def version_of(self, domain: str) -> int:
         """The version in force for a domain as written in the node; 0 when the domain is not imported."""
-        opset = openvino_opset(domain)
-        if opset is not None:
-            # the name of the domain holds the opset version; an IR has no other number for it
-            return opset or self.versions.get(domain) or NEWEST_OPENVINO
-        return self.versions.get(plain_domain(domain), 0)
+        return version_in(self.versions, domain)
 
     def _resolve_call(self, domain: str, op_type: str, overload: str) -> ResolvedOp:
         function = self._functions.get((plain_domain(domain), op_type, overload))
@@ -131,8 +125,7 @@ def _resolve(
     # A function of the model hides rule and traits of an operator with its name; `Opsets` keeps that operator too.
     traits = NO_TRAITS
     if function is None and found is not None:
-        standard = rule_sets[-1].get(name) if custom else None
-        known = None if standard is None else standard.lookup(op_type, version)
+        known = standard_rule(name, op_type, version) if custom else None
         traits = found.traits if known is None else _merged_traits(found.traits, known.traits)
     if function is not None or found is not None:
         dialect = None

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gather_infer.context import Context
 from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, UsageError
-from gather_infer.extensions import call_extension, extension_error
+from gather_infer.extensions import extension_error, guarded
 from gather_infer.inference.op_resolution import ResolvedOp
-from gather_infer.node_ids import NodePath
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge, Expr
 from gather_infer.tensor import (
@@ -34,34 +34,26 @@ def rule_facts(op: ResolvedOp, call: OpCall) -> Sequence[Value | None]:
     assert op.rule is not None, "the operator has a rule"
     if not op.is_user_rule:
         return op.rule(call)
-    return call_extension(
-        op.rule,
-        lambda: _title(op, call.context.node),
-        lambda facts: _fault(facts, len(call.outputs)),
-        (SpecViolation, DimTooLarge),
-        call,
-    )
+    return guarded(op.rule, lambda call: _title(op, call.context), _fault, (SpecViolation, DimTooLarge))(call)
 
 
-def rule_error(op: ResolvedOp, node: NodePath | None, fault: str) -> UsageError:
-    """The error for a rule that breaks its contract at a node; `fault` continues a sentence about the rule."""
-    return extension_error(op.rule, _title(op, node), fault)
+def rule_error(op: ResolvedOp, context: Context, fault: str) -> UsageError:
+    """The error for a rule that breaks its contract at the current node; `fault` continues a sentence about it."""
+    assert op.rule is not None, "only a rule breaks it"
+    return extension_error(op.rule, _title(op, context), fault)
 
 
-def _title(op: ResolvedOp, node: NodePath | None) -> str:
-    return f"the rule of {qualified(op.domain, op.op_type)} at node {node}"
+def _title(op: ResolvedOp, context: Context) -> str:
+    return f"the rule of {qualified(op.domain, op.op_type)} at node {context.node}"
 
 
-def _fault(facts: object, outputs: int) -> str:
-    """The fault in the result of a user's rule for a node with so many outputs; "" if there is none."""
+def _fault(facts: object, call: OpCall) -> str:
     if not isinstance(facts, (list, tuple)):
         return f"must return a list of facts, returns {type(facts).__name__}"
-    if len(facts) != outputs:
-        return f"must return {outputs} facts, returns {len(facts)}"
-    for position, found in enumerate(facts):
-        if text := _fault_of_fact(found):
-            return f"returns as output {position} {text}"
-    return ""
+    if len(facts) != len(call.outputs):
+        return f"must return {len(call.outputs)} facts, returns {len(facts)}"
+    faults = ((position, _fault_of_fact(found)) for position, found in enumerate(facts))
+    return next((f"returns as output {position} {text}" for position, text in faults if text), "")
 
 
 def _fault_of_fact(found: object) -> str:
@@ -69,16 +61,16 @@ def _fault_of_fact(found: object) -> str:
         return ""
     if not isinstance(found, SymbolicTensor):
         return f"{type(found).__name__}, not a fact or None"
-    if found.dtype is not None and not isinstance(found.dtype, DType):
-        return f"the dtype {found.dtype!r}, not a DType"
-    if found.shape is not None and not isinstance(found.shape, tuple):
-        return f"the shape {found.shape!r}, not a tuple"
-    for dim in found.shape or ():
+    dtype, shape, values, value_range = found.dtype, found.shape, found.values, found.value_range
+    if dtype is not None and not isinstance(dtype, DType):
+        return f"the dtype {dtype!r}, not a DType"
+    if shape is not None and not isinstance(shape, tuple):
+        return f"the shape {shape!r}, not a tuple"
+    for dim in shape or ():
         if not (isinstance(dim, Expr) or (type(dim) is int and dim >= 0)):
             return f"the dim {dim!r}, not an int >= 0 or an Expr"
-    values = found.values
-    if values is not None and not (isinstance(values, np.ndarray) and values.shape == found.shape):
-        return f"the values {values!r}, not an array of the shape {found.shape}"
-    if found.value_range is not None and not isinstance(found.value_range, ValueRange):
-        return f"the value_range {found.value_range!r}, not a ValueRange"
+    if values is not None and not (isinstance(values, np.ndarray) and values.shape == shape):
+        return f"the values {values!r}, not an array of the shape {shape}"
+    if value_range is not None and not isinstance(value_range, ValueRange):
+        return f"the value_range {value_range!r}, not a ValueRange"
     return ""

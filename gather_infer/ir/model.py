@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, versions_of
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node, interface_of
 from gather_infer.ir.toposort import sort_nodes
@@ -135,7 +135,7 @@ class Model:
             versions = owner.graph.versions
         else:
             imports = body.opset_import if isinstance(body, FunctionProto) else self.proto.opset_import
-            versions = {plain_domain(entry.domain): entry.version for entry in reversed(imports)}
+            versions = versions_of(imports)
         graph = Graph(path, body, outer, owner, inputs, outputs, versions, initializers, frozenset(sparse))
         self.graphs[path] = graph
         self._bodies[path] = body

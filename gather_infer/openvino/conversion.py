@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import canonical_domain
+from gather_infer.domains import canonical_domain, versions_of
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface_types import declare
@@ -254,7 +254,7 @@ def _import_opsets(model: Model, target: int) -> None:
     """Import the opsets that the new nodes need and the file lacks; `target` is the opset of ai.onnx."""
     uses_microsoft = any(node.domain == _MICROSOFT for node in model.nodes if node.source is None)
     wanted = {"": target, **({_MICROSOFT: 1} if uses_microsoft else {})}
-    present = {canonical_domain(o.domain): o.version for o in model.proto.opset_import}
+    present = versions_of(model.proto.opset_import)
     for domain, version in wanted.items():
         if present.get(domain) != version:
             model.import_opset(domain, version)

@@ -11,10 +11,9 @@ from onnx import NodeProto
 
 from gather_infer.context import Context
 from gather_infer.dialect import LoweringRefused
-from gather_infer.domains import NEWEST_OPENVINO, is_extension, plain_domain
+from gather_infer.domains import is_extension, plain_domain, version_in, versions_of
 from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
-from gather_infer.inference.op_resolution import Opsets
 from gather_infer.ir import Graph, Node
 from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model.paths import bodies, node_at
@@ -121,7 +120,7 @@ class _LayerConverter:
         for access in inference.accesses:
             self.accesses.setdefault(access.node, []).append(access)
         self.functions = {(f.domain, f.name) for f in model.proto.functions}
-        self.versions = Opsets(model.proto.opset_import, (), {})
+        self.versions = versions_of(model.proto.opset_import)
 
     def run(self) -> LayerConversion:
         lost: list[tuple[Graph, str]] = []
@@ -153,7 +152,7 @@ class _LayerConverter:
         if is_extension(node.domain):
             return 0
         domain = node.domain if plain_domain(node.domain) else "openvino"
-        return self.versions.version_of(domain) or NEWEST_OPENVINO
+        return version_in(self.versions, domain)
 
     def convert(self, path: GraphPath, position: int, layer_node: Node) -> None:
         """Lower a node, which is at `position` of graph `path`.

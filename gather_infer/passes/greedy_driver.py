@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 
 from onnx import AttributeProto, NodeProto, helper
 
@@ -37,7 +37,6 @@ MAX_GRAPH_PASS_RUNS: Final = 16
 """Maximum number of rewrites of a graph by one graph-level pass; each is cheaper than the last, three are rare."""
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +339,7 @@ class GreedyDriver:
 
     def _malformed(self, node: Node, entry: RuleEntry, fault: str) -> UsageError:
         """The error for a rewrite with a fault; `fault` continues a sentence about the rewrite."""
-        return extension_error(entry.rule, entry.title(self.model.label(node)), fault)
+        return extension_error(entry.rule, f"rewrite {entry.name} of {self.model.label(node)}", fault)
 
     def _check(self, node: Node, entry: RuleEntry, rewrite: Rewrite) -> None:
         """Raise UsageError if the rewrite is malformed: undefined or repeated names, subgraphs, or foreign outputs."""
@@ -485,9 +484,9 @@ class GreedyDriver:
         return facts
 
 
-def _attempt(function: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
+def _attempt(function: Callable[..., T | None], *args: object) -> T | None:
     """The result of a rule or a graph-level pass; None if it does not apply."""
     try:
-        return function(*args, **kwargs)
+        return function(*args)
     except REFUSALS:
         return None

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from onnx import GraphProto, NodeProto, TensorProto, defs
 
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, versions_of
 from gather_infer.errors import ModelReadError
 from gather_infer.inference import Inference
 from gather_infer.inference.proto.schema import schema_of
@@ -52,10 +52,7 @@ class PassInput:
         self._annotated = {path: _annotated(graph) for path, graph in self.graphs.items()}
         self._training_names = _bound_by_training(self.model)
         self._scopes = inference.scopes
-        self._versions: dict[str, int] = {
-            plain_domain(entry.domain): entry.version for entry in reversed(proto.opset_import)
-        }
-        self._pure: dict[tuple[str, str, int], bool] = {}
+        self._versions = versions_of(proto.opset_import)
         self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in proto.functions}
         self._pure_functions: dict[_FunctionKey, bool] = {}
 
@@ -111,12 +108,7 @@ class PassInput:
         if not self.is_operator(node):
             return self._is_pure_function(_function_key(node))
         domain = plain_domain(node.domain)
-        key = domain, node.op_type, version
-        found = self._pure.get(key)
-        if found is None:
-            is_known = standard_rule(domain, node.op_type, version) is not None
-            found = self._pure[key] = is_known or defs.has(node.op_type, domain)
-        return found
+        return standard_rule(domain, node.op_type, version) is not None or bool(defs.has(node.op_type, domain))
 
     def _is_pure_function(self, key: _FunctionKey) -> bool:
         """Whether all nodes of a function are pure, those of subgraphs and of called functions included."""
@@ -124,7 +116,7 @@ class PassInput:
         if found is None:
             self._pure_functions[key] = False  # a recursive function has no meaning
             function = self._functions[key]
-            versions = {plain_domain(entry.domain): entry.version for entry in function.opset_import}
+            versions = versions_of(function.opset_import)
             found = self._pure_functions[key] = all(
                 self.is_pure(node, versions.get(plain_domain(node.domain), 0)) for node in _all_nodes(function.node)
             )

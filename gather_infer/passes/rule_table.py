@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.node_ids import NodePath
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext
@@ -37,10 +36,6 @@ class RuleEntry:
     op_type: str
     since: int
     rule: Rule
-
-    def title(self, node: NodePath) -> str:
-        """The rule at a node, for messages."""
-        return f"rewrite {self.name} of {node}"
 
 
 @dataclass(frozen=True, slots=True)

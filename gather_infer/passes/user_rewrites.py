@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, Final
 
 from onnx import NodeProto
 
-from gather_infer.extensions import call_extension
+from gather_infer.extensions import guarded
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
 from gather_infer.passes.node_view import RewriteContext
 from gather_infer.passes.rewrite import REFUSALS, GraphRewrite, Rewrite
 from gather_infer.passes.rule_table import ANY, GraphPass, GraphPassFunction, RewriteSet, Rule, RuleEntry
+
+
+def _are(values: Iterable[object], kind: type) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def _maps_names(found: object) -> bool:
+    return isinstance(found, Mapping) and all(_are(pair, str) for pair in found.items())
+
+
+_FIELDS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+    # field of a Rewrite: (its contents, whether a value is correct)
+    **dict.fromkeys(("values", "merged", "bound"), ("map names to names", _maps_names)),
+    "siblings": ("have a set of names", lambda names: isinstance(names, Set)),
+    "body": ("have a Graph or None", lambda body: body is None or isinstance(body, Graph)),
+    "nodes": ("have NodeProtos", lambda nodes: isinstance(nodes, Sequence) and _are(nodes, NodeProto)),
+    "constants": ("have Constants", lambda m: isinstance(m, Mapping) and _are(m.values(), Constant)),
+}
 
 
 def checked(rules: RewriteSet) -> RewriteSet:
@@ -29,52 +47,27 @@ def checked(rules: RewriteSet) -> RewriteSet:
 
 
 def _checked_rule(entry: RuleEntry) -> Rule:
-    @wraps(entry.rule)
-    def rule(site: Match) -> Rewrite | None:
-        return call_extension(
-            entry.rule, lambda: entry.title(site.context.model.label(site.node)), _fault, REFUSALS, site
-        )
+    def title(match: Match) -> str:
+        return f"rewrite {entry.name} of {match.context.model.label(match.node)}"
 
-    return rule
+    return guarded(entry.rule, title, _fault, REFUSALS)
 
 
 def _checked_graph_pass(graph_pass: GraphPass) -> GraphPassFunction:
-    def fault(found: object, graph: Graph) -> str:
-        if found is None:
-            return ""
-        if not isinstance(found, GraphRewrite):
-            return f"must return a GraphRewrite or None, returns {type(found).__name__}"
-        return "" if found.name in graph.producers else f"names {found.name}, which no node of the graph writes"
-
-    @wraps(graph_pass.function)
-    def arranging(engine: RewriteContext, graph: Graph) -> GraphRewrite | None:
-        title = f"rewrite {graph_pass.name}"
-        return call_extension(
-            graph_pass.function, lambda: title, lambda found: fault(found, graph), REFUSALS, engine, graph
-        )
-
-    return arranging
+    return guarded(graph_pass.function, lambda *_: f"rewrite {graph_pass.name}", _graph_fault, REFUSALS)
 
 
-def _fault(found: object) -> str:
+def _graph_fault(found: object, context: RewriteContext, graph: Graph) -> str:
+    if isinstance(found, GraphRewrite):
+        return "" if found.name in graph.producers else f"replaces {found.name}, which no node of the graph writes"
+    return "" if found is None else f"must return a GraphRewrite or None, returns {type(found).__name__}"
+
+
+def _fault(found: object, match: Match) -> str:
     """The fault in the result of a user's rewrite; "" if it is well-formed."""
-    if found is None:
-        return ""
     if not isinstance(found, Rewrite):
-        return f"must return a Rewrite or None, returns {type(found).__name__}"
-    for what, values in (("values", found.values), ("merged", found.merged), ("bound", found.bound)):
-        if not isinstance(values, Mapping) or not all(
-            isinstance(name, str) for pair in values.items() for name in pair
-        ):
-            return f"must map names to names in {what}, has {values!r}"
-    if not isinstance(found.siblings, (set, frozenset)):
-        return f"must have a set of names in siblings, has {found.siblings!r}"
-    if not isinstance(found.body, (Graph, type(None))):
-        return f"must have a Graph or None in body, has {found.body!r}"
-    if not isinstance(found.nodes, (tuple, list)) or not all(isinstance(node, NodeProto) for node in found.nodes):
-        return f"must have NodeProtos in nodes, has {found.nodes!r}"
-    if not isinstance(found.constants, Mapping) or not all(
-        isinstance(constant, Constant) for constant in found.constants.values()
-    ):
-        return f"must have Constants in constants, has {found.constants!r}"
+        return "" if found is None else f"must return a Rewrite or None, returns {type(found).__name__}"
+    for name, (contents, is_correct) in _FIELDS.items():
+        if not is_correct(value := getattr(found, name)):
+            return f"must {contents} in {name}, has {value!r}"
     return ""

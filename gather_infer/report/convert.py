@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.domains import versions_of
 from gather_infer.report.findings import findings_text
 from gather_infer.report.interface import interface_text, persisted_constraints_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json, trusted_annotation_json
@@ -50,7 +51,7 @@ def _continuation_indent(line: str) -> str:
 
 def _head(result: ConversionResult) -> str:
     """The first line: file, format, and the number of nodes before and after."""
-    opset = next((o.version for o in result.proto.opset_import if not o.domain), 0)
+    opset = versions_of(result.proto.opset_import).get("", 0)
     source_format = result.source.foreign_format or "ONNX"
     before, after = result.before.nodes, result.after.nodes
     if not result.converted:

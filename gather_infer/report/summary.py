@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, versions_of
 from gather_infer.tensor import DType
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def summarize(
         ir_version=proto.ir_version,
         file_format=file_format,
         producer=producer,
-        opsets={d: o.version for o in proto.opset_import if (d := plain_domain(o.domain)) or not file_format},
+        opsets={d: version for d, version in versions_of(proto.opset_import).items() if d or not file_format},
         inputs=tuple((v.name, type_text(v.type)) for v in proto.graph.input),
         outputs=tuple((v.name, type_text(v.type)) for v in proto.graph.output),
         nodes=main.nodes,

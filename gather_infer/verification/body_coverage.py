@@ -16,14 +16,13 @@ from onnx import (
     GraphProto,
     ModelProto,
     NodeProto,
-    OperatorSetIdProto,
     TensorProto,
     ValueInfoProto,
     helper,
     numpy_helper,
 )
 
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, versions_of
 from gather_infer.inference import Inference
 from gather_infer.model.names import Names
 from gather_infer.model.paths import GraphOrFunction, graph_at, label_of, subgraphs
@@ -202,16 +201,18 @@ class _Instrumentation:
 
     def instrument(self, functions: Iterable[int]) -> ModelProto:
         """The copy, with the main graph and the functions at the positions `functions` instrumented."""
+        version = versions_of(self.proto.opset_import).get("", 0)
         for position in _inner_first(self.proto, functions):
             function = self.proto.functions[position]
-            self.version = _version(function.opset_import) or _version(self.proto.opset_import)
+            imported = versions_of(function.opset_import)
+            self.version = imported.get("", version)
             if seen := self.instrument_body(function, GraphPath(Root.FUNCTION, position)):
-                if not _version(function.opset_import):
+                if "" not in imported:
                     function.opset_import.append(helper.make_opsetid("", self.version))
                 key = plain_domain(function.domain), function.name, function.overload
                 self.original_outputs[key] = len(function.output)
                 function.output.append(self.any_of(function, seen))
-        self.version = _version(self.proto.opset_import)
+        self.version = version
         if seen := self.instrument_body(self.proto.graph, MAIN):
             self.proto.graph.output.append(self.typed(self.any_of(self.proto.graph, seen)))
         return self.proto
@@ -303,11 +304,6 @@ class _Instrumentation:
 
     def typed(self, name: str) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.BOOL, [len(self.positions)])
-
-
-def _version(imports: Iterable[OperatorSetIdProto]) -> int:
-    """The opset version of ai.onnx; 0 if it is not imported."""
-    return next((one.version for one in imports if not plain_domain(one.domain)), 0)
 
 
 def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:

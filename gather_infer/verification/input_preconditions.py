@@ -8,9 +8,8 @@ from typing import Final
 from onnx import NodeProto, helper
 
 from gather_infer.dialect import InputPrecondition
-from gather_infer.domains import canonical_domain
+from gather_infer.domains import canonical_domain, version_in, versions_of
 from gather_infer.inference import Inference
-from gather_infer.inference.op_resolution import Opsets
 from gather_infer.ir import Graph, Model
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
@@ -26,7 +25,7 @@ _LIMIT: Final = {"Cast": 0, "Reshape": 0, "Min": 0, "Where": 2}
 def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, ElementLimits]]:
     """Limits of the elements of inputs of an IR that layers of the main graph read unmodified, as (input, limits)."""
     model = inference.model
-    graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
+    graph, versions = model.proto.graph, versions_of(model.proto.opset_import)
     known = {dialect.domain: dialect.operators() for dialect in model.dialects}
     main = Model.of(model).main
     inputs = set(inference.inputs)
@@ -35,7 +34,7 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
             # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
             yield limit, ElementLimits(None, 1, None)
         table = known.get(canonical_domain(node.domain))
-        entry = None if table is None else table.lookup(node.op_type, versions.version_of(node.domain))
+        entry = None if table is None else table.lookup(node.op_type, version_in(versions, node.domain))
         for position, precondition in () if entry is None else entry.preconditions.items():
             source = _source(node.input[position], main, _SAME) if position < len(node.input) else ""
             if source in inputs:

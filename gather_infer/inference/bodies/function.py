@@ -124,9 +124,7 @@ def with_bound_attributes(node: NodeProto, environment: Environment) -> NodeProt
 def _fixed_body(schema: Schema, version: int, imports: tuple[tuple[str, int], ...]) -> FunctionProto | None:
     """The newest function body of a schema up to opset `version`; None when there is none."""
     newest = newest_version(schema.raw.function_opset_versions, version)
-    if newest is None:
-        return None
-    serialized = schema.raw.get_function_with_opset_version(newest)
+    serialized = b"" if newest is None else schema.raw.get_function_with_opset_version(newest)
     return _with_imports(serialized, version, imports)
 
 
