@@ -203,6 +203,14 @@ def test_the_edits_of_a_conversion() -> None:
     assert "openvino: replace openvino.opset8.Gather constant by Gather -> a: Gather-8, indices proved" in lines
 
 
+def test_the_opset_of_a_conversion_by_either_name_of_the_domain() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["ai.onnx": 21, "openvino": 8]> g (float[9, 8] t, int64[N] i) => (y)
+        <int64 a = {0}> { y = openvino.Gather(t, i, a) }"""
+    )
+    assert conversion_text(ConversionReport(convert(model)))[0].endswith(", opset 21")
+
+
 def test_a_conversion_of_nothing() -> None:
     report = ConversionReport(convert(embedding()))
     assert conversion_text(report)[0] == "<model>   ONNX, no OpenVINO nodes"
