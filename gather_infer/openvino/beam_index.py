@@ -9,7 +9,8 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_he
 
 from gather_infer.ir import Model, Value
 from gather_infer.model import ModelFile
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+from gather_infer.model.attributes import attribute_of
+from gather_infer.openvino.dialect_nodes import is_openvino
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class _BeamIndexFinder:
         """Whether the node `gather` selects rows, along axis 0, of a state variable."""
         if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
             return False
-        if str(attributes_of(gather).get("batch_dims", 0)) != "0":
+        if str(attribute_of(gather, "batch_dims", 0)) != "0":
             return False
         return any(node.op_type == "ReadValue" for node in self.row_preserving_producers(gather.input[0]))
 

@@ -16,12 +16,13 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.op_resolution import Opsets
 from gather_infer.ir import Use
+from gather_infer.model.attributes import attributes_of
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, RemoveNode
 from gather_infer.model.paths import bodies, node_at
 from gather_infer.node_ids import MAIN, GraphPath, NodeId, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
-from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque, reads_of
+from gather_infer.openvino.dialect_nodes import is_opaque, reads_of
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView

@@ -17,10 +17,10 @@ from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
+from gather_infer.model.attributes import attribute_of
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import MAIN
-from gather_infer.openvino.dialect_nodes import attributes_of
 from gather_infer.passes import fold
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
@@ -337,5 +337,5 @@ def _reads(node: Node) -> Iterator[str]:
 
 def _variable_id(node: NodeProto) -> str:
     """The `variable_id` of `node` as text; the reader stores the text `1` as a number and `1,2` as a list."""
-    held = attributes_of(node).get("variable_id", node.name)
-    return ",".join(map(str, held)) if isinstance(held, list) else str(held)
+    held = attribute_of(node, "variable_id", node.name)
+    return ",".join(map(str, held)) if isinstance(held, tuple) else str(held)

@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
+from gather_infer.model.attributes import attribute_of
 from gather_infer.symbolic import evaluate, free_symbols
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
@@ -140,7 +141,5 @@ def _is_openvino_op(node: NodeProto, kind: str) -> bool:
 
 def _variable_id(node: NodeProto) -> str:
     """The name of a variable as text, although the reader parses `1` as a number and `1,2` as a list."""
-    held = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "variable_id"), b"")
-    if isinstance(held, bytes):
-        return held.decode("utf-8", "replace")
-    return ",".join(map(str, held)) if isinstance(held, list) else str(held)
+    held = attribute_of(node, "variable_id", "")
+    return ",".join(map(str, held)) if isinstance(held, tuple) else str(held)

@@ -12,9 +12,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 
 from gather_infer.ir import Model, Value
 from gather_infer.model import ModelFile
+from gather_infer.model.attributes import attributes_of
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino, reads_of
+from gather_infer.openvino.dialect_nodes import is_openvino, reads_of
 from gather_infer.openvino.weights.matching import Weight, WeightConstant, WeightMatcher
 
 WeightFormat: TypeAlias = Literal["dequantize", "contrib", "float"]

@@ -10,8 +10,8 @@ from onnx import NodeProto, TensorProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.ir import Graph, Value
+from gather_infer.model.attributes import attribute_of
 from gather_infer.node_ids import GraphPath
-from gather_infer.openvino.dialect_nodes import attributes_of
 from gather_infer.openvino.weights.reshape_folding import integers_of
 
 _INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
@@ -102,7 +102,7 @@ class WeightMatcher:
             chain.insert(0, below)
         convert = chain[0]
         data = self._constant(convert.input[0]) if self._is(convert, "Convert") else None
-        kind = attributes_of(convert).get("destination_type")
+        kind = attribute_of(convert, "destination_type")
         if data is None or kind not in FLOATS or data.element in (TensorProto.FLOAT, TensorProto.FLOAT16):
             return None
         chain.append(multiply)
@@ -111,7 +111,7 @@ class WeightMatcher:
         shape = data.shape
         shape = self._match_suffix(chain, shape)
         is_half = kind == "f16"
-        if is_half and attributes_of(chain[-1]).get("destination_type") != "f32":
+        if is_half and attribute_of(chain[-1], "destination_type") != "f32":
             return None  # the readers use the weight in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
         return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.graph.path)
@@ -129,7 +129,7 @@ class WeightMatcher:
                 chain.append(after)
                 shape = tuple(sizes)
                 after = self._only_reader(after)
-        if after is not None and self._is(after, "Convert") and attributes_of(after).get("destination_type") == "f32":
+        if after is not None and self._is(after, "Convert") and attribute_of(after, "destination_type") == "f32":
             chain.append(after)
         return shape
 
@@ -144,7 +144,7 @@ class WeightMatcher:
         node = producer.proto
         if not self._is(node, "Const"):
             return None
-        shape: Any = attributes_of(node).get("shape", ())
+        shape: Any = attribute_of(node, "shape", ())
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         packed = self._initializer(node.input[0])
         return None if packed is None else WeightConstant(name, packed, 0, sizes)
