@@ -190,6 +190,13 @@ class SymbolicTensor:
         """The element of a tensor with one element; None if the element is unknown or the tensor is of another size."""
         return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
 
+    @property
+    def only_integer(self) -> Dim | None:
+        """As `only_element`, but None unless the tensor is of integers."""
+        element = self.only_element
+        is_integer = self.dtype is not None and self.dtype.is_integer  # floats have Dims for elements too
+        return element if is_integer and isinstance(element, (int, Expr)) else None
+
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with the fields in `changes` replaced."""
         given = {"dtype": self.dtype, "shape": self.shape, "values": self.values, "value_range": self.value_range}

@@ -40,7 +40,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "access": ({"symbolic"}, set()),
     "trail": ({"node_ids", "symbolic"}, set()),
     "context": ({"access", "diagnostic", "errors", "node_ids", "trail", "symbolic"}, set()),
-    "rules": ({"access", "context", "diagnostic", "errors", "trail", "symbolic", "tensor"}, set()),
+    "node_facts": ({"errors", "symbolic", "tensor"}, {"numpy"}),
+    "rules": ({"access", "context", "diagnostic", "node_facts", "trail", "symbolic", "tensor"}, set()),
     "dialect": (set(), set()),
     "value_ranges": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
@@ -50,13 +51,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
     "cost": (
-        {"domains", "errors", "lazy", "ir", "model", "ops", "node_ids", "trail", "rules", "symbolic", "tensor"},
+        {
+            "domains", "errors", "lazy", "ir", "model", "node_facts", "ops", "node_ids", "trail", "rules", "symbolic",
+            "tensor",
+        },
         {"numpy", "onnx"},
     ),
     "inference": (
         {
             "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "ir", "lazy", "model",
-            "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
+            "node_facts", "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),

@@ -152,7 +152,7 @@ class LayerView:
         known = [dim for dim in fact.shape or () if isinstance(dim, int)]
         if fact.shape is None or len(known) < len(fact.shape) or np.prod(known, dtype=np.float64) > MAX_READ:
             return None
-        return self.call.constant(index)
+        return self.call.array(index)
 
     def known(self, index: int) -> npt.NDArray[Any]:
         """The elements of input `index`, as from `value`. Raises LoweringRefused when they are unknown."""

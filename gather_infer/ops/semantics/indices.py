@@ -90,7 +90,7 @@ def known_numbers(op: OpCall, position: int) -> Array | None:
     An object array with None for unknown elements, or, for a constant that is too large to track, its integer payload.
     """
     tensor = op.tensor(position)
-    return tensor.values if tensor.values is not None else op.constant(position)
+    return tensor.values if tensor.values is not None else op.array(position)
 
 
 def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Array | None:
@@ -104,7 +104,7 @@ def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Arra
     sizes = [d for d in data.shape if isinstance(d, int)]
     if len(sizes) < len(data.shape) or math.prod(sizes) > TABLE_LIMIT:
         return None
-    constant = op.constant(0)
+    constant = op.array(0)
     return None if constant is None else constant.astype(object)
 
 
