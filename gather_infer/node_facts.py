@@ -8,13 +8,15 @@ that raises an exception of its own where the fact is unknown.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
+
+T = TypeVar("T")
 
 
 class NodeAttributes(ABC):
@@ -26,6 +28,11 @@ class NodeAttributes(ABC):
     def attr(self, name: str, default: Any = None) -> Any:
         """The value of attribute `name` (int, float, str, or a tuple of these); `default` if it is absent."""
 
+    def typed_attr(self, name: str, kind: type[T]) -> T | None:
+        """The value of attribute `name`, an instance of `kind`; None if it is absent or of another type."""
+        value = self.attr(name)
+        return value if isinstance(value, kind) else None
+
     def integer(self, name: str, default: int = 0) -> int:
         """The integer attribute `name`; `default` if it is absent or of another type."""
         value = self.attr(name)
@@ -34,7 +41,7 @@ class NodeAttributes(ABC):
     def integers(self, name: str) -> tuple[int, ...] | None:
         """The elements of attribute `name`, a list of integers; None if it is absent or of another type."""
         value = self.attr(name)
-        return value if isinstance(value, tuple) else None
+        return value if isinstance(value, tuple) and all(isinstance(element, int) for element in value) else None
 
     def text(self, name: str, default: str = "") -> str:
         """The string attribute `name`; `default` if it is absent or of another type."""

@@ -77,8 +77,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "passes": (
         {
-            "diagnostic", "domains", "errors", "inference", "ir", "model", "ops", "node_ids", "progress", "rules",
-            "runtimes", "symbolic", "tensor",
+            "diagnostic", "domains", "errors", "inference", "ir", "model", "ops", "node_facts", "node_ids", "progress",
+            "rules", "runtimes", "symbolic", "tensor",
         },
         {"numpy", "onnx"},
     ),

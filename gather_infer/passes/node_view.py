@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto
 
 from gather_infer.ir.constant import Constant
+from gather_infer.model.attributes import attribute_of
+from gather_infer.node_facts import NodeFacts
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rules
 from gather_infer.passes.constants import Constants
 from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
-from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
+from gather_infer.symbolic import Dim, Scope, known_eq, known_le
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class RewriteContext(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class NodeView:
+class NodeView(NodeFacts):
     """A node of the mutable model, read only.
 
     Values are identified by their names in the graph of the node. Facts hold in every run in which the model does not
@@ -123,24 +124,9 @@ class NodeView:
         node = self.node
         return _traits_of(node.domain, node.op_type, node.version)
 
-    def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute `name`; None if the node does not have it."""
-        return next((a for a in self.node.proto.attribute if a.name == name), None)
-
-    def integer(self, name: str, default: int) -> int:
-        """The integer attribute `name`, or `default`."""
-        found = self.attribute(name)
-        return default if found is None else int(found.i)
-
-    def integers(self, name: str) -> tuple[int, ...] | None:
-        """The elements of the attribute `name`, a list of integers; None if the node does not have it."""
-        found = self.attribute(name)
-        return None if found is None else tuple(map(int, found.ints))
-
-    def text(self, name: str, default: str = "") -> str:
-        """The string attribute `name`, or `default`."""
-        found = self.attribute(name)
-        return default if found is None else found.s.decode("utf-8", "replace")
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The value of attribute `name` (int, float, str, message, or a tuple of these); `default` if it is absent."""
+        return attribute_of(self.node.proto, name, default)
 
     def same_attributes(self, other: NodeView) -> bool:
         """Whether both nodes have equal attributes."""
@@ -160,61 +146,26 @@ class NodeView:
         """The name of input `at`; "" if it is left out."""
         return self.node.inputs[at] if at < len(self.node.inputs) else ""
 
-    def fact(self, at: int) -> SymbolicTensor:
-        """The fact about input `at`; an unknown one if the input is left out or is not a tensor."""
+    def value(self, index: int) -> Value | None:
+        """The fact about input `index`, of any kind; None if the input is left out."""
         inputs = self.node.inputs
-        return self.fact_of(inputs[at]) if at < len(inputs) else UNKNOWN
+        return self.node.graph.fact(inputs[index]) if index < len(inputs) and inputs[index] else None
 
     def fact_of(self, name: str) -> SymbolicTensor:
         """The fact about the value `name`, which the node could read; an unknown one if the value is not a tensor."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
-    def value(self, name: str) -> Value | None:
-        """As `fact_of`, but with the facts about sequences and optionals; None if `name` is empty."""
-        return self.graph.fact(name) if name else None
-
-    def shape(self, at: int) -> Shape | None:
-        """The shape of input `at`; None if its rank is unknown."""
-        return self.fact(at).shape
-
-    def rank(self, at: int) -> int | None:
-        """The rank of input `at`; None if it is unknown."""
-        shape = self.fact(at).shape
-        return None if shape is None else len(shape)
-
-    def elements(self, at: int) -> tuple[Dim, ...] | None:
-        """All elements of integer input `at` in row-major order, as numbers or dims; None if an element is unknown.
-
-        A constant is read from the model if it has up to 65 536 elements.
-        """
-        fact = self.fact(at)
-        if fact.dtype is None or not fact.dtype.is_integer:
-            return None
-        if fact.values is not None:
-            found = tuple(fact.values.ravel().tolist())
-            return found if all(isinstance(v, (int, Expr)) for v in found) else None
-        numbers = self.numbers(at)
-        return None if numbers is None else tuple(map(int, numbers.ravel().tolist()))
-
-    def numbers(self, at: int) -> npt.NDArray[np.int64] | None:
-        """The elements of input `at`, an int32 or int64 constant, in its shape.
+    def array(self, index: int) -> npt.NDArray[np.int64] | None:
+        """The elements of input `index`, an int32 or int64 constant, in its shape.
 
         None if the input is not such a constant, or has more than 65 536 elements.
         """
-        fact = self.fact(at)
+        fact = self.fact(index)
         if fact.dtype not in (DType.INT32, DType.INT64) or _count(fact.shape) > _MAX_READ:
             return None
-        constant = self.constant(at)
+        constant = self.constant(index)
         return None if constant is None else constant.to_indices()
-
-    def integers_of(self, at: int) -> tuple[int, ...] | None:
-        """As `elements`, but None unless all elements are numbers."""
-        found = self.elements(at)
-        if found is None:
-            return None
-        numbers = tuple(v for v in found if isinstance(v, int))
-        return numbers if len(numbers) == len(found) else None
 
     def is_constant(self, at: int) -> bool:
         """Whether input `at` is a constant: it has the same elements in every run."""

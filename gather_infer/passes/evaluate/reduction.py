@@ -45,7 +45,7 @@ def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] 
         if not axes:
             return None
     else:
-        given = call.optional(1)
+        given = call.constant(1)
         numbers = None if given is None else given.to_indices()
         if given is not None and (numbers is None or numbers.ndim != 1):
             return None
@@ -167,7 +167,7 @@ def _top_k(call: Evaluation) -> list[Constant] | None:
 def _count(call: Evaluation) -> int | None:
     """The `k` of a TopK, an attribute before version 10; None unless it is a single number."""
     if call.version < 10:
-        return call.integer("k", -1) if call.has("k") else None
+        return call.typed_attr("k", int)
     given = call.input(1).to_indices()
     return int(given[0]) if given is not None and given.shape == (1,) else None
 

@@ -6,11 +6,12 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
+from onnx import TensorProto
 
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of
+from gather_infer.passes.rewrites.indexing import END, START, gathered_constant, pick_of
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, ValueRange
@@ -106,8 +107,8 @@ def _filled(match: Match, data: Match) -> Constant | None:
     shape = tuple(d for d in match.result().shape or () if isinstance(d, int))
     if prod(shape) > 64:
         return None
-    given = data.attribute("value")
-    value = Constant(1, np.zeros(1, "<u4")) if given is None else match.context.model.pass_input.read(given.t)
+    given = data.typed_attr("value", TensorProto)
+    value = Constant(1, np.zeros(1, "<u4")) if given is None else match.context.model.pass_input.read(given)
     if value is None or value.bits.size != 1:
         return None
     return Constant(value.data_type, np.full(shape, value.bits.reshape(-1)[0], value.bits.dtype))
@@ -261,7 +262,7 @@ def gather_elements_of_one(match: Match) -> Rewrite | None:
     data = match.shape(0)
     if data is None or match.is_faulty or not match.same_shape(data, match.shape(1)):
         return None
-    axis = axis_of(match, len(data))
+    axis = match.axis(len(data))
     if axis is None or not match.equal(data[axis], 1):
         return None
     return match.replace_with("GatherElements of the only position of an axis is its data", match.input(0))

@@ -71,19 +71,13 @@ def pick_of(match: Match) -> Pick | None:
     data, shape = match.shape(0), match.shape(1)
     if data is None or shape is None or match.is_faulty:
         return None
-    axis = axis_of(match, len(data))
+    axis = match.axis(len(data))
     if axis is None:
         return None
     indices = match.integers_of(1)
     if indices is not None and match.version < 11 and any(i < 0 for i in indices):
         return None  # negative indices are allowed from version 11 on
     return Pick(axis, data, shape, indices)
-
-
-def axis_of(match: Match, rank: int, default: int = 0) -> int | None:
-    """The attribute `axis` of a node, counted from the first of `rank` axes; None if it is out of range."""
-    axis = match.integer("axis", default)
-    return axis % rank if -rank <= axis < rank else None
 
 
 def axes_of(match: Match, rank: int) -> list[int] | None:
