@@ -109,8 +109,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "ir", "model", "ops", "passes", "node_ids", "rules",
-            "symbolic", "tensor", "validate",
+            "context", "dialect", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops",
+            "passes", "rules", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
