@@ -186,6 +186,18 @@ class SymbolicTensor:
         return self.shape is not None and all(type(d) is int for d in self.shape)
 
     @property
+    def size(self) -> int | None:
+        """The number of elements; None if the rank is unknown or a dim is symbolic."""
+        dims = static_dims(self.shape)
+        return None if dims is None else prod(dims)
+
+    @property
+    def nbytes(self) -> int | None:
+        """The number of bytes; None if the element type or `size` is unknown."""
+        size = self.size
+        return None if size is None or self.dtype is None else size * element_bytes(self.dtype)
+
+    @property
     def only_element(self) -> Any:
         """The element of a tensor with one element; None if the element is unknown or the tensor is of another size."""
         return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
@@ -305,6 +317,12 @@ def is_nested_too_deep(value: Value) -> bool:
             return False
         value = inner
     return True
+
+
+def static_dims(shape: Shape | None) -> tuple[int, ...] | None:
+    """The dims of `shape` if all are numbers; None if one is symbolic or the rank is unknown."""
+    dims = tuple(dim for dim in shape or () if isinstance(dim, int))
+    return dims if shape is not None and len(dims) == len(shape) else None
 
 
 def format_shape(shape: Shape | None) -> str:

@@ -20,7 +20,7 @@ from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConsta
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Scope, known_eq, known_le
-from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value
 
 T = TypeVar("T")
 V = TypeVar("V", bound="NodeView")
@@ -162,7 +162,7 @@ class NodeView(NodeFacts):
         None if the input is not such a constant, or has more than 65 536 elements.
         """
         fact = self.fact(index)
-        if fact.dtype not in (DType.INT32, DType.INT64) or _count(fact.shape) > _MAX_READ:
+        if fact.dtype not in (DType.INT32, DType.INT64) or fact.size is None or fact.size > _MAX_READ:
             return None
         constant = self.constant(index)
         return None if constant is None else constant.to_indices()
@@ -314,20 +314,6 @@ class NodeView(NodeFacts):
             return all(self.at_most(v, hi) for v in known)
         return span is not None and span.hi is not None and self.at_most(span.hi, hi)
 
-    def count(self, fact: SymbolicTensor) -> int | None:
-        """The number of elements of a tensor, None if it depends on the run."""
-        found = 1
-        for dim in fact.shape or ():
-            if not isinstance(dim, int):
-                return None
-            found *= dim
-        return None if fact.shape is None else found
-
-    def nbytes(self, fact: SymbolicTensor) -> int | None:
-        """The bytes of a tensor, None if they depend on the run or its type is unknown."""
-        count = self.count(fact)
-        return None if count is None or fact.dtype is None else count * element_bytes(fact.dtype)
-
     # its state
 
     @property
@@ -383,7 +369,7 @@ class NodeView(NodeFacts):
         freed = 0
         for at, name in enumerate(self.node.inputs):
             if name and self.is_constant(at) and self.is_only_reader(at):
-                freed += self.nbytes(self.fact(at)) or 0
+                freed += self.fact(at).nbytes or 0
         return self.max_growth + freed
 
 
@@ -392,11 +378,3 @@ def _traits_of(domain: str, op_type: str, version: int) -> Traits | None:
     rules = standard_rules().get(domain)
     found = None if rules is None else rules.lookup(op_type, version)
     return None if found is None else found.traits
-
-
-def _count(shape: Shape | None) -> int:
-    """The number of elements of a shape; more than `_MAX_READ` if it is unknown."""
-    total = 1
-    for dim in shape or ():
-        total *= dim if isinstance(dim, int) else _MAX_READ + 1
-    return total if shape is not None else _MAX_READ + 1

@@ -13,7 +13,7 @@ from gather_infer import value_ranges
 from gather_infer.inference.provenance.origin import Origin, Provenance, origin_of_facts
 from gather_infer.model.attributes import attribute_of
 from gather_infer.node_facts import NodeFacts
-from gather_infer.symbolic import Dim, Scope, known_le, product
+from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 if TYPE_CHECKING:
@@ -61,9 +61,8 @@ class TransferContext(NodeFacts):
 
     def array(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of a constant input; None when it is not constant or larger than `TABLE_LIMIT`."""
-        tensor = self.fact(index)
-        size = None if tensor.shape is None else product(tensor.shape)
-        if not isinstance(size, int) or size > TABLE_LIMIT:
+        size = self.fact(index).size
+        if size is None or size > TABLE_LIMIT:
             return None
         return self.load(self.node.input[index], self.environment)
 

@@ -15,7 +15,7 @@ from gather_infer.node_facts import NodeFacts
 from gather_infer.ops.openvino.element_types import ELEMENT_TYPES
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, known_le
-from gather_infer.tensor import DType, Shape, Value
+from gather_infer.tensor import DType, Shape, Value, static_dims
 
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
@@ -118,9 +118,7 @@ class LayerView(NodeFacts):
 
     def sizes(self, index: int) -> tuple[int, ...] | None:
         """The dims of input `index` if all are numbers, else None. Raises LoweringRefused when its rank is unknown."""
-        shape = self.shape(index)
-        known = tuple(dim for dim in shape if isinstance(dim, int))
-        return known if len(known) == len(shape) else None
+        return static_dims(self.shape(index))
 
     def is_positive(self, index: int, axis: int) -> bool:
         """Whether the dim of input `index` at `axis` is proved to be at least 1. Raises the exceptions of `size`."""
@@ -149,10 +147,7 @@ class LayerView(NodeFacts):
             if all(isinstance(element, (int, bool)) for element in elements):
                 kind = np.bool_ if fact.dtype is DType.BOOL else np.uint64 if fact.dtype is DType.UINT64 else np.int64
                 return np.array(elements, kind).reshape(fact.values.shape)
-        known = [dim for dim in fact.shape or () if isinstance(dim, int)]
-        if fact.shape is None or len(known) < len(fact.shape) or np.prod(known, dtype=np.float64) > MAX_READ:
-            return None
-        return self.call.array(index)
+        return self.call.array(index) if fact.size is not None and fact.size <= MAX_READ else None
 
     def known(self, index: int) -> npt.NDArray[Any]:
         """The elements of input `index`, as from `array`. Raises LoweringRefused when they are unknown."""

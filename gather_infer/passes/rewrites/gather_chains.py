@@ -18,7 +18,7 @@ from gather_infer.passes.rewrites.indexing import (
 )
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import Shape
+from gather_infer.tensor import Shape, static_dims
 
 rewrites = RewriteSet()
 
@@ -284,8 +284,8 @@ def gather_of_expand(match: Match) -> Rewrite | None:
     result = pick.result
     if match.same_shape(shape, result):
         return match.replace_with(law, name)
-    numbers = [d for d in result if isinstance(d, int)]
-    if len(numbers) != len(result) or 0 in numbers:
+    numbers = static_dims(result)
+    if numbers is None or 0 in numbers:
         return None  # for an empty Expand onnxruntime may infer two sizes, and then refuses the file
     return match.replace_with(law, match.new("Expand", [name, match.vector(numbers)]))
 
