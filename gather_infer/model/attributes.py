@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from onnx import AttributeProto, NodeProto
 
-_FIELDS: Final[dict[int, str]] = {
-    AttributeProto.INT: "i", AttributeProto.INTS: "ints", AttributeProto.FLOAT: "f", AttributeProto.FLOATS: "floats",
-    AttributeProto.STRING: "s", AttributeProto.STRINGS: "strings", AttributeProto.TENSOR: "t",
-    AttributeProto.TENSORS: "tensors", AttributeProto.GRAPH: "g", AttributeProto.GRAPHS: "graphs",
-    AttributeProto.SPARSE_TENSOR: "sparse_tensor", AttributeProto.SPARSE_TENSORS: "sparse_tensors",
-    AttributeProto.TYPE_PROTO: "tp", AttributeProto.TYPE_PROTOS: "type_protos",
+
+def _text(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "backslashreplace")
+
+
+def _texts(encoded: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(map(_text, encoded))
+
+
+def _message(message: Any) -> Any:
+    return message
+
+
+_A = AttributeProto
+_DECODERS: Final[dict[int, tuple[str, Callable[[Any], Any]]]] = {
+    # type: (field, function that converts its value)
+    _A.INT: ("i", int), _A.FLOAT: ("f", float), _A.STRING: ("s", _text), _A.TENSOR: ("t", _message),
+    _A.GRAPH: ("g", _message), _A.SPARSE_TENSOR: ("sparse_tensor", _message), _A.TYPE_PROTO: ("tp", _message),
+    _A.INTS: ("ints", tuple), _A.FLOATS: ("floats", tuple), _A.STRINGS: ("strings", _texts),
+    _A.TENSORS: ("tensors", tuple), _A.GRAPHS: ("graphs", tuple), _A.SPARSE_TENSORS: ("sparse_tensors", tuple),
+    _A.TYPE_PROTOS: ("type_protos", tuple),
 }  # fmt: skip
-_TYPES: Final = {field: number for number, field in _FIELDS.items()}
-_LISTS: Final = frozenset(number for number, field in _FIELDS.items() if field.endswith("s") and field != "s")
+_TYPES: Final = {field: number for number, (field, _) in _DECODERS.items()}
 
 
 def attribute_of(node: NodeProto, name: str, default: Any = None) -> Any:
@@ -42,18 +57,11 @@ def decoded(attribute: AttributeProto, type_: int = 0) -> Any:
     type_   number of the type in AttributeProto.AttributeType; 0 for the type that the attribute has
 
     Bytes that are not UTF-8 are escaped. Files of IR version 1 omit the type: then the field that is set determines it.
-    Returns None for an unknown type, and if neither type nor field is set.
+    Returns None if no field is set.
     """
-    type_ = type_ or attribute.type or next((_TYPES[f.name] for f, _ in attribute.ListFields() if f.name in _TYPES), 0)
-    if type_ not in _FIELDS:
-        return None
-    value = getattr(attribute, _FIELDS[type_])
-    if type_ == AttributeProto.STRING:
-        return _text(value)
-    if type_ == AttributeProto.STRINGS:
-        return tuple(map(_text, value))
-    return tuple(value) if type_ in _LISTS else value
-
-
-def _text(encoded: bytes) -> str:
-    return encoded.decode("utf-8", "backslashreplace")
+    decoder = _DECODERS.get(type_ or attribute.type)
+    if decoder is None:
+        types = [_TYPES[field.name] for field, _ in attribute.ListFields() if field.name in _TYPES]
+        return decoded(attribute, types[0]) if types else None
+    field, convert = decoder
+    return convert(getattr(attribute, field))

@@ -142,9 +142,9 @@ class NodeView(NodeFacts):
         """The names of the inputs, "" for one that is left out."""
         return tuple(self.node.inputs)
 
-    def input(self, at: int) -> str:
-        """The name of input `at`; "" if it is left out."""
-        return self.node.inputs[at] if at < len(self.node.inputs) else ""
+    def input(self, index: int) -> str:
+        """The name of input `index`; "" if it is left out."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else ""
 
     def value(self, index: int) -> Value | None:
         """The fact about input `index`, of any kind; None if the input is left out."""
@@ -167,24 +167,24 @@ class NodeView(NodeFacts):
         constant = self.constant(index)
         return None if constant is None else constant.to_indices()
 
-    def is_constant(self, at: int) -> bool:
-        """Whether input `at` is a constant: it has the same elements in every run."""
-        return self.node.graph.constant_payload(self.input(at)) is not None
+    def is_constant(self, index: int) -> bool:
+        """Whether input `index` is a constant: it has the same elements in every run."""
+        return self.node.graph.constant_payload(self.input(index)) is not None
 
-    def constant(self, at: int) -> Constant | None:
-        """The elements of input `at`, mapped if they are external data; None if the input is not a constant."""
-        return self.context.constants.load(self.graph, self.input(at))
+    def constant(self, index: int) -> Constant | None:
+        """The elements of input `index`, mapped if they are external data; None if the input is not a constant."""
+        return self.context.constants.load(self.graph, self.input(index))
 
     def constant_of(self, name: str) -> Constant | None:
         """As `constant`, for a value by name."""
         return self.context.constants.load(self.graph, name)
 
-    def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The producer of input `at`, if its operator is one of `op_types` of ai.onnx; else None.
+    def producer(self: V, index: int, *op_types: str) -> V | None:
+        """The producer of input `index`, if its operator is one of `op_types` of ai.onnx; else None.
 
         Without `op_types` any operator will do. None too for a faulty producer, of which nothing is known.
         """
-        return self.producer_of(self.input(at), *op_types)
+        return self.producer_of(self.input(index), *op_types)
 
     def producer_of(self: V, name: str, *op_types: str) -> V | None:
         """As `producer`, for a value by name.
@@ -204,9 +204,9 @@ class NodeView(NodeFacts):
         """The index of a value among the outputs of the node. Raises ValueError if it is not one."""
         return self.node.outputs.index(name)
 
-    def siblings(self: V, at: int) -> list[V]:
-        """The nodes of the same graph that read the same value as input `at`, including this node."""
-        return self.readers_of(self.input(at))
+    def siblings(self: V, index: int) -> list[V]:
+        """The nodes of the same graph that read the same value as input `index`, including this node."""
+        return self.readers_of(self.input(index))
 
     def readers_of(self: V, name: str) -> list[V]:
         """The nodes of the same graph that read a value."""
@@ -214,9 +214,9 @@ class NodeView(NodeFacts):
         readers = self.context.model.readers(self.graph, name)
         return [self.view_of(node) for node in readers if node.graph is self.graph]
 
-    def is_only_reader(self, at: int) -> bool:
-        """Whether this node is the only use of the value that input `at` reads, so that both can be removed."""
-        name = self.input(at)
+    def is_only_reader(self, index: int) -> bool:
+        """Whether this node is the only use of the value that input `index` reads, so that both can be removed."""
+        name = self.input(index)
         self.context.dependencies.append(name)
         home = self.graph.defining_graph(name)
         if home is not self.graph or home.is_fixed(name) or self.node.inputs.count(name) != 1:
@@ -254,28 +254,28 @@ class NodeView(NodeFacts):
         """The names of the outputs, "" for one that is left out."""
         return tuple(self.node.outputs)
 
-    def output(self, at: int = 0) -> str:
-        return self.node.outputs[at] if at < len(self.node.outputs) else ""
+    def output(self, index: int = 0) -> str:
+        return self.node.outputs[index] if index < len(self.node.outputs) else ""
 
-    def result(self, at: int = 0) -> SymbolicTensor:
-        """The fact about output `at`; an unknown one if the output is left out or is not a tensor."""
+    def result(self, index: int = 0) -> SymbolicTensor:
+        """The fact about output `index`; an unknown one if the output is left out or is not a tensor."""
         outputs = self.node.outputs
-        return self.fact_of(outputs[at]) if at < len(outputs) else UNKNOWN
+        return self.fact_of(outputs[index]) if index < len(outputs) else UNKNOWN
 
-    def is_needed(self, at: int = 0) -> bool:
-        """Whether output `at` is live."""
-        name = self.output(at)
+    def is_needed(self, index: int = 0) -> bool:
+        """Whether output `index` is live."""
+        name = self.output(index)
         self.context.dependencies.append(name)
         return bool(name) and self.context.model.is_needed(self.graph, name)
 
-    def readers(self: V, at: int = 0) -> list[V]:
-        """The nodes that read output `at`, those of subgraphs included."""
-        self.context.dependencies.append(self.output(at))
-        return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(at))]
+    def readers(self: V, index: int = 0) -> list[V]:
+        """The nodes that read output `index`, those of subgraphs included."""
+        self.context.dependencies.append(self.output(index))
+        return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(index))]
 
-    def is_graph_output(self, at: int = 0) -> bool:
-        """Whether output `at` has to keep its name: it is a graph output, or the file refers to it elsewhere."""
-        return self.graph.is_fixed(self.output(at))
+    def is_graph_output(self, index: int = 0) -> bool:
+        """Whether output `index` has to keep its name: it is a graph output, or the file refers to it elsewhere."""
+        return self.graph.is_fixed(self.output(index))
 
     # proofs
 
@@ -296,20 +296,20 @@ class NodeView(NodeFacts):
             and all(self.equal(a, b) for a, b in zip(left, right, strict=True))
         )
 
-    def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
-        """Whether all elements of integer input `at` are in `[lo, hi]` in every run; False if that cannot be proved."""
-        return self.is_at_least(at, lo) and self.is_at_most(at, hi)
+    def is_within(self, index: int, lo: Dim, hi: Dim) -> bool:
+        """Whether all elements of integer input `index` are in `[lo, hi]` in every run; False if not proved."""
+        return self.is_at_least(index, lo) and self.is_at_most(index, hi)
 
-    def is_at_least(self, at: int, lo: Dim) -> bool:
-        """Whether all elements of integer input `at` are >= `lo` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).value_range
+    def is_at_least(self, index: int, lo: Dim) -> bool:
+        """Whether all elements of integer input `index` are >= `lo` in every run; False if that cannot be proved."""
+        known, span = self.elements(index), self.fact(index).value_range
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
-    def is_at_most(self, at: int, hi: Dim) -> bool:
-        """Whether all elements of integer input `at` are <= `hi` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).value_range
+    def is_at_most(self, index: int, hi: Dim) -> bool:
+        """Whether all elements of integer input `index` are <= `hi` in every run; False if that cannot be proved."""
+        known, span = self.elements(index), self.fact(index).value_range
         if known is not None:
             return all(self.at_most(v, hi) for v in known)
         return span is not None and span.hi is not None and self.at_most(span.hi, hi)
@@ -367,9 +367,9 @@ class NodeView(NodeFacts):
         if self.context.model.pass_input.has_large_constants:
             return self.max_growth
         freed = 0
-        for at, name in enumerate(self.node.inputs):
-            if name and self.is_constant(at) and self.is_only_reader(at):
-                freed += self.fact(at).nbytes or 0
+        for index, name in enumerate(self.node.inputs):
+            if name and self.is_constant(index) and self.is_only_reader(index):
+                freed += self.fact(index).nbytes or 0
         return self.max_growth + freed
 
 

@@ -286,7 +286,7 @@ def clamped(context: TransferContext) -> Provenance | None:
     limits: list[Clamp] = []
     if context.node.op_type == "Clip":
         for index in (1, 2):
-            if index < len(context.inputs) and context.inputs[index] is not None:
+            if context.has(index):
                 number = context.only_element(index)
                 if number is None:
                     return None

@@ -17,7 +17,7 @@ from gather_infer.tensor import ValueRange
 def progression(context: TransferContext) -> Provenance | None:
     """Slice of a constant that is an arithmetic progression along the sliced axis, like a table of positions."""
     start, axis = context.only_element(1), context.only_element(3) if len(context.inputs) > 3 else 0
-    stride = context.only_element(4) if len(context.inputs) > 4 and context.inputs[4] is not None else 1
+    stride = context.only_element(4) if context.has(4) else 1
     shape = context.result.shape
     if start is None or not isinstance(axis, int) or stride != 1 or not shape or not -len(shape) <= axis < len(shape):
         return None

@@ -136,7 +136,7 @@ def sliced(context: TransferContext) -> Provenance | None:
     if trace is None:
         return progression(context)
     start, end, axis = context.only_element(1), context.only_element(2), context.only_element(3)
-    stride = context.only_element(4) if len(context.inputs) > 4 and context.inputs[4] is not None else 1
+    stride = context.only_element(4) if context.has(4) else 1
     rank = context.fact(0).rank
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
         return any_elements(trace)
