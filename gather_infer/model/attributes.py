@@ -46,6 +46,12 @@ def integer_attribute(node: NodeProto, name: str, default: int = 0) -> int:
     return value if isinstance(value, int) else default
 
 
+def attribute_text(node: NodeProto, name: str, default: str = "") -> str:
+    """The attribute `name` of an OpenVINO node as IR files have it: the reader stores `1,2` as a list of integers."""
+    value = attribute_of(node, name, default)
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def attributes_of(node: NodeProto) -> dict[str, Any]:
     """Name -> value of the attributes of a node, as from `decoded`."""
     return {attribute.name: decoded(attribute) for attribute in node.attribute}

@@ -17,7 +17,7 @@ from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
-from gather_infer.model.attributes import attribute_of
+from gather_infer.model.attributes import attribute_text
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import MAIN
@@ -83,7 +83,7 @@ def expose_state(proto: ModelProto, source: ModelFile, inference: Inference) -> 
     reads: dict[str, list[NodeProto]] = {}
     assigns: dict[str, NodeProto] = {}
     for node in nodes:
-        name = _variable_id(node)
+        name = attribute_text(node, "variable_id", node.name)
         if len(node.output) != 1 or len(node.input) > 1 or (node.op_type == "Assign" and not node.input):
             raise LoweringRefused(f"{node.op_type} of variable {name!r} must have one input and one output")
         if node.op_type == "ReadValue":
@@ -333,9 +333,3 @@ def _reads(node: Node) -> Iterator[str]:
     yield from filter(None, node.inputs)
     for body in node.bodies:
         yield from body.captures()
-
-
-def _variable_id(node: NodeProto) -> str:
-    """The `variable_id` of `node` as text; the reader stores the text `1` as a number and `1,2` as a list."""
-    held = attribute_of(node, "variable_id", node.name)
-    return ",".join(map(str, held)) if isinstance(held, tuple) else str(held)
