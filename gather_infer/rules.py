@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from gather_infer.access import Addressing
 from gather_infer.context import Context, Relation
 from gather_infer.diagnostic import CODES, Severity
-from gather_infer.errors import SpecViolation
+from gather_infer.node_facts import NodeFacts
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_le
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.trail import Cause
@@ -29,14 +29,14 @@ Attribute: TypeAlias = "int | float | str | SymbolicTensor | tuple[Any, ...] | o
 
 
 @dataclass(frozen=True, slots=True)
-class OpCall:
+class OpCall(NodeFacts):
     """One node as a rule sees it.
 
     inputs      a fact per input; None for an omitted input, `SymbolicTensor()` if nothing is known about an input
     attributes  values by name, as `attr` returns them
     outputs     whether each output is used; a rule returns one fact per output, in order
     version     the opset version in force for `domain`
-    load        position of an input -> elements of that constant input; see `constant`
+    load        position of an input -> elements of that constant input; see `array`
     """
 
     op_type: str
@@ -48,38 +48,15 @@ class OpCall:
     context: Context = field(default_factory=Context)
     load: Callable[[int], np.ndarray[Any, Any] | None] | None = None
 
-    @overload
-    def attr(self, name: str) -> Any: ...
-    @overload
-    def attr(self, name: str, default: Any) -> Any: ...
     def attr(self, name: str, default: Any = None) -> Any:
         """The value of attribute `name` (int, float, str, SymbolicTensor, or a tuple of these); `default` if absent."""
         return self.attributes.get(name, default)
 
-    def has(self, index: int) -> bool:
-        """Whether input `index` is present, that is, not omitted."""
-        return index < len(self.inputs) and self.inputs[index] is not None
-
-    def input(self, index: int) -> Value | None:
+    def value(self, index: int) -> Value | None:
+        """The fact about input `index`, of any kind; None if the input is omitted."""
         return self.inputs[index] if index < len(self.inputs) else None
 
-    def tensor(self, index: int) -> SymbolicTensor:
-        """Input `index` as a dense tensor.
-
-        Raises SpecViolation when the input is missing or is a sequence, an optional, a map or sparse.
-        """
-        value = self.input(index)
-        if value is None:
-            raise SpecViolation(f"input {index} is missing", "GI107")
-        if not isinstance(value, SymbolicTensor):
-            raise SpecViolation(f"input {index} must be a tensor, is {value}", "GI211")
-        return value
-
-    def optional_tensor(self, index: int) -> SymbolicTensor | None:
-        """As `tensor`, but None when the input is omitted."""
-        return self.tensor(index) if self.has(index) else None
-
-    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+    def array(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of input `index` if it is an integer constant of the model, read from the file; else None."""
         self.context.trail.note_effect()  # the elements are not part of the input's fact, which is the cache key
         return self.load(index) if self.load is not None else None
@@ -156,13 +133,13 @@ class OpCall:
         They concern elements that are not known, and sizes in `unchecked_sizes` that are not numbers.
         """
         for index, clause in traits.operands.items():
-            value = self.input(index)
+            value = self.value(index)
             if value is None or (isinstance(value, SymbolicTensor) and _is_known(value, index in traits.dims)):
                 continue
             if self.load is None or self.load(index) is None:
                 self.add_unchecked(f"input {index} of {self.op_type} is known only at run time: {clause}")
         for index in sorted(traits.unchecked_sizes):
-            value = self.input(index)
+            value = self.value(index)
             if isinstance(value, SymbolicTensor) and (value.shape is None or any(map(free_symbols, value.shape))):
                 self.add_unchecked(
                     f"some requirements of {self.op_type} on sizes of input {index} are unknown: {value}"

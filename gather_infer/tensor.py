@@ -186,9 +186,28 @@ class SymbolicTensor:
         return self.shape is not None and all(type(d) is int for d in self.shape)
 
     @property
+    def size(self) -> int | None:
+        """The number of elements; None if the rank is unknown or a dim is symbolic."""
+        dims = static_dims(self.shape)
+        return None if dims is None else prod(dims)
+
+    @property
+    def nbytes(self) -> int | None:
+        """The number of bytes; None if the element type or `size` is unknown."""
+        size = self.size
+        return None if size is None or self.dtype is None else size * element_bytes(self.dtype)
+
+    @property
     def only_element(self) -> Any:
         """The element of a tensor with one element; None if the element is unknown or the tensor is of another size."""
         return self.values.flat[0] if self.values is not None and self.values.size == 1 else None
+
+    @property
+    def only_integer(self) -> Dim | None:
+        """As `only_element`, but None unless the tensor is of integers."""
+        element = self.only_element
+        is_integer = self.dtype is not None and self.dtype.is_integer  # floats have Dims for elements too
+        return element if is_integer and isinstance(element, (int, Expr)) else None
 
     def with_(self, **changes: Any) -> SymbolicTensor:
         """A copy with the fields in `changes` replaced."""
@@ -298,6 +317,12 @@ def is_nested_too_deep(value: Value) -> bool:
             return False
         value = inner
     return True
+
+
+def static_dims(shape: Shape | None) -> tuple[int, ...] | None:
+    """The dims of `shape` if all are numbers; None if one is symbolic or the rank is unknown."""
+    dims = tuple(dim for dim in shape or () if isinstance(dim, int))
+    return dims if shape is not None and len(dims) == len(shape) else None
 
 
 def format_shape(shape: Shape | None) -> str:

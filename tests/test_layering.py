@@ -42,7 +42,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "access": ({"symbolic"}, set()),
     "trail": ({"node_ids", "symbolic"}, set()),
     "context": ({"access", "diagnostic", "errors", "node_ids", "trail", "symbolic"}, set()),
-    "rules": ({"access", "context", "diagnostic", "errors", "trail", "symbolic", "tensor", "versioned"}, set()),
+    "node_facts": ({"errors", "symbolic", "tensor"}, {"numpy"}),
+    "rules": (
+        {"access", "context", "diagnostic", "node_facts", "trail", "symbolic", "tensor", "versioned"},
+        set(),
+    ),
     "dialect": ({"versioned"}, set()),
     "value_ranges": ({"rules", "symbolic", "tensor"}, set()),
     "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
@@ -53,7 +57,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "cost": (
         {
-            "domains", "errors", "extensions", "lazy", "ir", "model", "ops", "node_ids", "trail", "rules", "symbolic",
+            "domains", "errors", "extensions", "lazy", "ir", "model", "node_facts", "ops", "node_ids", "trail", "rules",
+            "symbolic",
             "tensor",
         },
         {"numpy", "onnx"},
@@ -61,7 +66,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "inference": (
         {
             "context", "access", "cost", "dialect", "diagnostic", "domains", "errors", "extensions", "ir", "lazy",
-            "model", "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic", "tensor", "versioned",
+            "model", "node_facts", "node_ids", "ops", "progress", "trail", "rules", "value_ranges", "symbolic",
+            "tensor", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -81,8 +87,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "passes": (
         {
-            "diagnostic", "domains", "errors", "extensions", "inference", "ir", "model", "ops", "node_ids", "progress",
-            "rules", "runtimes", "symbolic", "tensor", "versioned",
+            "diagnostic", "domains", "errors", "extensions", "inference", "ir", "model", "ops", "node_facts",
+            "node_ids", "progress", "rules", "runtimes", "symbolic", "tensor", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -113,8 +119,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "ir", "model", "ops", "passes", "node_ids", "rules",
-            "symbolic", "tensor", "validate", "versioned",
+            "context", "dialect", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops",
+            "passes", "rules", "symbolic", "tensor", "validate", "versioned",
         },
         {"numpy", "onnx"},
     ),

@@ -21,6 +21,7 @@ from gather_infer.cost.user_formulas import evaluate_user_formula, user_formula,
 from gather_infer.cost.work import CostUnknown, Work
 from gather_infer.domains import canonical_domain, plain_domain, qualified, versions_of
 from gather_infer.ir import Model, Node
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.paths import subgraph_label
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.ops import standard_rule
@@ -321,7 +322,7 @@ class _Counter:
         """Bytes of the scan outputs of a loop, which concatenate the results of its iterations."""
         states = max(len(node.input) - 2, 0)
         if node.op_type == "Scan":
-            states = len(node.input) - next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
+            states = len(node.input) - integer_attribute(node, "num_scan_inputs")
         found: Dim = 0
         for name in node.output[0 if node.op_type == "SequenceMap" else states :]:
             if name:

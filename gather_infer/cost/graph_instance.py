@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from onnx import AttributeProto, GraphProto, NodeProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto
 
 from gather_infer.cost.nbytes import value_bytes
 from gather_infer.domains import openvino_opset, plain_domain, version_in
 from gather_infer.ir import Graph
 from gather_infer.model import ModelFile
+from gather_infer.model.attributes import decoded
 from gather_infer.model.paths import GraphOrFunction
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
@@ -104,8 +105,7 @@ class GraphInstance:
             bound = self.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if bound is None or bound.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
                 continue
-            value = helper.get_attribute_value(bound)
-            found[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+            found[attribute.name] = decoded(bound)
         return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from gather_infer.node_facts import NodeFacts
 from gather_infer.rules import MacsFormula
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, SparseTensor, SymbolicTensor, Value
@@ -16,7 +17,7 @@ class CostUnknown(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Work(NodeFacts):
     """The view of a node that a cost formula reads.
 
     inputs      inferred type of each input; None if it is omitted or has no inferred type
@@ -32,16 +33,10 @@ class Work:
     version: int = 0
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute; `default` if it is absent."""
         return self.attributes.get(name, default)
 
-    def integer(self, name: str, default: int = 0) -> int:
-        """The value of an integer attribute; `default` if it is absent."""
-        return int(self.attributes.get(name, default))
-
-    def has(self, index: int) -> bool:
-        """Whether input `index` is present and has an inferred type."""
-        return index < len(self.inputs) and self.inputs[index] is not None
+    def value(self, index: int) -> Value | None:
+        return self.inputs[index] if index < len(self.inputs) else None
 
     def shape(self, index: int, rank: int | None = None) -> Shape:
         """The shape of input `index`. Raises CostUnknown if it is unknown or does not have the given rank."""
@@ -55,21 +50,17 @@ class Work:
         """Number of elements of output 0. Raises CostUnknown if its shape is unknown."""
         return product(self.result())
 
-    def scalar(self, index: int) -> Dim:
+    def only_element(self, index: int) -> Dim:
         """The only element of an integer input. Raises CostUnknown if it is unknown."""
-        fact = self.inputs[index] if self.has(index) else None
-        element = fact.only_element if isinstance(fact, SymbolicTensor) else None
-        if element is None or isinstance(element, (bool, float)):
+        found = NodeFacts.only_element(self, index)
+        if found is None:
             raise CostUnknown(f"the number in input {index} is not known")
-        found: Dim = element
         return found
 
-    def integers(self, index: int) -> tuple[int, ...]:
+    def integers_of(self, index: int) -> tuple[int, ...]:
         """The elements of an integer input. Raises CostUnknown unless all are known numbers."""
-        fact = self.inputs[index] if self.has(index) else None
-        elements = fact.values if isinstance(fact, SymbolicTensor) else None
-        found = () if elements is None else tuple(elements.reshape(-1))
-        if elements is None or any(type(element) is not int for element in found):
+        found = NodeFacts.integers_of(self, index)
+        if found is None:
             raise CostUnknown(f"the numbers in input {index} are not known")
         return found
 

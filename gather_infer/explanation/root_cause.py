@@ -15,7 +15,7 @@ from gather_infer.inference.result import Inference
 from gather_infer.model.paths import subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, NodePath
 from gather_infer.symbolic import free_symbols
-from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values
+from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values, static_dims
 from gather_infer.trail import Assumption
 
 _ScopedName: TypeAlias = "tuple[GraphPath, str]"
@@ -180,7 +180,7 @@ def _lacks_elements(value: Value | None) -> bool:
     """Whether a small integer scalar or vector has unknown elements, which may be sizes of a shape downstream."""
     if not isinstance(value, SymbolicTensor) or value.dtype is None or not value.dtype.is_integer:
         return False
-    if value.shape is None or len(value.shape) > 1 or not value.is_static:
+    sizes = static_dims(value.shape)
+    if sizes is None or len(sizes) > 1:
         return False
-    sizes = [dim for dim in value.shape if isinstance(dim, int)]
     return holds_values(sizes) and (value.values is None or None in value.values.flat)

@@ -14,6 +14,7 @@ from typing import Final
 from gather_infer.explanation.chain import Facet, Link, Operand, Origin
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import UNKNOWN, SymbolicTensor, Value
@@ -331,7 +332,7 @@ def _through_bodies(
     elif inner[0][0] and node.op_type == "Scan":
         body = inner[0][1]
         first = len(node.input) - len(body.inputs)
-        scanned = next((int(a.i) for a in node.attribute if a.name == "num_scan_inputs"), 0)
+        scanned = integer_attribute(node, "num_scan_inputs")
         states = len(body.inputs) - scanned
         given = [(first + (slot if slot < states else states), source.facet if slot < states else Facet.SHAPE)]
     for position, facet in given:

@@ -103,7 +103,7 @@ class BackwardSlice:
     def _is_misinferred(self, place: NodeId, name: str) -> bool:
         """Whether onnx's shape inference may infer a size for `name` that runtimes do not compute."""
         fact = self.facts(place[0], name)
-        is_static = isinstance(fact, SymbolicTensor) and all(isinstance(dim, int) for dim in fact.shape or (None,))
+        is_static = isinstance(fact, SymbolicTensor) and fact.is_static
         return is_stepped_slice(self.node(place).proto) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:

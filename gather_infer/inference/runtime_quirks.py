@@ -16,6 +16,7 @@ from onnx.numpy_helper import from_array, to_array
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference.dim_rendering import dims_of
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.paths import bodies
 
 _Array: TypeAlias = npt.NDArray[Any]
@@ -100,7 +101,7 @@ def _sizes(node: NodeProto, types: Mapping[str, TypeProto], known: Mapping[str, 
             return first.reshape(1)
         case "Squeeze" if first.shape == (1,):
             return first.reshape(())
-        case "Cast" if any(attribute.i == TensorProto.INT64 for attribute in node.attribute if attribute.name == "to"):
+        case "Cast" if integer_attribute(node, "to") == TensorProto.INT64:
             return first.astype(np.int64)
         case "Concat" if all(operand.ndim == 1 and operand.dtype == first.dtype for operand in operands):
             return np.concatenate(operands)
@@ -135,7 +136,7 @@ def fuse_reshape_targets(proto: ModelProto) -> None:
         }
         joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
         for node in body.node:
-            if not _is_standard(node, "Reshape") or any(a.name == "allowzero" and a.i for a in node.attribute):
+            if not _is_standard(node, "Reshape") or integer_attribute(node, "allowzero"):
                 continue
             target = joined.get(node.input[1]) if len(node.input) > 1 else None
             sizes = None if target is None else _fused(target, numbers, single)

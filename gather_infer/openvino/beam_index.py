@@ -9,7 +9,8 @@ from typing import Final
 from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from gather_infer.ir import Model, Node, Value
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+from gather_infer.model.attributes import attribute_of
+from gather_infer.openvino.dialect_nodes import is_openvino
 
 _WHY: Final = "rows of the state keep their order"
 
@@ -81,7 +82,7 @@ class _BeamIndexFinder:
         """Whether the node `gather` selects rows, along axis 0, of a state variable."""
         if len(gather.input) != 3 or self.elements(gather.input[2]) != [0]:
             return False
-        if str(attributes_of(gather).get("batch_dims", 0)) != "0":
+        if str(attribute_of(gather, "batch_dims", 0)) != "0":
             return False
         return any(node.op_type == "ReadValue" for node in self.row_preserving_producers(gather.input[0]))
 

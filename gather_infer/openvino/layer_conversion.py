@@ -16,11 +16,12 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference import Access, Inference
 from gather_infer.ir import Graph, Node
 from gather_infer.ir.dead_code import eliminate_dead_code
+from gather_infer.model.attributes import attributes_of
 from gather_infer.model.paths import bodies, node_at
 from gather_infer.node_ids import GraphPath, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
-from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque
+from gather_infer.openvino.dialect_nodes import is_opaque
 from gather_infer.openvino.lowerings import LOWERINGS, lower
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView

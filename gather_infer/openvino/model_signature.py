@@ -12,9 +12,10 @@ from gather_infer.inference import Inference
 from gather_infer.inference.proto.types import to_type
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
+from gather_infer.model.attributes import attribute_of, integer_attribute
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.openvino.dialect_nodes import attributes_of, is_opaque
+from gather_infer.openvino.dialect_nodes import is_opaque
 from gather_infer.tensor import SymbolicTensor
 
 _TYPES_SINCE: Final[dict[int, int]] = {
@@ -121,9 +122,8 @@ def _check_types(proto: ModelProto, name: str, opset: int) -> None:
         wanted.setdefault(value.type.tensor_type.elem_type, value.name)
     for _, body in bodies(proto):
         for node in body.node:
-            for attribute in node.attribute if node.op_type == "Cast" else ():
-                if attribute.name == "to":
-                    wanted.setdefault(attribute.i, node.output[0])
+            if node.op_type == "Cast":
+                wanted.setdefault(integer_attribute(node, "to"), node.output[0])
     for number, value in wanted.items():
         since = _TYPES_SINCE.get(number, 1)
         if opset < since:
@@ -137,7 +137,7 @@ def _element_of(proto: ModelProto, name: str) -> str:
     """OpenVINO's name for the element type of the value `name` in the main graph; "" if it is not recorded."""
     for node in proto.graph.node:
         if name in node.output:
-            types = attributes_of(node).get("output_types", ())
+            types = attribute_of(node, "output_types", ())
             return types[list(node.output).index(name)] if types else ""
     return ""
 

@@ -18,7 +18,7 @@ from gather_infer.inference import Inference
 from gather_infer.ir import Graph, Model, Node, Value
 from gather_infer.ir.write_back import message_of
 from gather_infer.model import ModelFile
-from gather_infer.openvino.dialect_nodes import attributes_of
+from gather_infer.model.attributes import attribute_text
 from gather_infer.passes import fold
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
@@ -77,7 +77,7 @@ def expose_state(model: Model, source: ModelFile, inference: Inference) -> tuple
     reads: dict[str, list[Node]] = {}
     assigns: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.order_key):
-        name = _variable_id(node.proto)
+        name = _variable_of(node)
         if len(node.outputs) != 1 or len(node.inputs) > 1 or (node.op_type == "Assign" and not node.inputs):
             raise LoweringRefused(f"{node.op_type} of variable {name!r} must have one input and one output")
         if node.op_type == "ReadValue":
@@ -291,8 +291,13 @@ def _named(tensor: TensorProto | None, name: str) -> TensorProto | None:
     return copy
 
 
+def _variable_of(node: Node) -> str:
+    """The variable that a ReadValue or Assign refers to."""
+    return attribute_text(node.proto, "variable_id", node.name)
+
+
 def _why(node: Node) -> str:
-    return f"{node.op_type} of variable {_variable_id(node.proto)!r}"
+    return f"{node.op_type} of variable {_variable_of(node)!r}"
 
 
 def _dims(tensor: SymbolicTensor | None, rank: int) -> Sequence[Dim | None]:
@@ -328,9 +333,3 @@ def _reads(node: Node) -> Iterator[str]:
     yield from filter(None, node.inputs)
     for body in node.bodies:
         yield from body.captures()
-
-
-def _variable_id(node: NodeProto) -> str:
-    """The `variable_id` of `node` as text; the reader stores the text `1` as a number and `1,2` as a list."""
-    held = attributes_of(node).get("variable_id", node.name)
-    return ",".join(map(str, held)) if isinstance(held, list) else str(held)

@@ -11,7 +11,7 @@ from onnx import AttributeProto, TensorProto
 
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, static_dims
 
 _SAMPLE: Final = 256
 """Number of elements at either end of two constants that are compared before all elements are read."""
@@ -279,9 +279,9 @@ def _type_key(graph: Graph, name: str) -> _TypeKey | None:
         return payload.data_type, tuple(payload.dims)
     if isinstance(payload, AttributeProto):
         fact = graph.facts.get(name)
-        if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.shape is not None:
-            dims = tuple(dim for dim in fact.shape if isinstance(dim, int))
-            return (fact.dtype.value, dims) if len(dims) == len(fact.shape) else None
+        if isinstance(fact, SymbolicTensor) and fact.dtype is not None:
+            dims = static_dims(fact.shape)
+            return None if dims is None else (fact.dtype.value, dims)
     return None
 
 

@@ -48,14 +48,14 @@ class Match(NodeView):
         type.
         """
         names = []
-        for at, result in enumerate(results):
-            if not self.output(at) or (needed_only and not self.is_needed(at)):
+        for index, result in enumerate(results):
+            if not self.output(index) or (needed_only and not self.is_needed(index)):
                 names.append("")
-            elif self.is_graph_output(at):
+            elif self.is_graph_output(index):
                 self.has_built = True
-                names.append(self.context.constants.add_new(self.graph, result, self.output(at), self._constants))
+                names.append(self.context.constants.add_new(self.graph, result, self.output(index), self._constants))
             else:
-                names.append(self.add_constant(result, self.output(at)))
+                names.append(self.add_constant(result, self.output(index)))
         return self.replace_with(law, *names, *[""] * (len(self.node.outputs) - len(names)))
 
     # the replacement

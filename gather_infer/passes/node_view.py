@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto
 
 from gather_infer.ir.constant import Constant
+from gather_infer.model.attributes import attribute_of
+from gather_infer.node_facts import NodeFacts
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rule
 from gather_infer.passes.constants import Constants
 from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
-from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
-from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value, element_bytes
+from gather_infer.symbolic import Dim, Scope, known_eq, known_le
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value
 
 T = TypeVar("T")
 V = TypeVar("V", bound="NodeView")
@@ -62,7 +63,7 @@ class RewriteContext(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class NodeView:
+class NodeView(NodeFacts):
     """A node of the mutable model, read only.
 
     Values are identified by their names in the graph of the node. Facts hold in every run in which the model does not
@@ -122,24 +123,9 @@ class NodeView:
         found = standard_rule(self.node.domain, self.node.op_type, self.node.version)
         return None if found is None else found.traits
 
-    def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute `name`; None if the node does not have it."""
-        return next((a for a in self.node.proto.attribute if a.name == name), None)
-
-    def integer(self, name: str, default: int) -> int:
-        """The integer attribute `name`, or `default`."""
-        found = self.attribute(name)
-        return default if found is None else int(found.i)
-
-    def integers(self, name: str) -> tuple[int, ...] | None:
-        """The elements of the attribute `name`, a list of integers; None if the node does not have it."""
-        found = self.attribute(name)
-        return None if found is None else tuple(map(int, found.ints))
-
-    def text(self, name: str, default: str = "") -> str:
-        """The string attribute `name`, or `default`."""
-        found = self.attribute(name)
-        return default if found is None else found.s.decode("utf-8", "replace")
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The value of attribute `name` (int, float, str, message, or a tuple of these); `default` if it is absent."""
+        return attribute_of(self.node.proto, name, default)
 
     def same_attributes(self, other: NodeView) -> bool:
         """Whether both nodes have equal attributes."""
@@ -155,84 +141,49 @@ class NodeView:
         """The names of the inputs, "" for one that is left out."""
         return tuple(self.node.inputs)
 
-    def input(self, at: int) -> str:
-        """The name of input `at`; "" if it is left out."""
-        return self.node.inputs[at] if at < len(self.node.inputs) else ""
+    def input(self, index: int) -> str:
+        """The name of input `index`; "" if it is left out."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else ""
 
-    def fact(self, at: int) -> SymbolicTensor:
-        """The fact about input `at`; an unknown one if the input is left out or is not a tensor."""
+    def value(self, index: int) -> Value | None:
+        """The fact about input `index`, of any kind; None if the input is left out."""
         inputs = self.node.inputs
-        return self.fact_of(inputs[at]) if at < len(inputs) else UNKNOWN
+        return self.node.graph.fact(inputs[index]) if index < len(inputs) and inputs[index] else None
 
     def fact_of(self, name: str) -> SymbolicTensor:
         """The fact about the value `name`, which the node could read; an unknown one if the value is not a tensor."""
         found = self.node.graph.fact(name) if name else None
         return found if isinstance(found, SymbolicTensor) else UNKNOWN
 
-    def value(self, name: str) -> Value | None:
-        """As `fact_of`, but with the facts about sequences and optionals; None if `name` is empty."""
-        return self.graph.fact(name) if name else None
-
-    def shape(self, at: int) -> Shape | None:
-        """The shape of input `at`; None if its rank is unknown."""
-        return self.fact(at).shape
-
-    def rank(self, at: int) -> int | None:
-        """The rank of input `at`; None if it is unknown."""
-        shape = self.fact(at).shape
-        return None if shape is None else len(shape)
-
-    def elements(self, at: int) -> tuple[Dim, ...] | None:
-        """All elements of integer input `at` in row-major order, as numbers or dims; None if an element is unknown.
-
-        A constant is read from the model if it has up to 65 536 elements.
-        """
-        fact = self.fact(at)
-        if fact.dtype is None or not fact.dtype.is_integer:
-            return None
-        if fact.values is not None:
-            found = tuple(fact.values.ravel().tolist())
-            return found if all(isinstance(v, (int, Expr)) for v in found) else None
-        numbers = self.numbers(at)
-        return None if numbers is None else tuple(map(int, numbers.ravel().tolist()))
-
-    def numbers(self, at: int) -> npt.NDArray[np.int64] | None:
-        """The elements of input `at`, an int32 or int64 constant, in its shape.
+    def array(self, index: int) -> npt.NDArray[np.int64] | None:
+        """The elements of input `index`, an int32 or int64 constant, in its shape.
 
         None if the input is not such a constant, or has more than 65 536 elements.
         """
-        fact = self.fact(at)
-        if fact.dtype not in (DType.INT32, DType.INT64) or _count(fact.shape) > _MAX_READ:
+        fact = self.fact(index)
+        if fact.dtype not in (DType.INT32, DType.INT64) or fact.size is None or fact.size > _MAX_READ:
             return None
-        constant = self.constant(at)
+        constant = self.constant(index)
         return None if constant is None else constant.to_indices()
 
-    def integers_of(self, at: int) -> tuple[int, ...] | None:
-        """As `elements`, but None unless all elements are numbers."""
-        found = self.elements(at)
-        if found is None:
-            return None
-        numbers = tuple(v for v in found if isinstance(v, int))
-        return numbers if len(numbers) == len(found) else None
+    def is_constant(self, index: int) -> bool:
+        """Whether input `index` is a constant: it has the same elements in every run."""
+        return self.node.graph.constant_payload(self.input(index)) is not None
 
-    def is_constant(self, at: int) -> bool:
-        """Whether input `at` is a constant: it has the same elements in every run."""
-        return self.node.graph.constant_payload(self.input(at)) is not None
-
-    def constant(self, at: int) -> Constant | None:
-        """The elements of input `at`, mapped if they are external data; None if the input is not a constant."""
-        return self.context.constants.load(self.graph, self.input(at))
+    def constant(self, index: int) -> Constant | None:
+        """The elements of input `index`, mapped if they are external data; None if the input is not a constant."""
+        return self.context.constants.load(self.graph, self.input(index))
 
     def constant_of(self, name: str) -> Constant | None:
         """As `constant`, for a value by name."""
         return self.context.constants.load(self.graph, name)
 
-    def producer(self: V, at: int, *op_types: str) -> V | None:
-        """The producer of input `at`, if its operator is one of `op_types` of ai.onnx; else None.
+    def producer(self: V, index: int, *op_types: str) -> V | None:
+        """The producer of input `index`, if its operator is one of `op_types` of ai.onnx; else None.
 
         Without `op_types` any operator will do. None too for a faulty producer, of which nothing is known.
         """
-        return self.producer_of(self.input(at), *op_types)
+        return self.producer_of(self.input(index), *op_types)
 
     def producer_of(self: V, name: str, *op_types: str) -> V | None:
         """As `producer`, for a value by name.
@@ -252,9 +203,9 @@ class NodeView:
         """The index of a value among the outputs of the node. Raises ValueError if it is not one."""
         return self.node.outputs.index(name)
 
-    def siblings(self: V, at: int) -> list[V]:
-        """The nodes of the same graph that read the same value as input `at`, including this node."""
-        return self.readers_of(self.input(at))
+    def siblings(self: V, index: int) -> list[V]:
+        """The nodes of the same graph that read the same value as input `index`, including this node."""
+        return self.readers_of(self.input(index))
 
     def readers_of(self: V, name: str) -> list[V]:
         """The nodes of the same graph that read a value."""
@@ -262,9 +213,9 @@ class NodeView:
         readers = self.context.model.readers(self.graph, name)
         return [self.view_of(node) for node in readers if node.graph is self.graph]
 
-    def is_only_reader(self, at: int) -> bool:
-        """Whether this node is the only use of the value that input `at` reads, so that both can be removed."""
-        name = self.input(at)
+    def is_only_reader(self, index: int) -> bool:
+        """Whether this node is the only use of the value that input `index` reads, so that both can be removed."""
+        name = self.input(index)
         self.context.dependencies.append(name)
         home = self.graph.defining_graph(name)
         if home is not self.graph or home.is_fixed(name) or self.node.inputs.count(name) != 1:
@@ -302,28 +253,28 @@ class NodeView:
         """The names of the outputs, "" for one that is left out."""
         return tuple(self.node.outputs)
 
-    def output(self, at: int = 0) -> str:
-        return self.node.outputs[at] if at < len(self.node.outputs) else ""
+    def output(self, index: int = 0) -> str:
+        return self.node.outputs[index] if index < len(self.node.outputs) else ""
 
-    def result(self, at: int = 0) -> SymbolicTensor:
-        """The fact about output `at`; an unknown one if the output is left out or is not a tensor."""
+    def result(self, index: int = 0) -> SymbolicTensor:
+        """The fact about output `index`; an unknown one if the output is left out or is not a tensor."""
         outputs = self.node.outputs
-        return self.fact_of(outputs[at]) if at < len(outputs) else UNKNOWN
+        return self.fact_of(outputs[index]) if index < len(outputs) else UNKNOWN
 
-    def is_needed(self, at: int = 0) -> bool:
-        """Whether output `at` is live."""
-        name = self.output(at)
+    def is_needed(self, index: int = 0) -> bool:
+        """Whether output `index` is live."""
+        name = self.output(index)
         self.context.dependencies.append(name)
         return bool(name) and self.context.model.is_needed(self.graph, name)
 
-    def readers(self: V, at: int = 0) -> list[V]:
-        """The nodes that read output `at`, those of subgraphs included."""
-        self.context.dependencies.append(self.output(at))
-        return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(at))]
+    def readers(self: V, index: int = 0) -> list[V]:
+        """The nodes that read output `index`, those of subgraphs included."""
+        self.context.dependencies.append(self.output(index))
+        return [self.view_of(node) for node in self.context.model.readers(self.graph, self.output(index))]
 
-    def is_graph_output(self, at: int = 0) -> bool:
-        """Whether output `at` has to keep its name: it is a graph output, or the file refers to it elsewhere."""
-        return self.graph.is_fixed(self.output(at))
+    def is_graph_output(self, index: int = 0) -> bool:
+        """Whether output `index` has to keep its name: it is a graph output, or the file refers to it elsewhere."""
+        return self.graph.is_fixed(self.output(index))
 
     # proofs
 
@@ -344,37 +295,23 @@ class NodeView:
             and all(self.equal(a, b) for a, b in zip(left, right, strict=True))
         )
 
-    def is_within(self, at: int, lo: Dim, hi: Dim) -> bool:
-        """Whether all elements of integer input `at` are in `[lo, hi]` in every run; False if that cannot be proved."""
-        return self.is_at_least(at, lo) and self.is_at_most(at, hi)
+    def is_within(self, index: int, lo: Dim, hi: Dim) -> bool:
+        """Whether all elements of integer input `index` are in `[lo, hi]` in every run; False if not proved."""
+        return self.is_at_least(index, lo) and self.is_at_most(index, hi)
 
-    def is_at_least(self, at: int, lo: Dim) -> bool:
-        """Whether all elements of integer input `at` are >= `lo` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).value_range
+    def is_at_least(self, index: int, lo: Dim) -> bool:
+        """Whether all elements of integer input `index` are >= `lo` in every run; False if that cannot be proved."""
+        known, span = self.elements(index), self.fact(index).value_range
         if known is not None:
             return all(self.at_most(lo, v) for v in known)
         return span is not None and span.lo is not None and self.at_most(lo, span.lo)
 
-    def is_at_most(self, at: int, hi: Dim) -> bool:
-        """Whether all elements of integer input `at` are <= `hi` in every run; False if that cannot be proved."""
-        known, span = self.elements(at), self.fact(at).value_range
+    def is_at_most(self, index: int, hi: Dim) -> bool:
+        """Whether all elements of integer input `index` are <= `hi` in every run; False if that cannot be proved."""
+        known, span = self.elements(index), self.fact(index).value_range
         if known is not None:
             return all(self.at_most(v, hi) for v in known)
         return span is not None and span.hi is not None and self.at_most(span.hi, hi)
-
-    def count(self, fact: SymbolicTensor) -> int | None:
-        """The number of elements of a tensor, None if it depends on the run."""
-        found = 1
-        for dim in fact.shape or ():
-            if not isinstance(dim, int):
-                return None
-            found *= dim
-        return None if fact.shape is None else found
-
-    def nbytes(self, fact: SymbolicTensor) -> int | None:
-        """The bytes of a tensor, None if they depend on the run or its type is unknown."""
-        count = self.count(fact)
-        return None if count is None or fact.dtype is None else count * element_bytes(fact.dtype)
 
     # its state
 
@@ -429,15 +366,7 @@ class NodeView:
         if self.context.model.pass_input.has_large_constants:
             return self.max_growth
         freed = 0
-        for at, name in enumerate(self.node.inputs):
-            if name and self.is_constant(at) and self.is_only_reader(at):
-                freed += self.nbytes(self.fact(at)) or 0
+        for index, name in enumerate(self.node.inputs):
+            if name and self.is_constant(index) and self.is_only_reader(index):
+                freed += self.fact(index).nbytes or 0
         return self.max_growth + freed
-
-
-def _count(shape: Shape | None) -> int:
-    """The number of elements of a shape; more than `_MAX_READ` if it is unknown."""
-    total = 1
-    for dim in shape or ():
-        total *= dim if isinstance(dim, int) else _MAX_READ + 1
-    return total if shape is not None else _MAX_READ + 1

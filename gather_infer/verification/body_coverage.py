@@ -24,6 +24,7 @@ from onnx import (
 
 from gather_infer.domains import plain_domain, versions_of
 from gather_infer.inference import Inference
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.names import Names
 from gather_infer.model.paths import GraphOrFunction, graph_at, label_of, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, Root
@@ -253,7 +254,7 @@ class _Instrumentation:
             return self.add_output(node, len(node.output))
         if is_standard and node.op_type in ("Loop", "Scan"):
             fixed = 2 if node.op_type == "Loop" else 0
-            scanned = sum(a.i for a in node.attribute if a.name == "num_scan_inputs")
+            scanned = integer_attribute(node, "num_scan_inputs")
             states = max(0, len(node.input) - fixed - scanned)
             ((one, graph),) = below.items()
             goes_on = int(node.op_type == "Loop")  # the first output of the body of a Loop

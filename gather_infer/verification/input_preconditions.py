@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from onnx import NodeProto, helper
+from onnx import NodeProto
 
 from gather_infer.dialect import InputPrecondition
 from gather_infer.domains import canonical_domain, version_in, versions_of
 from gather_infer.inference import Inference
 from gather_infer.ir import Graph, Model
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
@@ -66,8 +67,7 @@ def _upper_bound(precondition: InputPrecondition, node: NodeProto, inference: In
         return None
     position, axis = precondition.size
     if isinstance(axis, str):
-        found = next((helper.get_attribute_value(one) for one in node.attribute if one.name == axis), None)
-        axis = found if isinstance(found, int) else 1
+        axis = integer_attribute(node, axis, 1)
     fact = inference.get(node.input[position]) if position < len(node.input) else None
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
         return None

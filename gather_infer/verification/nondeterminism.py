@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, NodeProto, helper
+from onnx import FunctionProto, GraphProto, NodeProto
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.op_resolution import Opsets
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.node_ids import MAIN
 from gather_infer.ops import standard_rules
 from gather_infer.tensor import SymbolicTensor, Value
@@ -116,7 +117,7 @@ class _Reachability:
         if entry.domain != "" or node.op_type != "Dropout":
             return True
         if entry.version < 7:
-            return not any(a.name == "is_test" and helper.get_attribute_value(a) for a in node.attribute)
+            return not integer_attribute(node, "is_test")
         if entry.version < 12 or len(node.input) < 3 or not node.input[2]:
             return False
         return not _is_known_false(facts.get(node.input[2]))

@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
+from gather_infer.model.attributes import attribute_text
 from gather_infer.symbolic import evaluate, free_symbols
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
@@ -36,8 +37,8 @@ class StateIO:
         reads: dict[str, list[str]] = {}
         for node in before.graph.node:
             if _is_openvino_op(node, "ReadValue"):
-                reads.setdefault(_variable_id(node), []).append(node.output[0])
-        ids = [_variable_id(node) for node in before.graph.node if _is_openvino_op(node, "Assign")]
+                reads.setdefault(attribute_text(node, "variable_id"), []).append(node.output[0])
+        ids = [attribute_text(node, "variable_id") for node in before.graph.node if _is_openvino_op(node, "Assign")]
         names = [name for name in dict.fromkeys((*reads, *ids)) if name in ids]
         outputs = [value.name for value in after.graph.output[len(before.graph.output) :]]
         found = dict(zip(names, outputs, strict=True)) if len(names) == len(outputs) else {}
@@ -136,11 +137,3 @@ def _initial_feed(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequ
 
 def _is_openvino_op(node: NodeProto, kind: str) -> bool:
     return bool(node.op_type == kind and canonical_domain(node.domain) == "openvino")
-
-
-def _variable_id(node: NodeProto) -> str:
-    """The name of a variable as text, although the reader parses `1` as a number and `1,2` as a list."""
-    held = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "variable_id"), b"")
-    if isinstance(held, bytes):
-        return held.decode("utf-8", "replace")
-    return ",".join(map(str, held)) if isinstance(held, list) else str(held)

@@ -65,7 +65,7 @@ def test_a_layer_that_does_not_fit_is_an_error(case: str) -> None:
 
 def test_what_fits_is_given() -> None:
     op = layer(a="1,2", b="7", c="1.5,-inf")
-    assert (op.integers("a", count=2, lower=1), op.integer("b", lower=7, upper=7)) == ([1, 2], 7)
+    assert (op.integers("a", count=2, lower=1), op.integer("b", lower=7, upper=7)) == ((1, 2), 7)
     assert op.number("d", float("inf")) == float("inf") and op.numbers("b", count=1) == [7.0]
     held = layer(np.array([[3.0]], np.float32))
     assert (held.known_number(0), held.ints(0, count=1), held.known_ints(0, lower=3)) == (3.0, [3], [3])

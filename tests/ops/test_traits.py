@@ -211,7 +211,7 @@ def probed(domain: str, op_type: str) -> tuple[tuple[OpCall, object], ...]:
 def known_elements(domain: str, op_type: str) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     """The elements of input 0 and output 0 of the calls where all of them are known."""
     for call, made in probed(domain, op_type):
-        given = call.input(0)
+        given = call.value(0)
         if not isinstance(given, SymbolicTensor) or not isinstance(made, SymbolicTensor):
             continue
         if given.dtype is not made.dtype or given.values is None or made.values is None:

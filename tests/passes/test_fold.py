@@ -37,6 +37,16 @@ def test_constant_inputs() -> None:
     assert_same_outputs(made, result.proto, {"x": np.ones(3, np.float32)})
 
 
+def test_an_attribute_without_a_type() -> None:
+    """Files of IR version 1 omit the types of attributes; the elements are those of numpy."""
+    columns = gather("table", "index", "columns", axis=1)
+    columns.attribute[0].ClearField("type")
+    nodes = [columns, helper.make_node("Add", ["x", "columns"], ["y"])]
+    made = model(nodes, {"x": (F, [4, 1])}, {"y": (F, [4, 1])}, {"table": TABLE, "index": i64(2)})
+    (found,) = fold(made).proto.graph.initializer
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(found), TABLE[:, [2]])
+
+
 def test_constant_nodes() -> None:
     nodes = [
         helper.make_node("Constant", [], ["table"], value=tensor("", TABLE)),

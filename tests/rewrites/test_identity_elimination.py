@@ -122,6 +122,7 @@ CASES = {
         "g (float[N, 4] x, float[0, 4] e, float[N, 4] z) => (float[M, 4] y) { a = Relu(x) c = Relu(z) y = Concat<axis = -2>(a, c) }",
         near={
             "ranks that are not known": "g (float[N] v, int64[R] r) => (float[K] y) { x = Expand(v, r) e = Expand(v, r) y = Concat<axis = 0>(x, e) }",
+            "a negative axis of ranks that are not known": "g (float[N] v, int64[R] r) => (float[K] y) { x = Expand(v, r) e = Expand(v, r) y = Concat<axis = -1>(x, e) }",
             "empty elsewhere": "g (float[0, 4] x, float[0, 2] e) => (float[0, 6] y) { y = Concat<axis = 1>(x, e) }",
             "a size that may be 0": "g (float[N, 4] x, float[M, 4] e) => (float[K, 4] y) { y = Concat<axis = 0>(x, e) }",
         },

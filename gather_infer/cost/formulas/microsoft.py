@@ -116,7 +116,7 @@ def ordered_attention(work: Work) -> Dim:
 def masked_self_attention(work: Work) -> Dim:
     """Multiply-adds of one decoding step: input [B, 1, I], weights [I, D + D + Dv], past length P in input 6."""
     (b, _, i), columns, value = work.shape(0, 3), last(work.shape(1, 2)), last(work.result(0, 3))
-    return b * i * columns + b * (work.scalar(6) + 1) * (floordiv(columns - value, 2) + value)
+    return b * i * columns + b * (work.only_element(6) + 1) * (floordiv(columns - value, 2) + value)
 
 
 @formulas.counts("DecoderMaskedMultiHeadAttention", text="B * T * (D + Dv), T the past length + 1, or that of key")
@@ -132,7 +132,7 @@ def masked_multi_head_attention(work: Work) -> Dim:
     if not work.has(1):
         query = value  # query, key and value have one width
     held = work.shape(5, 4)[2] if work.has(5) else 0
-    past = work.scalar(7) if work.integer("past_present_share_buffer") else held
+    past = work.only_element(7) if work.integer("past_present_share_buffer") else held
     return b * (past + 1) * (query + value)
 
 

@@ -138,9 +138,9 @@ def affine_grid(work: Work) -> Dim:
 def dft(work: Work) -> Dim:
     x = work.shape(0)
     if work.has(1):
-        length = work.scalar(1)
+        length = work.only_element(1)
     else:
-        axis: Dim = work.attr("axis", 1) if work.version < 20 else work.scalar(2) if work.has(2) else -2
+        axis: Dim = work.attr("axis", 1) if work.version < 20 else work.only_element(2) if work.has(2) else -2
         if not isinstance(axis, int):
             raise CostUnknown("the axis is not known")
         length = last(x, axis)
@@ -150,7 +150,7 @@ def dft(work: Work) -> Dim:
 @formulas.counts("STFT", text="by definition: elements of Y * frame length * 1 for real, 2 for complex input")
 def stft(work: Work) -> Dim:
     x = work.shape(0)
-    length = work.scalar(3) if work.has(3) else last(work.shape(2, 1), 0)
+    length = work.only_element(3) if work.has(3) else last(work.shape(2, 1), 0)
     return work.output_elements() * length * (last(x) if len(x) == 3 else 1)
 
 

@@ -119,7 +119,7 @@ def irdft(work: Work) -> Dim:
 
 @formulas.counts("STFT", text="by definition: elements of the result * frame_size")
 def stft(work: Work) -> Dim:
-    return work.output_elements() * work.scalar(2)
+    return work.output_elements() * work.only_element(2)
 
 
 @formulas.counts("ISTFT", text="by definition: elements of data * frame_size")
@@ -128,12 +128,12 @@ def istft(work: Work) -> Dim:
 
     Each element of a frame is a sum over the real and imaginary parts of all bins.
     """
-    return product(work.shape(0)) * work.scalar(2)
+    return product(work.shape(0)) * work.only_element(2)
 
 
 def _axes(work: Work, rank: int) -> list[int]:
     """The transformed axes in input 1, each in [0, rank). Raises CostUnknown if they are unknown or out of range."""
-    axes = work.integers(1)
+    axes = work.integers_of(1)
     if not axes or not all(-rank <= axis < rank for axis in axes):
         raise CostUnknown(f"the axes {list(axes)} do not fit the rank")
     return [axis % rank for axis in axes]
@@ -141,5 +141,5 @@ def _axes(work: Work, rank: int) -> list[int]:
 
 def _points(work: Work, size: Dim) -> Dim:
     """The length of the transform along its last axis: the last element of input 2, or `size` if it is -1 or absent."""
-    sizes = work.integers(2) if work.has(2) else ()
+    sizes = work.integers_of(2) if work.has(2) else ()
     return sizes[-1] if sizes and sizes[-1] != -1 else size

@@ -12,7 +12,6 @@ from typing import Final
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.environment import Environment
-from gather_infer.inference.provenance.origin import one_element
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -77,7 +76,7 @@ def _sign_predicate_of(
     op_type: str, names: Sequence[str], inputs: Sequence[Value | None], environment: Environment
 ) -> Dim | None:
     if op_type in COMPARISONS:
-        sides = [one_element(value) for value in inputs if isinstance(value, SymbolicTensor)]
+        sides = [value.only_integer for value in inputs if isinstance(value, SymbolicTensor)]
         known = [side for side in sides if side is not None]
         return COMPARISONS[op_type](*known) if len(known) == len(inputs) == 2 else None
     parts: list[Dim] = []
@@ -105,7 +104,7 @@ def input_predicate_of(
         return None
     for x, number, is_left in ((0, 1, True), (1, 0, False)):
         name, limit = deciding_input(names[x], environment), inputs[number]
-        least = one_element(limit) if isinstance(limit, SymbolicTensor) else None
+        least = limit.only_integer if isinstance(limit, SymbolicTensor) else None
         if name is None or not isinstance(least, int):
             continue
         if op_type == "Equal":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from gather_infer.diagnostic import Location
@@ -13,10 +15,12 @@ from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.inference.proto.schema import attribute_type_name
 from gather_infer.inference.proto.tensors import from_tensor, payload_fault, sparse_fault
 from gather_infer.inference.proto.types import dtype_of
+from gather_infer.model.attributes import decoded
 from gather_infer.rules import Attribute
 from gather_infer.tensor import SparseTensor, SymbolicTensor
 
 _A = AttributeProto
+_FACTS: Final = frozenset((_A.TENSOR, _A.TENSORS, _A.TYPE_PROTO, _A.SPARSE_TENSOR))
 
 
 def read_attributes(
@@ -26,7 +30,7 @@ def read_attributes(
 
     Raises SpecViolation for a repeated or malformed attribute, a wrong type, or a reference that cannot be resolved.
     """
-    decoded: dict[str, Attribute] = {}
+    found: dict[str, Attribute] = {}
     schema = op.schema
     for proto in node.attribute:
         name = proto.name
@@ -56,42 +60,24 @@ def read_attributes(
                     f"attribute {name} must be {attribute_type_name(expected)}, is {attribute_type_name(kind)}",
                     "GI106",
                 )
-        if name in decoded:
+        if name in found:
             raise SpecViolation(f"attribute {name} is given twice", "GI106")
-        decoded[name] = _decode(state, proto, kind, environment)
-    return decoded
+        found[name] = _fact(state, proto, kind, environment) if kind in _FACTS else decoded(proto, kind)
+    return found
 
 
-def _decode(state: InterpreterState, proto: AttributeProto, kind: int, environment: Environment) -> Attribute:
-    """The value of an attribute; bytes that are not UTF-8 are escaped. Raises SpecViolation for malformed tensors."""
-    if kind == _A.INT:
-        return int(proto.i)
-    if kind == _A.INTS:
-        return tuple(proto.ints)
-    if kind == _A.FLOAT:
-        return float(proto.f)
-    if kind == _A.STRING:
-        return proto.s.decode("utf-8", "backslashreplace")
-    if kind == _A.FLOATS:
-        return tuple(proto.floats)
-    if kind == _A.STRINGS:
-        return tuple(s.decode("utf-8", "backslashreplace") for s in proto.strings)
+def _fact(state: InterpreterState, proto: AttributeProto, kind: int, environment: Environment) -> Attribute:
+    """The fact about an attribute that holds tensors or a type. Raises SpecViolation for a malformed tensor."""
     if kind == _A.TENSOR:
         return _tensor(state, proto.name, proto.t)
-    if kind == _A.SPARSE_TENSOR:
-        fault = sparse_fault(proto.sparse_tensor)
-        if fault is not None:
-            raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
-        return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
-    if kind == _A.TYPE_PROTO:
-        return declared_fact(state, proto.tp, environment, "the type attribute declares no size")
-    if kind == _A.GRAPH:
-        return proto.g
-    if kind == _A.GRAPHS:
-        return tuple(proto.graphs)
     if kind == _A.TENSORS:
         return tuple(_tensor(state, proto.name, t) for t in proto.tensors)
-    return proto
+    if kind == _A.TYPE_PROTO:
+        return declared_fact(state, proto.tp, environment, "the type attribute declares no size")
+    fault = sparse_fault(proto.sparse_tensor)
+    if fault is not None:
+        raise SpecViolation(f"attribute {proto.name}: {fault}", "GI204")
+    return SparseTensor(dtype_of(proto.sparse_tensor.values.data_type), tuple(proto.sparse_tensor.dims))
 
 
 def _tensor(state: InterpreterState, name: str, tensor: TensorProto) -> SymbolicTensor:

@@ -27,7 +27,7 @@ def cast(context: TransferContext) -> Provenance | None:
 
     It may overflow, unless the target type holds every value of the source type or the value range of the operand fits.
     """
-    source, target = context.tensor(0).dtype, context.result.dtype
+    source, target = context.fact(0).dtype, context.result.dtype
     trace = context.provenance(0)
     if trace is None or target not in (DType.INT32, DType.INT64):
         return None
@@ -53,7 +53,7 @@ def added(context: TransferContext) -> Provenance | None:
     """Add and Sub with a single number d: x + d, d + x, x - d or d - x; other sums use columns or value ranges."""
     negative = context.node.op_type == "Sub"
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
-        number = context.scalar(d)
+        number = context.only_element(d)
         if number is None or not value_ranges.cannot_wrap(number):
             continue
         offset = -number if negative else number
@@ -62,13 +62,13 @@ def added(context: TransferContext) -> Provenance | None:
         if trace is None:
             return None
         parts = tuple(_shifted(context, p, offset) for p in trace.origins)
-        return at_result_rank(context, Provenance(parts, trace.axis), context.tensor(x))
+        return at_result_rank(context, Provenance(parts, trace.axis), context.fact(x))
     context.environment.sums[context.node.output[0]] = (
         context.node.op_type,
         context.node.input[0],
         context.node.input[1],
     )
-    if negative and (number := context.scalar(0)) is not None and value_ranges.cannot_wrap(number):
+    if negative and (number := context.only_element(0)) is not None and value_ranges.cannot_wrap(number):
         return _stepped_input(context, 1, Affine(-1, number))
     return _added_per_column(context) or _added_ranges(context)
 
@@ -78,7 +78,7 @@ def _added_per_column(context: TransferContext) -> Provenance | None:
     negative, shape = context.node.op_type == "Sub", context.result.shape
     for x, d in ((0, 1), (1, 0))[: 1 if negative else 2]:
         numbers = context.constant_row(d)
-        if not shape or numbers is None or shape[-1] != len(numbers) or context.tensor(x).shape != shape:
+        if not shape or numbers is None or shape[-1] != len(numbers) or context.fact(x).shape != shape:
             continue
         trace = by_column(context, x, len(shape) - 1)
         if trace is None:
@@ -98,7 +98,7 @@ def _added_ranges(context: TransferContext) -> Provenance | None:
 
     In a full outer sum, which broadcasts every element against every other, the bounds are attained.
     """
-    shapes = [context.tensor(i).shape for i in (0, 1)]
+    shapes = [context.fact(i).shape for i in (0, 1)]
     both = [context.origins(i) for i in (0, 1)]
     if shapes[0] is None or shapes[1] is None or any(len(own) != 1 for own in both):
         return None
@@ -169,7 +169,7 @@ def _is_closed(value_range: ValueRange) -> bool:
 def scaled(context: TransferContext) -> Provenance | None:
     """Mul by a numeric constant, or by a symbolic size if the bounds of the elements are attained."""
     for x, k in ((0, 1), (1, 0)):
-        number = context.scalar(k)
+        number = context.only_element(k)
         if isinstance(number, int) and 0 < abs(number) <= value_ranges.HUGE:
             return _stepped_input(context, x, Affine(number, 0))
         parts = context.origins(x)
@@ -188,7 +188,7 @@ def negated(context: TransferContext) -> Provenance | None:
 
 def divided(context: TransferContext) -> Provenance | None:
     """Div by a number d >= 1, rounded toward 0."""
-    number = context.scalar(1)
+    number = context.only_element(1)
     if number is None or known_le(1, number, context.scope) is not True:
         return None
     return _stepped_input(context, 0, Quotient(number))
@@ -196,11 +196,11 @@ def divided(context: TransferContext) -> Provenance | None:
 
 def bit_shifted(context: TransferContext) -> Provenance | None:
     """BitShift of unsigned x: x << k is x * 2**k, x >> k is x / 2**k."""
-    number, dtype = context.scalar(1), context.result.dtype
+    number, dtype = context.only_element(1), context.result.dtype
     assert dtype is not None, "only tensors of a known type are tracked"
     if not isinstance(number, int) or not 0 <= number < width_of(dtype) or INTEGER_RANGE[dtype][0] < 0:
         return None
-    is_left = any(a.name == "direction" and a.s == b"LEFT" for a in context.node.attribute)
+    is_left = context.text("direction") == "LEFT"
     return _stepped_input(context, 0, Affine(1 << number, 0) if is_left else Quotient(1 << number))
 
 
@@ -210,7 +210,7 @@ def _stepped_input(context: TransferContext, index: int, step: Affine | Quotient
     if trace is None and not any(part.exact for part in parts):
         return None
     found = Provenance(tuple(_stepped(context, part, step) for part in parts), None if trace is None else trace.axis)
-    return at_result_rank(context, found, context.tensor(index))
+    return at_result_rank(context, found, context.fact(index))
 
 
 def _stepped(context: TransferContext, origin: Origin, step: Affine | Quotient) -> Origin:
@@ -282,21 +282,21 @@ def _shifted(context: TransferContext, origin: Origin, offset: Dim) -> Origin:
 
 def clamped(context: TransferContext) -> Provenance | None:
     """Clip, or Min and Max of a tensor and a number."""
-    trace, source = context.provenance(0), context.tensor(0)
+    trace, source = context.provenance(0), context.fact(0)
     limits: list[Clamp] = []
     if context.node.op_type == "Clip":
         for index in (1, 2):
-            if index < len(context.inputs) and context.inputs[index] is not None:
-                number = context.scalar(index)
+            if context.has(index):
+                number = context.only_element(index)
                 if number is None:
                     return None
                 limits.append(Clamp(number, is_upper=index == 2))
     else:
         if len(context.inputs) != 2:
             return None
-        number = context.scalar(1)
+        number = context.only_element(1)
         if number is None:
-            trace, source, number = context.provenance(1), context.tensor(1), context.scalar(0)
+            trace, source, number = context.provenance(1), context.fact(1), context.only_element(0)
         if number is None:
             return None
         limits.append(Clamp(number, is_upper=context.node.op_type == "Min"))

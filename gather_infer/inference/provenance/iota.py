@@ -16,12 +16,12 @@ from gather_infer.tensor import ValueRange
 
 def progression(context: TransferContext) -> Provenance | None:
     """Slice of a constant that is an arithmetic progression along the sliced axis, like a table of positions."""
-    start, axis = context.scalar(1), context.scalar(3) if len(context.inputs) > 3 else 0
-    stride = context.scalar(4) if len(context.inputs) > 4 and context.inputs[4] is not None else 1
+    start, axis = context.only_element(1), context.only_element(3) if len(context.inputs) > 3 else 0
+    stride = context.only_element(4) if context.has(4) else 1
     shape = context.result.shape
     if start is None or not isinstance(axis, int) or stride != 1 or not shape or not -len(shape) <= axis < len(shape):
         return None
-    numbers = context.constant(0)
+    numbers = context.array(0)
     if numbers is None or numbers.size == 0 or known_le(0, start, context.scope) is not True:
         return None
     rows = np.moveaxis(numbers, axis, -1).reshape(-1, numbers.shape[axis])
@@ -37,7 +37,7 @@ def progression(context: TransferContext) -> Provenance | None:
 
 def arange(context: TransferContext) -> Provenance | None:
     """Range: numbers from `start`, inclusive, to `limit`, exclusive, in steps of `delta`."""
-    start, limit, delta = (context.scalar(i) for i in range(3))
+    start, limit, delta = (context.only_element(i) for i in range(3))
     shape = context.result.shape
     if start is not None and limit is not None and delta in (1, -1):
         return Provenance(
@@ -100,7 +100,7 @@ def _distance(first: Origin, last: Origin) -> Dim | None:
 
 def non_zero(context: TransferContext) -> Provenance | None:
     """NonZero: row k holds positions on axis k."""
-    shape = context.tensor(0).shape
+    shape = context.fact(0).shape
     if shape is None or not shape or len(shape) > MAX_ORIGINS:
         return None
     found = context.result.shape
@@ -110,7 +110,7 @@ def non_zero(context: TransferContext) -> Provenance | None:
 
 def non_max_suppression(context: TransferContext) -> Provenance | None:
     """NonMaxSuppression: columns of batch, class and box indices."""
-    shape = context.tensor(1).shape
+    shape = context.fact(1).shape
     if shape is None or len(shape) != 3:
         return None
     return Provenance(tuple(Origin(ValueRange(0, size - 1)) for size in shape), axis=1)

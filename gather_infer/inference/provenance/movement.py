@@ -39,7 +39,7 @@ def relocated_input(context: TransferContext, index: int = 0) -> Provenance | No
 
 def repeated(context: TransferContext) -> Provenance | None:
     """Expand and Tile: every element of the input, any number of times; none if the result is empty."""
-    trace, given, shape = relocated_input(context), context.tensor(0).shape, context.result.shape
+    trace, given, shape = relocated_input(context), context.fact(0).shape, context.result.shape
     if trace is None or (
         given is not None
         and shape is not None
@@ -56,10 +56,10 @@ def same(context: TransferContext) -> Provenance | None:
 
 def transposed(context: TransferContext) -> Provenance | None:
     """Transpose: all elements; if the origins are by index of an axis, that axis is permuted too."""
-    trace, rank = context.provenance(0), context.tensor(0).rank
+    trace, rank = context.provenance(0), context.fact(0).rank
     if trace is None or trace.axis is None or rank is None:
         return relocated_input(context)
-    order = next((list(a.ints) for a in context.node.attribute if a.name == "perm"), list(range(rank))[::-1])
+    order = context.integers("perm") or range(rank)[::-1]
     return Provenance(relocated(trace), order.index(trace.axis))
 
 
@@ -73,7 +73,7 @@ def any_elements(provenance: Provenance | None) -> Provenance | None:
 
 def gathered(context: TransferContext) -> Provenance | None:
     """Gather: the origins (columns) selected by constant indices, else an unknown subset of the elements."""
-    source, index = context.tensor(0), context.scalar(1)
+    source, index = context.fact(0), context.only_element(1)
     axis = context.axis(source.rank)
     trace = by_column(context, 0, axis)
     if trace is None:
@@ -92,8 +92,8 @@ def gathered_openvino(context: TransferContext) -> Provenance | None:
 
     For an index that is out of bounds the operator returns 0.
     """
-    axis, rank = context.scalar(2), context.tensor(0).rank
-    if rank is None or not isinstance(axis, int) or context.attribute("batch_dims", 0) != 0:
+    axis, rank = context.only_element(2), context.fact(0).rank
+    if rank is None or not isinstance(axis, int) or context.integer("batch_dims") != 0:
         return None
     trace = by_column(context, 0, axis % rank)
     if trace is None or trace.axis != axis % rank:
@@ -104,14 +104,14 @@ def gathered_openvino(context: TransferContext) -> Provenance | None:
 
 def _known_indices(context: TransferContext) -> list[int]:
     """The elements of input 1 if all are known numbers, else an empty list."""
-    values = context.tensor(1).values
+    values = context.fact(1).values
     numbers = [] if values is None else values.reshape(-1).tolist()
     return numbers if all(isinstance(n, int) for n in numbers) else []
 
 
 def _columns(context: TransferContext, provenance: Provenance) -> Provenance | None:
     """Gather on the axis of the origins: one origin for a constant scalar index, several for an index vector."""
-    numbers, rank, count = _known_indices(context), context.tensor(1).rank, len(provenance.origins)
+    numbers, rank, count = _known_indices(context), context.fact(1).rank, len(provenance.origins)
     if not numbers or rank not in (0, 1) or not all(-count <= n < count for n in numbers):
         return any_elements(context.provenance(0))
     return Provenance(tuple(provenance.origins[n] for n in numbers), provenance.axis if rank == 1 else None)
@@ -119,7 +119,7 @@ def _columns(context: TransferContext, provenance: Provenance) -> Provenance | N
 
 def _rows(context: TransferContext, provenance: Provenance, axis: int) -> Provenance | None:
     """Gather on another axis than that of the origins: a subset of the elements of each origin."""
-    rank, columns = context.tensor(1).rank, provenance.axis
+    rank, columns = context.fact(1).rank, provenance.axis
     assert columns is not None, "the caller checks that there are columns"
     if rank is None:
         return any_elements(provenance)
@@ -131,13 +131,13 @@ def _rows(context: TransferContext, provenance: Provenance, axis: int) -> Proven
 def sliced(context: TransferContext) -> Provenance | None:
     """Slice: contiguous origins (columns) if the bounds are constant, else an unknown subset of the elements."""
     trace = context.provenance(0)
-    if context.tensor(0).shape is not None and context.tensor(0).shape == context.result.shape:
+    if context.fact(0).shape is not None and context.fact(0).shape == context.result.shape:
         return relocated_input(context)  # all elements, in any order
     if trace is None:
         return progression(context)
-    start, end, axis = context.scalar(1), context.scalar(2), context.scalar(3)
-    stride = context.scalar(4) if len(context.inputs) > 4 and context.inputs[4] is not None else 1
-    rank = context.tensor(0).rank
+    start, end, axis = context.only_element(1), context.only_element(2), context.only_element(3)
+    stride = context.only_element(4) if context.has(4) else 1
+    rank = context.fact(0).rank
     if not (isinstance(start, int) and isinstance(end, int) and isinstance(axis, int) and rank and stride == 1):
         return any_elements(trace)
     trace = by_column(context, 0, axis % rank)
@@ -152,7 +152,7 @@ def sliced(context: TransferContext) -> Provenance | None:
 
 def split(context: TransferContext, outputs: Sequence[str]) -> None:
     """Split: record for each output its origins (columns), else an unknown subset of the elements."""
-    axis, at = context.axis(context.tensor(0).rank), 0
+    axis, at = context.axis(context.fact(0).rank), 0
     trace = by_column(context, 0, axis)
     if trace is None:
         return
@@ -194,7 +194,7 @@ def split_to_sequence(node: NodeProto, inputs: Sequence[Value | None], environme
 
 def member(context: TransferContext) -> Provenance | None:
     """SequenceAt: the origin of the member at a constant index, else an unknown subset of the elements."""
-    trace, index = context.provenance(0), context.scalar(1)
+    trace, index = context.provenance(0), context.only_element(1)
     if trace is None or trace.axis != SEQUENCE_AXIS:
         return any_elements(trace)
     if isinstance(index, int) and -len(trace.origins) <= index < len(trace.origins):
@@ -211,7 +211,7 @@ def concat(context: TransferContext) -> Provenance | None:
     stacked = axis is not None
     parts: list[Origin] = []
     for i in range(count):
-        shape = context.tensor(i).shape
+        shape = context.fact(i).shape
         if shape is not None and 0 in shape:
             continue
         own = context.origins(i)

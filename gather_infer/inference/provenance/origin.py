@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gather_infer import value_ranges
-from gather_infer.symbolic import Dim, Expr, Scope, substitute
+from gather_infer.symbolic import Dim, Scope, substitute
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, ValueRange
 
 
@@ -236,13 +236,6 @@ class ElementPredicate:
     @property
     def negated(self) -> ElementPredicate:
         return ElementPredicate(self.when_false, self.when_true)
-
-
-def one_element(tensor: SymbolicTensor) -> Dim | None:
-    """The element of a one-element integer tensor; None when it is unknown, or for any other tensor."""
-    element = tensor.only_element
-    is_integer = tensor.dtype is not None and tensor.dtype.is_integer  # floats have Dims for elements too
-    return element if is_integer and isinstance(element, (int, Expr)) else None
 
 
 def origin_of_facts(tensor: SymbolicTensor, scope: Scope) -> Origin:

@@ -56,7 +56,7 @@ def record_predicates(context: TransferContext) -> None:
         found = _joined_predicates(context, *(tests.get(name, {}) for name in node.input))
     else:
         for x, d, op_type in ((0, 1, node.op_type), (1, 0, _MIRRORED[node.op_type])):
-            number, dtype = context.scalar(d), context.tensor(x).dtype
+            number, dtype = context.only_element(d), context.fact(x).dtype
             if number is not None and dtype is not None and dtype.is_integer:
                 more, negated = _COMPARING[op_type]
                 limit = number + more
@@ -96,7 +96,7 @@ def selected(context: TransferContext) -> Provenance | None:
     """
     node, frame, scope = context.node, context.environment, context.scope
     tests = frame.element_predicates.get(node.input[0], {})
-    always = context.tensor(0).value_range
+    always = context.fact(0).value_range
     branches = {ValueRange(0, 0): (2,), ValueRange(1, 1): (1,)}.get(always or value_ranges.ANY, (1, 2))
     used: dict[int, ValueRange] = {}
     whole: set[int] = set()
@@ -140,7 +140,7 @@ def _is_without_overflow(context: TransferContext, branch: int, base: str, domai
 
 def _branch_range(context: TransferContext, branch: int, base: str, domain: ValueRange) -> ValueRange:
     """The value range of the input `branch` at the positions where the element of `base` is in `domain`."""
-    name, known = context.node.input[branch], value_ranges.range_of(context.tensor(branch), context.scope)
+    name, known = context.node.input[branch], value_ranges.range_of(context.fact(branch), context.scope)
     if name == base:
         return domain
     offset = context.offset_from(name, base)
@@ -196,5 +196,5 @@ def _wrapped_index(context: TransferContext, predicates: Mapping[str, ElementPre
             wrapped = Provenance(
                 tuple(replace(part, negative_offset=offset, value_range=span) for part in trace.origins), trace.axis
             )
-            return at_result_rank(context, wrapped, context.tensor(above))
+            return at_result_rank(context, wrapped, context.fact(above))
     return None

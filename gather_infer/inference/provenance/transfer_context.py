@@ -10,8 +10,10 @@ import numpy as np
 from onnx import NodeProto
 
 from gather_infer import value_ranges
-from gather_infer.inference.provenance.origin import Origin, Provenance, one_element, origin_of_facts
-from gather_infer.symbolic import Dim, Scope, known_le, product
+from gather_infer.inference.provenance.origin import Origin, Provenance, origin_of_facts
+from gather_infer.model.attributes import attribute_of
+from gather_infer.node_facts import NodeFacts
+from gather_infer.symbolic import Dim, Scope, known_le
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ MAX_COLUMNS: Final = 64
 
 
 @dataclass(slots=True)
-class TransferContext:
+class TransferContext(NodeFacts):
     """Arguments of a transfer function: one node and the state in which it is interpreted.
 
     result   fact of output 0
@@ -42,9 +44,11 @@ class TransferContext:
     result: SymbolicTensor
     load: Callable[[str, Environment], np.ndarray[Any, Any] | None]
 
-    def tensor(self, index: int) -> SymbolicTensor:
-        value = self.inputs[index] if index < len(self.inputs) else None
-        return value if isinstance(value, SymbolicTensor) else SymbolicTensor()
+    def attr(self, name: str, default: Any = None) -> Any:
+        return attribute_of(self.node, name, default)
+
+    def value(self, index: int) -> Value | None:
+        return self.inputs[index] if index < len(self.inputs) else None
 
     def provenance(self, index: int) -> Provenance | None:
         """The provenance of an input; None when it is not tracked."""
@@ -53,17 +57,12 @@ class TransferContext:
     def origins(self, index: int) -> tuple[Origin, ...]:
         """The origins of an input, or, if its provenance is not tracked, one origin with the bounds of its facts."""
         trace = self.provenance(index)
-        return trace.origins if trace is not None else (origin_of_facts(self.tensor(index), self.scope),)
+        return trace.origins if trace is not None else (origin_of_facts(self.fact(index), self.scope),)
 
-    def scalar(self, index: int) -> Dim | None:
-        """The element of a one-element integer input; None when it is unknown, or for any other input."""
-        return one_element(self.tensor(index))
-
-    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+    def array(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of a constant input; None when it is not constant or larger than `TABLE_LIMIT`."""
-        tensor = self.tensor(index)
-        size = None if tensor.shape is None else product(tensor.shape)
-        if not isinstance(size, int) or size > TABLE_LIMIT:
+        size = self.fact(index).size
+        if size is None or size > TABLE_LIMIT:
             return None
         return self.load(self.node.input[index], self.environment)
 
@@ -77,23 +76,15 @@ class TransferContext:
 
         Also None when there are more than MAX_COLUMNS elements or one of them is too large.
         """
-        shape, values = self.tensor(index).shape, self.tensor(index).values
+        shape, values = self.fact(index).shape, self.fact(index).values
         if not shape or any(dim != 1 for dim in shape[:-1]) or not isinstance(shape[-1], int):
             return None
         if not 1 < shape[-1] <= MAX_COLUMNS:
             return None
-        numbers = values if values is not None else self.constant(index)
+        numbers = values if values is not None else self.array(index)
         elements = [] if numbers is None else numbers.reshape(-1).tolist()
         is_known = all(isinstance(e, int) and -value_ranges.HUGE <= e <= value_ranges.HUGE for e in elements)
         return elements if elements and is_known else None
-
-    def attribute(self, name: str, default: int) -> int:
-        return next((int(a.i) for a in self.node.attribute if a.name == name), default)
-
-    def axis(self, rank: int | None, default: int = 0) -> int | None:
-        """The attribute `axis`, counted from the front; None when the axis is negative and `rank` is None."""
-        axis = self.attribute("axis", default)
-        return axis if axis >= 0 else None if rank is None else axis + rank
 
 
 def refine_range(name: str, value_range: ValueRange, environment: Environment) -> None:
@@ -140,7 +131,7 @@ def by_column(context: TransferContext, index: int, axis: int | None) -> Provena
     Only elements at their positions in a graph input can be split, and only if `axis` is the last axis and its length
     is known. Otherwise the provenance is returned unchanged.
     """
-    trace, shape = context.provenance(index), context.tensor(index).shape
+    trace, shape = context.provenance(index), context.fact(index).shape
     if trace is None or trace.axis is not None or len(trace.origins) != 1 or not shape or axis != len(shape) - 1:
         return trace
     (part,), width = trace.origins, shape[-1]

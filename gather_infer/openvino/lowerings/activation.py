@@ -34,7 +34,7 @@ _KERNELS: Final = (DType.FLOAT32, DType.FLOAT16)
 @lowers(*_SAME, preserves_failures=True)
 def same_in_onnx(op: LayerView, g: FunctionBuilder) -> str:
     """softplus-4, softsign-9, mish-4, hswish-4: ONNX's Softplus, Softsign, Mish, HardSwish."""
-    return legalized(g, op.dtype(0), lambda x: g.node(_SAME[op.type], (x,))[0], op.x(0), by=FLOAT32_AT_MOST)
+    return legalized(g, op.dtype(0), lambda x: g.node(_SAME[op.op_type], (x,))[0], op.x(0), by=FLOAT32_AT_MOST)
 
 
 @lowers("ReLU", preserves_failures=True)
@@ -103,7 +103,7 @@ def selu(op: LayerView, g: FunctionBuilder) -> str:
         curve = g.Mul(alpha, g.Sub(g.Exp(g.Min(x, zero)), g.scalar(1, dtype)))
         return g.Mul(gamma, g.Where(g.Greater(x, zero), x, curve))
 
-    dtype, alpha, gamma = op.dtype(0), op.value(1), op.value(2)
+    dtype, alpha, gamma = op.dtype(0), op.array(1), op.array(2)
     if alpha is not None and gamma is not None and alpha.size == gamma.size == 1:
         numbers = {"alpha": float(alpha.ravel()[0]), "gamma": float(gamma.ravel()[0])}
         return legalized(g, dtype, lambda x: g.Selu(x, **numbers), op.x(0), by=FLOAT32_AT_MOST)
@@ -151,7 +151,7 @@ def gelu(op: LayerView, g: FunctionBuilder) -> str:
 
     Version 7 adds `approximation_mode`, erf (default) or tanh.
     """
-    by_tanh = op.opset >= 7 and op.text("approximation_mode", "erf", choices=("erf", "tanh")) == "tanh"
+    by_tanh = op.version >= 7 and op.text("approximation_mode", "erf", choices=("erf", "tanh")) == "tanh"
 
     def curve(x: str) -> str:
         if g.opset >= 20:

@@ -58,7 +58,7 @@ def aligned(op: LayerView, g: FunctionBuilder, onto: int, index: int) -> str:
 @lowers(*_ARITHMETIC, preserves_failures=True)
 def arithmetic(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/{add,subtract,multiply,maximum,minimum,power}-1: ONNX's Add, Sub, Mul, Max, Min, Pow."""
-    kind, carriers = _ARITHMETIC[op.type]
+    kind, carriers = _ARITHMETIC[op.op_type]
     return legalized(g, op.dtype(0), lambda a, b: g.node(kind, (a, b))[0], op.x(0), aligned(op, g, 0, 1), by=carriers)
 
 
@@ -116,7 +116,7 @@ def mod(op: LayerView, g: FunctionBuilder) -> str:
 @lowers(*_COMPARISONS, preserves_failures=True)
 def comparison(op: LayerView, g: FunctionBuilder) -> str:
     """comparison/{equal,less,less-equal,greater,greater-equal}-1: Equal, Less, LessOrEqual, Greater, GreaterOrEqual."""
-    return _compared(op, g, _COMPARISONS[op.type])
+    return _compared(op, g, _COMPARISONS[op.op_type])
 
 
 @lowers("NotEqual", preserves_failures=True)
@@ -134,7 +134,7 @@ def _compared(op: LayerView, g: FunctionBuilder, kind: str) -> str:
 @lowers(*_LOGICAL, preserves_failures=True)
 def logical(op: LayerView, g: FunctionBuilder) -> str:
     """logical/{logical-and,logical-or,logical-xor}-1: And, Or, Xor of the inputs cast to booleans."""
-    return g.node(_LOGICAL[op.type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
+    return g.node(_LOGICAL[op.op_type], [_truth(op, g, op.x(0), 0), _truth(op, g, aligned(op, g, 0, 1), 1)])[0]
 
 
 @lowers("LogicalNot", preserves_failures=True)
@@ -150,7 +150,7 @@ def _truth(op: LayerView, g: FunctionBuilder, x: str, index: int) -> str:
 @lowers(*_BITWISE, since=13, preserves_failures=True)
 def bitwise(op: LayerView, g: FunctionBuilder) -> str:
     """bitwise/{bitwise-and,bitwise-or,bitwise-xor}-13: BitwiseAnd, BitwiseOr, BitwiseXor; And, Or, Xor for booleans."""
-    kind = _BITWISE[op.type]
+    kind = _BITWISE[op.op_type]
     kind = kind if op.dtype(0) is DType.BOOL else f"Bitwise{kind}"
     return g.node(kind, (op.x(0), aligned(op, g, 0, 1)))[0]
 
@@ -178,7 +178,7 @@ def shift(op: LayerView, g: FunctionBuilder) -> str:
     if known is None or not all(0 <= shift < bits for shift in known):
         # for other amounts OpenVINO shifts as the processor does, modulo its register size; ONNX's result is 0
         amount = g.BitwiseAnd(amount, g.scalar(held - 1, wide))
-    if op.type == "BitwiseLeftShift":
+    if op.op_type == "BitwiseLeftShift":
         return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="LEFT"), wide, dtype)
     if not signed:
         return g.cast(g.BitShift(g.cast(a, dtype, wide), amount, direction="RIGHT"), wide, dtype)

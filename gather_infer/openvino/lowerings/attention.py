@@ -66,7 +66,7 @@ def _is_attention(op: LayerView) -> bool:
     """
     if op.has(_SINK) or any(op.rank(i) != 4 for i in range(3)):
         return False
-    if op.has(_SCALE) and op.value(_SCALE) is None:
+    if op.has(_SCALE) and op.array(_SCALE) is None:
         return False
     if not op.dtype(0).is_float or any(op.dtype(i) != op.dtype(0) for i in (1, 2)):
         return False

@@ -144,7 +144,7 @@ def _joined(g: FunctionBuilder, *sizes: Length) -> str:
 def shuffle_channels(op: LayerView, g: FunctionBuilder) -> str:
     """shuffle-channels-1: Reshape of an axis of groups * c channels to [groups, c], Transpose, Reshape."""
     rank, group = op.rank(0), op.integer("group", 1)
-    axis = op.axis(op.integer("axis", 1), rank)
+    axis = op.normalized_axis(op.integer("axis", 1), rank)
     dims = [sizes(op, g, i) for i in range(rank)]
     cut = g.concat(*dims[:axis], g.i64(group), sizes(op, g, axis, over=group), *dims[axis + 1 :])
     order = [*range(axis), axis + 1, axis, *range(axis + 2, rank + 1)]

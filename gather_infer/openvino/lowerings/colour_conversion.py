@@ -24,7 +24,7 @@ def nv12(op: LayerView, g: FunctionBuilder) -> str:
     y       [n, h, w, 1], uv [n, h/2, w/2, 2]; or both in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
     """
-    if op.inputs > 1:
+    if len(op.names) > 1:
         luma, chroma = as_float(op, g, 0), as_float(op, g, 1)
     else:
         luma, rest, half = _split(op, g)
@@ -39,7 +39,7 @@ def i420(op: LayerView, g: FunctionBuilder) -> str:
     y       [n, h, w, 1], u and v [n, h/2, w/2, 1]; or all in one plane, [n, 3h/2, w, 1]
     result  [n, h, w, 3]
     """
-    if op.inputs > 1:
+    if len(op.names) > 1:
         return _to_rgb(op, g, as_float(op, g, 0), as_float(op, g, 1), as_float(op, g, 2))
     luma, rest, half = _split(op, g)
     (batch, height, width) = half
@@ -74,7 +74,7 @@ def _to_rgb(op: LayerView, g: FunctionBuilder, luma: str, u: str, v: str) -> str
     d, e = (g.Sub(_doubled(g, one), g.scalar(128, DType.FLOAT32)) for one in (u, v))
     red, blue = g.Add(bright, times(e, 1.596)), g.Add(bright, times(d, 2.018))
     green = g.Sub(g.Sub(bright, times(d, 0.391)), times(e, 0.813))
-    colours = (blue, green, red) if op.type.endswith("BGR") else (red, green, blue)
+    colours = (blue, green, red) if op.op_type.endswith("BGR") else (red, green, blue)
     # the CPU plugin rounds halves to even here; the page does not define the rounding
     return _stored(op, g, g.Concat(*colours, axis=3), g.Round)
 
@@ -106,7 +106,7 @@ def to_nv12(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
 
     x = as_float(op, g, 0)
     weights = ((0.257, -0.148, 0.439), (0.504, -0.291, -0.368), (0.098, 0.439, -0.071))
-    places = (0, 1, 2) if op.type == "RGBtoNV12" else (2, 1, 0)
+    places = (0, 1, 2) if op.op_type == "RGBtoNV12" else (2, 1, 0)
     mixed = [g.Mul(axis_slice(g, x, k, k + 1, 3), g.const(row, "f4")) for k, row in zip(places, weights, strict=True)]
     yuv = g.Add(g.Add(g.Add(mixed[0], mixed[1]), mixed[2]), g.const([16, 128, 128], "f4"))
     stored = g.cast(_stored(op, g, yuv, away), op.dtype(0), DType.FLOAT32)

@@ -27,7 +27,7 @@ _LOWEST: Final = int(np.iinfo(np.int64).min)
 @lowers("Concat", preserves_failures=True)
 def concat(op: LayerView, g: FunctionBuilder) -> str:
     """concat-1: ONNX's Concat of all inputs along `axis`."""
-    return g.Concat(*(op.x(i) for i in range(op.inputs)), axis=op.integer("axis"))
+    return g.Concat(*(op.x(i) for i in range(len(op.names))), axis=op.integer("axis"))
 
 
 @lowers("ConcatParts")
@@ -38,7 +38,7 @@ def concat_parts(op: LayerView, g: FunctionBuilder) -> str:
     output  [d0, ..., trips * d_axis, ..., dr-1]; with `reverse`, the output of the last iteration comes first
     """
     parts, rank = op.x(0), op.rank(0) - 1
-    axis = op.axis(op.integer("axis"), rank)
+    axis = op.normalized_axis(op.integer("axis"), rank)
     if op.flag("reverse", False):
         parts = g.Slice(parts, g.i64(-1), g.i64(_LOWEST), g.i64(0), g.i64(-1))
     moved = g.transpose(parts, [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])

@@ -53,7 +53,7 @@ _E5M2_END: Final = 61440.0
 def const(op: LayerView, g: FunctionBuilder) -> str:
     """Const of a type that ONNX lacks: a uint8 constant of one code per element, unpacked from input 0."""
     element, shape = op.text("element_type", choices=tuple(NON_ONNX_BITS)), op.integers("shape", [], lower=0)
-    packed = op.call.constant(0)
+    packed = op.call.array(0)
     if packed is None or packed.dtype != np.uint8:
         raise LoweringRefused("the bytes of the constant are not known")
     count = prod(shape)

@@ -13,7 +13,7 @@ from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.type_legalization import AS_FLOAT
 from gather_infer.openvino.lowerings.windows import Windows, spatial_of, windows
-from gather_infer.tensor import DType
+from gather_infer.tensor import DType, static_dims
 
 lowerings = LoweringTable()
 lowers = lowerings.lowers
@@ -110,8 +110,8 @@ def binary_convolution(op: LayerView, g: FunctionBuilder) -> str:
     """
     op.text("mode", "xnor-popcount", choices=("xnor-popcount",))
     one, two = g.scalar(1, _FLOAT), g.scalar(2, _FLOAT)
-    kernel = [size for size in op.shape(1)[2:] if isinstance(size, int)]
-    if len(kernel) != 2:
+    kernel = static_dims(op.shape(1)[2:])
+    if kernel is None or len(kernel) != 2:
         raise LoweringRefused("the size of the filters is not known")
     dtype = op.dtype(0)
     above = g.Cast(g.Greater(g.cast(op.x(0), dtype, AS_FLOAT.get(dtype, dtype)), g.scalar(0, _FLOAT)), to=_FLOAT)

@@ -64,7 +64,7 @@ def dft(op: LayerView, g: FunctionBuilder) -> str:
     x = g.cast(op.x(0), op.dtype(0), wide)
     axes = op.axes(1, op.rank(0) - 1)
     for position, axis in reversed(list(enumerate(axes))):
-        x = _transform(g, x, axis, _length(op, g, axes, position), inverse=op.type == "IDFT")
+        x = _transform(g, x, axis, _length(op, g, axes, position), inverse=op.op_type == "IDFT")
     return g.cast(x, wide, op.dtype(0))
 
 

@@ -208,4 +208,4 @@ def _attribute(name: str, value: Any) -> AttributeProto:
         value = int(value)
     if isinstance(value, DType):
         value = int(value)
-    return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
+    return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value in ([], ()) else None)

@@ -116,7 +116,7 @@ class _Gather:
             return None
         if len(found) != 1:
             raise SpecViolation(f"axis must have one element, has {len(found)}", "GI305")
-        return self.op.axis(found[0], self.op.rank(0)) if self.op.has_rank(0) else found[0]
+        return self.op.normalized_axis(found[0], self.op.rank(0)) if self.op.has_rank(0) else found[0]
 
     def plain(self, axis: int) -> str:
         """The result without batch dims: ONNX's Gather along `axis`, with out-of-bounds indices masked if necessary."""
@@ -186,10 +186,10 @@ class _Gather:
 
     def may_be_negative(self) -> bool:
         """Whether some index may be negative; False only if all are known to be >= 0."""
-        known = self.op.value(1)
+        known = self.op.array(1)
         if known is not None:
             return bool(known.size) and int(known.min()) < 0
-        span = self.op.fact(1).value_range
+        span = self.op.tensor(1).value_range
         return span is None or not isinstance(span.lo, int) or span.lo < 0
 
     def wide(self) -> str:

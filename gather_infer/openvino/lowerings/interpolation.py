@@ -69,7 +69,7 @@ def interpolate_1(op: LayerView, g: FunctionBuilder) -> str:
     half_pixel for mode linear without pads, unless the axes are 2 and 3 of rank 4; otherwise asymmetric.
     """
     rank = op.rank(0)
-    axes = tuple(op.axis(axis, rank) for axis in op.integers("axes"))
+    axes = tuple(op.normalized_axis(axis, rank) for axis in op.integers("axes"))
     kind = op.text("mode", choices=("nearest", "linear", "cubic"))
     padded = any(op.integers("pads_begin", ()) + op.integers("pads_end", ()))
     plane = rank == 4 and sorted(axes) == [2, 3]

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from gather_infer.dialect import LoweringRefused
 from gather_infer.errors import SpecViolation
+from gather_infer.node_facts import NodeFacts
 from gather_infer.ops.openvino.element_types import ELEMENT_TYPES
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, known_le
-from gather_infer.tensor import DType, Shape, SymbolicTensor
+from gather_infer.tensor import DType, Shape, Value, static_dims
 
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
@@ -30,7 +31,7 @@ def dtype_of(text: str) -> DType | None:
     return ELEMENT_TYPES.get(text.lower())
 
 
-class LayerView:
+class LayerView(NodeFacts):
     """One layer, as a lowering reads it. Accessors take the position of an input (`index`) or the name of an attribute.
 
     names               name of each input in the built function, "" for an input that is left out
@@ -48,19 +49,21 @@ class LayerView:
         self.allow_random = allow_random
 
     @property
-    def type(self) -> str:
+    def op_type(self) -> str:
         return self.call.op_type
 
     @property
-    def opset(self) -> int:
+    def version(self) -> int:
         """The opset of OpenVINO that the layer belongs to."""
         return self.call.version
 
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.call.attr(name, default)
+
     # inputs
 
-    @property
-    def inputs(self) -> int:
-        return len(self.names)
+    def value(self, index: int) -> Value | None:
+        return self.call.value(index)
 
     def has(self, index: int) -> bool:
         """Whether input `index` is given."""
@@ -72,15 +75,12 @@ class LayerView:
             raise SpecViolation(f"input {index} is missing", "GI107")
         return self.names[index]
 
-    def fact(self, index: int) -> SymbolicTensor:
-        return self.call.tensor(index)
-
     def dtype(self, index: int) -> DType:
         """The element type of input `index`; UINT8 for the codes of a type that ONNX lacks.
 
         Raises LoweringRefused when the type is unknown.
         """
-        dtype = self.fact(index).dtype
+        dtype = self.tensor(index).dtype
         if dtype is None:
             raise LoweringRefused(f"the element type of input {index} is not known")
         return dtype
@@ -90,14 +90,14 @@ class LayerView:
 
         Raises LoweringRefused when the type is unknown.
         """
-        types = self.call.attr("input_types", ())
+        types = self.attr("input_types", ())
         if index < len(types) and types[index]:
             return str(types[index])
         return _TEXTS.get(dtype := self.dtype(index), str(dtype))
 
     def shape(self, index: int) -> Shape:
         """The dims of input `index`. Raises LoweringRefused when its rank is unknown."""
-        shape = self.fact(index).shape
+        shape = self.tensor(index).shape
         if shape is None:
             raise LoweringRefused(f"the rank of input {index} is not known")
         return shape
@@ -106,7 +106,7 @@ class LayerView:
         return len(self.shape(index))
 
     def has_rank(self, index: int) -> bool:
-        return self.fact(index).shape is not None
+        return self.tensor(index).shape is not None
 
     def size(self, index: int, axis: int) -> int | None:
         """The dim of input `index` at `axis` if it is a number; None if it is symbolic.
@@ -118,9 +118,7 @@ class LayerView:
 
     def sizes(self, index: int) -> tuple[int, ...] | None:
         """The dims of input `index` if all are numbers, else None. Raises LoweringRefused when its rank is unknown."""
-        shape = self.shape(index)
-        known = tuple(dim for dim in shape if isinstance(dim, int))
-        return known if len(known) == len(shape) else None
+        return static_dims(self.shape(index))
 
     def is_positive(self, index: int, axis: int) -> bool:
         """Whether the dim of input `index` at `axis` is proved to be at least 1. Raises the exceptions of `size`."""
@@ -135,7 +133,7 @@ class LayerView:
 
     # elements
 
-    def value(self, index: int) -> npt.NDArray[Any] | None:
+    def array(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of input `index`, from inference or from a constant; None where they are unknown.
 
         The array has the input's numpy dtype; inferred integers are int64, or uint64 for an input of uint64. A constant
@@ -143,20 +141,17 @@ class LayerView:
         """
         if not self.has(index):
             return None
-        fact = self.fact(index)
+        fact = self.tensor(index)
         if fact.values is not None and fact.dtype is not None and (fact.dtype.is_integer or fact.dtype is DType.BOOL):
             elements = fact.values.ravel().tolist()
             if all(isinstance(element, (int, bool)) for element in elements):
                 kind = np.bool_ if fact.dtype is DType.BOOL else np.uint64 if fact.dtype is DType.UINT64 else np.int64
                 return np.array(elements, kind).reshape(fact.values.shape)
-        known = [dim for dim in fact.shape or () if isinstance(dim, int)]
-        if fact.shape is None or len(known) < len(fact.shape) or np.prod(known, dtype=np.float64) > MAX_READ:
-            return None
-        return self.call.constant(index)
+        return self.call.array(index) if fact.size is not None and fact.size <= MAX_READ else None
 
     def known(self, index: int) -> npt.NDArray[Any]:
-        """The elements of input `index`, as from `value`. Raises LoweringRefused when they are unknown."""
-        value = self.value(index)
+        """The elements of input `index`, as from `array`. Raises LoweringRefused when they are unknown."""
+        value = self.array(index)
         if value is None:
             raise LoweringRefused(f"input {index} has to be a constant")
         return value
@@ -169,7 +164,7 @@ class LayerView:
 
         Raises SpecViolation when the elements break `count` or `lower`, are strings, or are not finite.
         """
-        value = self.value(index)
+        value = self.array(index)
         if value is None:
             return None
         if value.dtype.kind in "OUS" or not np.all(np.isfinite(value)):
@@ -190,7 +185,7 @@ class LayerView:
 
         Raises SpecViolation for another number of elements, or for strings.
         """
-        value = self.value(index)
+        value = self.array(index)
         if value is None:
             return None
         if value.dtype.kind in "OUS":
@@ -204,10 +199,10 @@ class LayerView:
 
         Raises LoweringRefused when the elements are unknown, and SpecViolation when an axis is out of range.
         """
-        return [self.axis(axis, rank) for axis in self.known_ints(index)]
+        return [self.normalized_axis(axis, rank) for axis in self.known_ints(index)]
 
     @staticmethod
-    def axis(axis: int, rank: int) -> int:
+    def normalized_axis(axis: int, rank: int) -> int:
         """`axis` normalized to [0, rank - 1]. Raises SpecViolation when it is outside [-rank, rank - 1]."""
         if not -rank <= axis < rank:
             raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}]", "GI304")
@@ -216,7 +211,7 @@ class LayerView:
     # attributes: strings or integers in an IR file, of any type on a node of an ONNX file
 
     def _attribute(self, name: str, default: Any) -> Any:
-        value = self.call.attr(name, None)
+        value = self.attr(name, None)
         if value is not None:
             return value
         if default is None:
@@ -290,15 +285,15 @@ class LayerView:
         *,
         count: int | None = None,
         lower: int | None = None,
-    ) -> list[int]:
-        """The attribute `name` as a list of integers; required unless there is a `default`.
+    ) -> tuple[int, ...]:
+        """The attribute `name`, a list of integers; required unless there is a `default`.
 
         count   required number of elements; None for any
         lower   smallest allowed element; None for any
 
         Raises SpecViolation for a missing or malformed value, and for one that breaks `count` or `lower`.
         """
-        found = [self._element(name, item, np.int64) for item in self._items(name, default)]
+        found = tuple(self._element(name, item, np.int64) for item in self._items(name, default))
         _check_elements(f"attribute {name}", found, count, lower)
         return found
 

@@ -46,7 +46,7 @@ def _turned(op: LayerView, g: FunctionBuilder, x: str, index: int, name: str) ->
 def einsum(op: LayerView, g: FunctionBuilder) -> str:
     """matrix/einsum-7: ONNX's Einsum with the same `equation`."""
     equation = op.text("equation")
-    inputs = (op.x(i) for i in range(op.inputs))
+    inputs = (op.x(i) for i in range(len(op.names)))
     return legalized(g, op.dtype(0), lambda *xs: g.Einsum(*xs, equation=equation), *inputs, by=_SUMS)
 
 

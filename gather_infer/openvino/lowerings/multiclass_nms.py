@@ -228,7 +228,7 @@ def _order(op: LayerView, g: FunctionBuilder, image: str, label: str, score: str
         return argsort(g, g.squeeze(score, 1))
     if by == "classid" and across:
         return argsort(g, g.squeeze(label, 1), descending=False)
-    if by == "classid" and op.type == "MulticlassNms":
+    if by == "classid" and op.op_type == "MulticlassNms":
         key = g.Add(g.Mul(image, g.Add(g.dim(op.x(1), op.rank(1) - 2), g.i64(1))), label)
         return argsort(g, g.squeeze(key, 1), descending=False)
     return None

@@ -89,15 +89,15 @@ def lower(entry: LoweringEntry, layer: LayerView, builder: FunctionBuilder) -> t
     Raises LoweringRefused when the layer cannot be lowered, and SpecViolation when it breaks its specification. Any
     other exception is an internal error.
     """
-    builder.require_opset(entry.opset, layer.type)
-    narrow = layer.fact(0).dtype if layer.type in _RESHAPES else None
+    builder.require_opset(entry.opset, layer.op_type)
+    narrow = layer.tensor(0).dtype if layer.op_type in _RESHAPES else None
     if narrow in _NIBBLES:
         outputs: str | Sequence[str] = _lower_as_bytes(entry, layer, builder, narrow)
     else:
         outputs = entry.lowering(layer, builder)
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     if len(names) < layer.outputs:
-        raise SpecViolation(f"{layer.type} has {len(names)} outputs, found {layer.outputs}", "GI107")
+        raise SpecViolation(f"{layer.op_type} has {len(names)} outputs, found {layer.outputs}", "GI107")
     return names[: layer.outputs]
 
 
@@ -107,7 +107,7 @@ def _lower_as_bytes(entry: LoweringEntry, layer: LayerView, builder: FunctionBui
     Returns the name of the layer's output. onnxruntime has no kernels that reshape 4-bit elements.
     """
     wide = _NIBBLES[narrow]
-    call = replace(layer.call, inputs=[replace(layer.fact(0), dtype=wide), *layer.call.inputs[1:]])
+    call = replace(layer.call, inputs=[replace(layer.tensor(0), dtype=wide), *layer.call.inputs[1:]])
     names = [builder.cast(layer.x(0), narrow, wide), *layer.names[1:]]
     written = entry.lowering(LayerView(call, names), builder)
     assert isinstance(written, str), "a reshaping layer has one output"

@@ -48,7 +48,7 @@ def known_axis(op: LayerView, index: int) -> int:
     Raises LoweringRefused when the axis is unknown, and SpecViolation when it is out of range or not a single number.
     """
     (axis,) = op.known_ints(index, count=1)
-    return op.axis(axis, op.rank(0)) if op.has_rank(0) else axis
+    return op.normalized_axis(axis, op.rank(0)) if op.has_rank(0) else axis
 
 
 def iota(g: FunctionBuilder, length: str) -> str:

@@ -34,7 +34,7 @@ _EXACT: Final = {
 _ROUNDINGS: Final = ("floor", "ceil", "ceil_torch")
 
 
-def _kernel(op: LayerView) -> list[int]:
+def _kernel(op: LayerView) -> tuple[int, ...]:
     return op.integers("kernel", lower=1)
 
 
@@ -133,7 +133,7 @@ def max_pool_8(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     if not op.is_read(1):
         return (*_max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, lower=1), 1), "")
     largest, where = _max_pool(op, g, of_length(op, "dilations", len(_kernel(op)), 1, lower=1), 2)
-    axis = op.axis(op.integer("axis", 0), op.rank(0))
+    axis = op.normalized_axis(op.integer("axis", 0), op.rank(0))
     if axis:
         size = g.ReduceProd(g.dims(op.x(0), axis), keepdims=1)
         where = g.Mod(where, size)

@@ -73,7 +73,7 @@ def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     W [d, G*hidden, input], R [d, G*hidden, hidden], B [d, G*hidden]
     results   Y [batch, d, length, hidden], states [batch, d, hidden] each
     """
-    kind = KINDS[op.type.removesuffix("Sequence")]
+    kind = KINDS[op.op_type.removesuffix("Sequence")]
     dtype, first = op.dtype(0), 1 + kind.states
     wide = AS_FLOAT.get(dtype, dtype)
     direction = op.text("direction", "forward", choices=_DIRECTIONS)
@@ -95,7 +95,7 @@ def cell(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     X [batch, input], states [batch, hidden] each, W [G*hidden, input], R [G*hidden, hidden], B [G*hidden], optional
     results   states [batch, hidden] each
     """
-    kind = KINDS[op.type.removesuffix("Cell")]
+    kind = KINDS[op.op_type.removesuffix("Cell")]
     dtype, first = op.dtype(0), 1 + kind.states
     wide = AS_FLOAT.get(dtype, dtype)
     if op.has(first + 3) and np.any(op.known(first + 3)):

@@ -29,10 +29,10 @@ def reduced(op: LayerView, g: FunctionBuilder) -> str:
     An axis that is listed twice, which ONNX does not allow, is used once.
     """
     dtype = op.dtype(0)
-    by = SIGNED if op.type in _SUMS else FOR_ORDER
-    if op.type == "ReduceMean" and not dtype.is_float:
+    by = SIGNED if op.op_type in _SUMS else FOR_ORDER
+    if op.op_type == "ReduceMean" and not dtype.is_float:
         by = {dtype: DType.FLOAT64 if dtype in (DType.INT64, DType.UINT64) else DType.FLOAT32}
-    return legalized(g, dtype, lambda x: _over_axes(op, g, op.type, x), op.x(0), by=by)
+    return legalized(g, dtype, lambda x: _over_axes(op, g, op.op_type, x), op.x(0), by=by)
 
 
 @lowers(*_NORMS, since=4, preserves_failures=True)
@@ -40,7 +40,7 @@ def norm(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-l1-4, reduce-l2-4: ReduceL1, ReduceL2; Abs where the list of axes is empty."""
 
     def of(x: str) -> str:
-        return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.type, x)
+        return g.Abs(x) if op.ints(1) == [] else _over_axes(op, g, op.op_type, x)
 
     return legalized(g, op.dtype(0), of, op.x(0), by=SIGNED)
 
@@ -48,7 +48,7 @@ def norm(op: LayerView, g: FunctionBuilder) -> str:
 @lowers("ReduceLogicalAnd", "ReduceLogicalOr", preserves_failures=True)
 def logical(op: LayerView, g: FunctionBuilder) -> str:
     """reduce-logical-and-1, reduce-logical-or-1: ReduceMin, ReduceMax of the booleans cast to bytes."""
-    kind = "ReduceMin" if op.type == "ReduceLogicalAnd" else "ReduceMax"
+    kind = "ReduceMin" if op.op_type == "ReduceLogicalAnd" else "ReduceMax"
     # onnxruntime has no ReduceMin of an empty tensor of booleans; for bytes its result is 255, which is true
     byte = g.cast(g.cast(op.x(0), op.dtype(0), DType.BOOL), DType.BOOL, DType.UINT8)
     return g.cast(_over_axes(op, g, kind, byte), DType.UINT8, DType.BOOL)

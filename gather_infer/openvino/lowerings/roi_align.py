@@ -244,7 +244,7 @@ def roi_features(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
 
     A box without area selects no level; its features are zeros.
     """
-    rois, size, levels = as_float(op, g, 0), op.integer("output_size"), op.inputs - 1
+    rois, size, levels = as_float(op, g, 0), op.integer("output_size"), len(op.names) - 1
     one = g.scalar(1, _FLOAT)
     x0, y0, x1, y1 = (axis_element(g, rois, k, 1) for k in range(4))
     area = g.Mul(g.Sub(x1, x0), g.Sub(y1, y0))

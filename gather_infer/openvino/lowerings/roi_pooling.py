@@ -81,7 +81,7 @@ def roi_pooling(op: LayerView, g: FunctionBuilder) -> str:
     if op.integers("output_size", ()):
         pooled = op.integers("output_size", count=2, lower=1)
     else:
-        pooled = [op.integer(name, lower=1) for name in ("pooled_h", "pooled_w")]
+        pooled = tuple(op.integer(name, lower=1) for name in ("pooled_h", "pooled_w"))
     if max(pooled) > MAX_GENERATED:
         raise LoweringRefused(f"{max(pooled)} samples along a side, more than {MAX_GENERATED} are not converted")
     x = g.cast(op.x(0), op.dtype(0), _FLOAT)

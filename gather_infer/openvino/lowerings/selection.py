@@ -37,7 +37,7 @@ def top_k(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """
     dtype, axis = op.dtype(0), op.integer("axis")
     wide = FOR_ORDER.get(dtype, dtype)
-    to = op.type_of("index_element_type", "i32") if op.opset >= 3 else DType.INT32
+    to = op.type_of("index_element_type", "i32") if op.version >= 3 else DType.INT32
     largest = op.text("mode", choices=("max", "min")) == "max"
     count = g.Reshape(as_int64(op, g, 1), g.i64(1)) if op.ints(1) is None else vector(op, g, 1)
     values, places = g.node("TopK", (g.cast(op.x(0), dtype, wide), count), 2, axis=axis, largest=largest)
@@ -66,9 +66,9 @@ def one_hot(op: LayerView, g: FunctionBuilder) -> str:
     counts them from the end, so the indices are compared with 0, 1, ..., depth - 1 instead.
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
-    axis, indices, depth = op.axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
+    axis, indices, depth = op.normalized_axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
     mode = op.text("negative_indices_mode", "ignore_negative", choices=("ignore_negative", "normalize"))
-    if op.opset >= 16 and mode == "normalize":
+    if op.version >= 16 and mode == "normalize":
         indices = g.Where(g.Less(indices, g.scalar(0, DType.INT64)), g.Add(indices, depth), indices)
     classes = g.Range(g.scalar(0, DType.INT64), depth, g.scalar(1, DType.INT64))
     here = g.Equal(g.unsqueeze(indices, axis), g.unsqueeze(classes, *range(1, rank - axis)))

@@ -39,7 +39,7 @@ def shape_of(op: LayerView, g: FunctionBuilder) -> str:
 
     Version 1 returns int64, version 3 the type in `output_type`.
     """
-    to = op.type_of("output_type", "i64") if op.opset >= 3 else DType.INT64
+    to = op.type_of("output_type", "i64") if op.version >= 3 else DType.INT64
     sizes = op.sizes(0) if op.has_rank(0) else None
     if sizes is not None and to in NUMPY:
         return g.const(sizes, NUMPY[to])
@@ -163,7 +163,7 @@ def transpose(op: LayerView, g: FunctionBuilder) -> str:
     """
     order = op.ints(1)
     if order is not None:
-        return g.Transpose(op.x(0), perm=[op.axis(axis, len(order)) for axis in order] or None)
+        return g.Transpose(op.x(0), perm=[op.normalized_axis(axis, len(order)) for axis in order] or None)
     x, rank = op.x(0), op.rank(0)
     backwards = g.i64(*range(rank - 1, -1, -1))
     computed = vector(op, g, 1)
@@ -239,7 +239,7 @@ def range_to(op: LayerView, g: FunctionBuilder) -> str:
     With integer output from floats that are not constant, OpenVINO counts in float32 and rounds each element.
     """
     to = op.type_of("output_type")
-    is_known = all(op.value(i) is not None for i in range(3))
+    is_known = all(op.array(i) is not None for i in range(3))
     step = op.known_number(2) if is_known and not to.is_float else None
     if step is not None and abs(step) < 1:
         return g.cast(g.i64(), DType.INT64, to)  # a step of 0 is undefined; OpenVINO returns no elements

@@ -99,7 +99,7 @@ def _planned(op: LayerView, count: int) -> _SlicePlan:
 
 def _mask(op: LayerView, name: str, count: int) -> list[bool]:
     given = op.integers(f"{name}_mask", ())
-    return [bool(bit) for bit in (given + [0] * count)[:count]]
+    return [bool(bit) for bit in (*given, *[0] * count)[:count]]
 
 
 def _bounds(op: LayerView, g: FunctionBuilder, entry: int, total: int) -> tuple[str, str, str]:
@@ -165,7 +165,10 @@ def _reversed(g: FunctionBuilder, x: str, axes: Sequence[int]) -> str:
 def reverse_sequence(op: LayerView, g: FunctionBuilder) -> str:
     """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX only takes the first two axes."""
     rank = op.rank(0)
-    batch, time = op.axis(op.integer("batch_axis", 0), rank), op.axis(op.integer("seq_axis", 1), rank)
+    batch, time = (
+        op.normalized_axis(op.integer("batch_axis", 0), rank),
+        op.normalized_axis(op.integer("seq_axis", 1), rank),
+    )
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
     back = [order.index(axis) for axis in range(rank)]
     lengths = as_int64(op, g, 1)

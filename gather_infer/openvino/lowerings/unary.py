@@ -60,7 +60,7 @@ def function(op: LayerView, g: FunctionBuilder) -> str:
 
     Integers are computed as floats, and the results rounded to the nearest integer.
     """
-    kind, carriers = _FUNCTIONS[op.type]
+    kind, carriers = _FUNCTIONS[op.op_type]
     dtype, x = op.dtype(0), op.x(0)
     if dtype.is_float:
         return legalized(g, dtype, lambda a: g.node(kind, (a,))[0], x, by=carriers)
@@ -98,7 +98,7 @@ def rounded_away(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/{ceiling,floor}-1: Ceil, Floor; integers are unchanged."""
     if not op.dtype(0).is_float:
         return op.x(0)
-    return legalized(g, op.dtype(0), g.Ceil if op.type == "Ceiling" else g.Floor, op.x(0), by=WITHOUT_BFLOAT16)
+    return legalized(g, op.dtype(0), g.Ceil if op.op_type == "Ceiling" else g.Floor, op.x(0), by=WITHOUT_BFLOAT16)
 
 
 @lowers("Round", since=5, preserves_failures=True)

@@ -18,4 +18,4 @@ REASONS: Final = {"StringTensorUnpack": "ONNX has no operator that gives the byt
 @lowers(*REASONS)
 def unsupported(op: LayerView, g: FunctionBuilder) -> NoReturn:
     """Raise LoweringRefused with the reason that REASONS gives for the operator."""
-    raise LoweringRefused(REASONS[op.type])
+    raise LoweringRefused(REASONS[op.op_type])

@@ -134,4 +134,4 @@ def of_length(op: LayerView, name: str, rank: int, default: int, *, lower: int |
 
     Raises SpecViolation for another number of integers, or an integer below `lower`.
     """
-    return tuple(op.integers(name, count=rank, lower=lower)) if op.integers(name, ()) else (default,) * rank
+    return op.integers(name, count=rank, lower=lower) if op.integers(name, ()) else (default,) * rank

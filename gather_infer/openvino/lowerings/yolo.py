@@ -50,7 +50,7 @@ def region_yolo(op: LayerView, g: FunctionBuilder) -> str:
 
 def _flat(op: LayerView, g: FunctionBuilder) -> str:
     """The dims of input 0 with axes `axis` to `end_axis` merged into one, an int64 vector."""
-    first, last = op.axis(op.integer("axis"), 4), op.axis(op.integer("end_axis"), 4)
+    first, last = op.normalized_axis(op.integer("axis"), 4), op.normalized_axis(op.integer("end_axis"), 4)
     whole = dims(op, g, 0, 0, 1, 2, 3)
     between = whole[first : last + 1]
     known = [one for one in between if isinstance(one, int)]
@@ -69,7 +69,7 @@ def reorg_yolo(op: LayerView, g: FunctionBuilder) -> str:
 
     The data is read as [n, c / stride^2, h, stride, w, stride]; the positions in a block become the first axes.
     """
-    strides = op.integers("stride" if op.call.attr("stride", None) is not None else "strides", lower=1)
+    strides = op.integers("stride" if op.attr("stride", None) is not None else "strides", lower=1)
     if not strides:
         raise SpecViolation("attribute strides must have an element", "GI106")
     stride = strides[0]

@@ -13,7 +13,8 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from gather_infer.ir import Graph, Model, Node, Value
 from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model import ModelFile
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+from gather_infer.model.attributes import attributes_of
+from gather_infer.openvino.dialect_nodes import is_openvino
 from gather_infer.openvino.weights.matching import Weight, WeightConstant, WeightMatcher
 
 WeightFormat: TypeAlias = Literal["dequantize", "contrib", "float"]

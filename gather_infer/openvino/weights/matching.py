@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.ir import Graph, Node, Value
-from gather_infer.openvino.dialect_nodes import attributes_of
+from gather_infer.model.attributes import attribute_of
 from gather_infer.openvino.weights.reshape_folding import integers_of
 
 _INPUTS: Final = {"Const": 1, "Convert": 1, "Subtract": 2, "Multiply": 2, "Reshape": 2}
@@ -100,7 +100,7 @@ class WeightMatcher:
             chain.insert(0, below)
         convert = chain[0]
         data = self._constant(convert.inputs[0]) if self._is(convert, "Convert") else None
-        kind = attributes_of(convert.proto).get("destination_type")
+        kind = attribute_of(convert.proto, "destination_type")
         if data is None or kind not in FLOATS or data.element in (TensorProto.FLOAT, TensorProto.FLOAT16):
             return None
         chain.append(multiply)
@@ -109,7 +109,7 @@ class WeightMatcher:
         shape = data.shape
         shape = self._match_suffix(chain, shape)
         is_half = kind == "f16"
-        if is_half and attributes_of(chain[-1].proto).get("destination_type") != "f32":
+        if is_half and attribute_of(chain[-1].proto, "destination_type") != "f32":
             return None  # the readers use the weight in f16
         converts = (convert,) if zero_convert is None else (convert, zero_convert)
         return Weight(data, zero, factor, converts, multiply, tuple(chain), shape, is_half, self.graph)
@@ -127,11 +127,7 @@ class WeightMatcher:
                 chain.append(after)
                 shape = tuple(sizes)
                 after = self._only_reader(after)
-        if (
-            after is not None
-            and self._is(after, "Convert")
-            and attributes_of(after.proto).get("destination_type") == "f32"
-        ):
+        if after is not None and self._is(after, "Convert") and attribute_of(after.proto, "destination_type") == "f32":
             chain.append(after)
         return shape
 
@@ -145,7 +141,7 @@ class WeightMatcher:
             return None
         if not self._is(producer, "Const"):
             return None
-        shape: Any = attributes_of(producer.proto).get("shape", ())
+        shape: Any = attribute_of(producer.proto, "shape", ())
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         packed = self._initializer(producer.inputs[0])
         return None if packed is None else WeightConstant(name, packed, 0, sizes)

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 
 from gather_infer.ir import Graph, Model, Node
-from gather_infer.openvino.dialect_nodes import attributes_of, is_openvino
+from gather_infer.model.attributes import attribute_of
+from gather_infer.openvino.dialect_nodes import is_openvino
 
 _NARROW: Final = frozenset(
     {TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT8E4M3FN,
@@ -63,7 +64,7 @@ def _dims_of(constant: _Constant) -> tuple[int, ...] | None:
     """The dims of a narrow constant; None for a constant with wider elements."""
     if isinstance(constant, TensorProto):
         return tuple(constant.dims) if constant.data_type in _NARROW else None
-    shape = attributes_of(constant).get("shape", ())
+    shape = attribute_of(constant, "shape", ())
     return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
@@ -111,7 +112,7 @@ def _reshape_target(node: Node, dims: tuple[int, ...], pattern: list[int]) -> tu
 
     In `pattern`, -1 is the remaining dim, and with `special_zero`, 0 copies the dim at that axis.
     """
-    if str(attributes_of(node.proto).get("special_zero", "false")).lower() in ("true", "1"):
+    if str(attribute_of(node.proto, "special_zero", "false")).lower() in ("true", "1"):
         if any(size == 0 and axis >= len(dims) for axis, size in enumerate(pattern)):
             return None
         pattern = [dims[axis] if size == 0 else size for axis, size in enumerate(pattern)]

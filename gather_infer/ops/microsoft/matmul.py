@@ -66,7 +66,7 @@ def fused_matmul(op: OpCall) -> Inferred:
 @contrib(rules, "SparseToDenseMatMul", "A:* B:* -> Y:*", TRANSPOSED)
 def sparse_to_dense_matmul(op: OpCall) -> Inferred:
     """A' @ B' for a sparse A and a dense B, each transposed when transA or transB is set; the result is dense."""
-    sparse, b = op.input(0), op.tensor(1)
+    sparse, b = op.value(0), op.tensor(1)
     if not isinstance(sparse, (SparseTensor, SymbolicTensor)):
         raise SpecViolation(f"A must be a sparse tensor, is {sparse}", "GI211")
     left = transposed_operand(sparse.shape, transposed=bool(op.attr("transA", 0)), batch_transposed=False)

@@ -169,7 +169,7 @@ def dynamic_quantize_lstm(op: OpCall) -> Inferred:
         weights = op.tensor(index)
         shape = require_rank(weights.shape, 3, name)
         turned.append(SymbolicTensor(DType.FLOAT32, shape and (shape[0], shape[2], shape[1])))
-    inputs = [op.tensor(0), *turned, *(op.input(index) for index in range(3, 8))]
+    inputs = [op.tensor(0), *turned, *(op.value(index) for index in range(3, 8))]
     lstm = OpCall(op.op_type, inputs, op.attributes, (True,) * 3, op.version, op.domain, op.context, op.load)
     return recurrent(lstm, 4)
 

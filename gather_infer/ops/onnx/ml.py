@@ -357,7 +357,7 @@ def dict_vectorizer(op: OpCall) -> list[SymbolicTensor]:
 
 def _require_map(op: OpCall) -> MapType | None:
     """The type of input 0, a map; None when it is unknown. Raises SpecViolation (GI211) when input 0 is not a map."""
-    value = op.input(0)
+    value = op.value(0)
     if isinstance(value, MapType):
         return value
     if value != SymbolicTensor():

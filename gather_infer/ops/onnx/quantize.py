@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.cast import dtype_of
+from gather_infer.ops.semantics.preconditions import normalize_axis
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import ceildiv, known_eq
 from gather_infer.tensor import DType, SymbolicTensor, format_shape
@@ -79,11 +80,10 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
     if len(scale.shape) != wanted_rank:
         what = "one of the rank of the input" if blocked else "1-D"
         raise SpecViolation(f"{name} must be a scalar or {what}, is {format_shape(scale.shape)}", "GI305")
-    if not -rank <= axis < rank:
-        if rank == 1 and not blocked:
-            op.add_unchecked(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
-            return  # the default axis is invalid for a vector, but not needed
-        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], input has rank {rank}", "GI304")
+    if rank == 1 and not blocked and axis not in (-1, 0):
+        op.add_unchecked(f"onnxruntime finds no axis {axis} in a vector, for {name} of more than one element")
+        return  # the default axis is invalid for a vector, but not needed
+    normalized = normalize_axis(axis, rank, of="input")
     if not blocked:
         op.require(
             (scale.shape[0], "==", 1),
@@ -96,7 +96,7 @@ def _check_scale(op: OpCall, x: SymbolicTensor, scale: SymbolicTensor, name: str
     if block < 0:
         raise SpecViolation(f"block_size = {block}, it must be positive", "GI210")
     for position, (dim, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
-        wanted = ceildiv(dim, block, op.scope) if position == axis % rank else dim
+        wanted = ceildiv(dim, block, op.scope) if position == normalized else dim
         op.require_equal(blocks, wanted, f"dim {position} of {name} and of the input's blocks")
 
 

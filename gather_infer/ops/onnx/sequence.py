@@ -101,7 +101,7 @@ def sequence(op: OpCall, index: int) -> SequenceType:
 
     Raises SpecViolation when the input is missing or is known not to be a sequence.
     """
-    value = op.input(index)
+    value = op.value(index)
     if value is None:
         raise SpecViolation(f"input {index} is missing", "GI107")
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
@@ -361,7 +361,7 @@ def onnx_optional(op: OpCall) -> list[Value]:
 
     a tensor or sequence -> an optional that holds it; without an input, an empty optional of attribute type
     """
-    value = op.input(0)
+    value = op.value(0)
     if value is not None:
         return [OptionalType(value, True)]
     declared = op.attr("type")
@@ -377,7 +377,7 @@ def onnx_optional_has_element(op: OpCall) -> list[SymbolicTensor]:
 
     From version 18 on, the input may also be absent, a tensor or a sequence.
     """
-    value = op.input(0)
+    value = op.value(0)
     present = value.present if isinstance(value, OptionalType) else value is not None
     if isinstance(value, SymbolicTensor) and value.dtype is None and value.shape is None:
         present = None  # the input may be an optional
@@ -390,7 +390,7 @@ def onnx_optional_get_element(op: OpCall) -> list[Value | None]:
 
     From version 18 on, an input that is a tensor or a sequence is returned unchanged.
     """
-    value = op.input(0)
+    value = op.value(0)
     if value is None:
         raise SpecViolation("input 0 is missing", "GI107")
     if not isinstance(value, OptionalType):

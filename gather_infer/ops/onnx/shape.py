@@ -172,7 +172,7 @@ def onnx_identity(op: OpCall) -> list[Value | None]:
     """https://onnx.ai/onnx/operators/onnx__Identity.html (version 14 adds sequences, 16 adds optionals)"""
     if not op.has(0):
         raise SpecViolation("input 0 is missing", "GI107")
-    return [op.input(0)]
+    return [op.value(0)]
 
 
 @rules.rule("EyeLike", since=9)

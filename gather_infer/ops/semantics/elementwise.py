@@ -12,6 +12,7 @@ from gather_infer import value_ranges
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.semantics.broadcast import broadcast
 from gather_infer.ops.semantics.elements import Element
+from gather_infer.ops.semantics.preconditions import normalize_axis
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import DimTooLarge, Scope, known_eq
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, SymbolicTensor, ValueRange, format_shape, holds_values
@@ -124,9 +125,7 @@ def _aligned(op: OpCall, a: SymbolicTensor, b: SymbolicTensor) -> SymbolicTensor
     if all(known_eq(dim, 1, op.scope) is True for dim in b.shape):
         return b  # a single element broadcasts to any shape
     rank = len(a.shape)
-    if not -rank <= axis < rank:
-        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], A has rank {rank}", "GI304")
-    trailing = rank - axis % rank - len(b.shape)
+    trailing = rank - normalize_axis(axis, rank, of="A") - len(b.shape)
     if trailing < 0:
         raise SpecViolation(
             f"B {format_shape(b.shape)} does not fit in A {format_shape(a.shape)} from axis {axis} on", "GI212"

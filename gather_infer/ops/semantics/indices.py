@@ -5,7 +5,6 @@ An axis of length s is addressed by indices in [0, s - 1] and, where the operato
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -28,6 +27,7 @@ from gather_infer.tensor import (
     format_shape,
     from_values,
     holds_values,
+    static_dims,
 )
 from gather_infer.value_ranges import hull, range_of, range_of_elements
 
@@ -90,7 +90,7 @@ def known_numbers(op: OpCall, position: int) -> Array | None:
     An object array with None for unknown elements, or, for a constant that is too large to track, its integer payload.
     """
     tensor = op.tensor(position)
-    return tensor.values if tensor.values is not None else op.constant(position)
+    return tensor.values if tensor.values is not None else op.array(position)
 
 
 def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Array | None:
@@ -101,10 +101,7 @@ def known_table(op: OpCall, data: SymbolicTensor, numbers: Array | None) -> Arra
     """
     if data.values is not None or numbers is None or data.shape is None or data.dtype not in INTEGER_RANGE:
         return data.values
-    sizes = [d for d in data.shape if isinstance(d, int)]
-    if len(sizes) < len(data.shape) or math.prod(sizes) > TABLE_LIMIT:
-        return None
-    constant = op.constant(0)
+    constant = op.array(0) if data.size is not None and data.size <= TABLE_LIMIT else None
     return None if constant is None else constant.astype(object)
 
 
@@ -387,10 +384,10 @@ def value_shape(shape: Shape | None, numbers: Array | None) -> tuple[int, ...] |
 
     This requires a static shape and known indices, `numbers`, both small enough to track.
     """
-    if shape is None or numbers is None or not holds_values(numbers.shape):
+    sizes = static_dims(shape)
+    if sizes is None or numbers is None or not holds_values(numbers.shape):
         return None
-    sizes = tuple(d for d in shape if isinstance(d, int))
-    return sizes if len(sizes) == len(shape) and holds_values(sizes) else None
+    return sizes if holds_values(sizes) else None
 
 
 def describe(tensor: SymbolicTensor, name: str) -> str:

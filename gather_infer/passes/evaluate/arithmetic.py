@@ -216,14 +216,15 @@ def _clip_by_attributes(call: Evaluation) -> list[Constant] | None:
     x = to_numbers(data)
     if x is None or data.data_type != DType.FLOAT32:
         return None
-    low, high = (None if (a := call.attribute(name)) is None else np.array(a.f, np.float32) for name in ("min", "max"))
+    given = (call.typed_attr(name, float) for name in ("min", "max"))
+    low, high = (None if bound is None else np.array(bound, np.float32) for bound in given)
     return _clipped(data.data_type, x, low, high)
 
 
 @evaluators.evaluates("Clip", since=11)
 def _clip(call: Evaluation) -> list[Constant] | None:
     data = call.input(0)
-    low, high = call.optional(1), call.optional(2)
+    low, high = call.constant(1), call.constant(2)
     x = to_numbers(data) if is_number(data.data_type) else None
     bounds = [c if c is None else to_numbers(c) for c in (low, high) if c is None or c.data_type == data.data_type]
     if x is None or len(bounds) != 2 or any(b is not None and b.ndim for b in bounds):
@@ -255,8 +256,8 @@ def _clipped(data_type: int, x: Numbers, low: Numbers | None, high: Numbers | No
 @evaluators.evaluates("BitShift", since=11)
 def _bit_shift(call: Evaluation) -> list[Constant] | None:
     found = _pair(call)
-    direction = call.attribute("direction")
-    if found is None or not is_integer(found[0]) or direction is None or direction.s not in (b"LEFT", b"RIGHT"):
+    direction = call.text("direction")
+    if found is None or not is_integer(found[0]) or direction not in ("LEFT", "RIGHT"):
         return None
     data_type, x, y = found
     width = x.dtype.itemsize * 8
@@ -264,7 +265,7 @@ def _bit_shift(call: Evaluation) -> list[Constant] | None:
     if call.version < 28 and not (is_within.all() and x.dtype.kind == "u"):
         return None  # undefined in earlier versions
     by, beyond = np.where(is_within, y, 0).astype(y.dtype), np.zeros_like(x)
-    if direction.s == b"LEFT":
+    if direction == "LEFT":
         plain = f"u{x.dtype.itemsize}"
         shifted = np.left_shift(x.view(plain), by.view(plain)).view(x.dtype)
     else:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from onnx import AttributeProto, NodeProto
+from onnx import NodeProto
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
+from gather_infer.model.attributes import attribute_of
+from gather_infer.node_facts import NodeAttributes
 from gather_infer.versioned import VersionedTable
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NodeAttributes):
     """The argument of an evaluator: a node and its constant inputs.
 
     inputs   a constant per input; None for an input that is left out
@@ -31,43 +33,19 @@ class Evaluation:
             raise SpecViolation(f"{self.node.op_type} takes 2 inputs, has {len(self.inputs)}", "GI107")
         return self.inputs[0], self.inputs[1]
 
-    def input(self, position: int) -> Constant:
-        """The required input at index `position`. Raises SpecViolation if the node leaves it out."""
-        found = self.optional(position)
+    def input(self, index: int) -> Constant:
+        """The required input `index`. Raises SpecViolation if the node leaves it out."""
+        found = self.constant(index)
         if found is None:
-            raise SpecViolation(f"input {position} of {self.node.op_type} is missing", "GI107")
+            raise SpecViolation(f"input {index} of {self.node.op_type} is missing", "GI107")
         return found
 
-    def optional(self, position: int) -> Constant | None:
-        """The input at index `position`; None if the node leaves it out."""
-        return self.inputs[position] if position < len(self.inputs) else None
+    def constant(self, index: int) -> Constant | None:
+        """Input `index`; None if the node leaves it out."""
+        return self.inputs[index] if index < len(self.inputs) else None
 
-    def has(self, name: str) -> bool:
-        """Whether the node has an attribute called `name`."""
-        return any(a.name == name for a in self.node.attribute)
-
-    def integer(self, name: str, default: int) -> int:
-        """The integer attribute `name`; `default` if it is absent or of another type."""
-        found = (int(a.i) for a in self.node.attribute if a.name == name and a.type == AttributeProto.INT)
-        return next(found, default)
-
-    def integers(self, name: str) -> tuple[int, ...] | None:
-        """The elements of the attribute `name`, a list of integers; None if the node does not have it."""
-        found = (tuple(map(int, a.ints)) for a in self.node.attribute if a.name == name)
-        return next(found, None)
-
-    def text(self, name: str, default: str) -> str:
-        """The string attribute `name`, or `default`; bytes that are not UTF-8 are replaced."""
-        found = (
-            a.s.decode(errors="replace")
-            for a in self.node.attribute
-            if a.name == name and a.type == AttributeProto.STRING
-        )
-        return next(found, default)
-
-    def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute `name`, whatever its type; None if the node does not have it."""
-        return next((a for a in self.node.attribute if a.name == name), None)
+    def attr(self, name: str, default: Any = None) -> Any:
+        return attribute_of(self.node, name, default)
 
 
 Evaluator: TypeAlias = Callable[[Evaluation], list[Constant] | None]

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Bits, Constant
+from gather_infer.ops.semantics.preconditions import normalize_axis
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 
 evaluators = EvaluatorSet("")
@@ -42,7 +43,7 @@ def gather(data: Constant, indices: Constant, *, axis: int) -> Constant:
     https://onnx.ai/onnx/operators/onnx__Gather.html
     """
     rank = data.bits.ndim
-    at = _axis(axis, rank)
+    at = normalize_axis(axis, rank)
     index = in_range(indices_of(indices), data.bits.shape[at])
     shape = data.bits.shape[:at] + index.shape + data.bits.shape[at + 1 :]
     return _moved(data, np.take(data.bits, index.reshape(-1), axis=at), shape)
@@ -58,7 +59,7 @@ def gather_elements(data: Constant, indices: Constant, *, axis: int) -> Constant
     rank = data.bits.ndim
     if index.ndim != rank:
         raise SpecViolation(f"data and indices must have the same rank, have {rank} and {index.ndim}", "GI305")
-    at = _axis(axis, rank)
+    at = normalize_axis(axis, rank)
     if any(n > data.bits.shape[i] for i, n in enumerate(index.shape) if i != at):
         raise SpecViolation(f"indices {list(index.shape)} is larger than data {list(data.bits.shape)}", "GI301")
     index = in_range(index, data.bits.shape[at])
@@ -109,12 +110,6 @@ def array_feature_extractor(data: Constant, indices: Constant) -> Constant:
     found = np.take(data.bits, in_range(index, size), axis=-1)
     head = data.bits.shape[:-1] or (1,)
     return _moved(data, found, (*head, index.size))
-
-
-def _axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
-    return axis % rank
 
 
 def indices_of(indices: Constant) -> npt.NDArray[np.int64]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
+from gather_infer.ops.semantics.preconditions import normalize_axis
 from gather_infer.passes.evaluate.evaluators import Evaluation, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     MAX_ELEMENTS,
-    axis_of,
     is_float,
     is_number,
     operands,
@@ -62,7 +62,7 @@ def _one_hot(call: Evaluation) -> list[Constant] | None:
     count = int(depth.reshape(-1)[0])
     if count <= 0 or max(index.size, 1) * count > MAX_ELEMENTS or (call.version < 11 and (index < 0).any()):
         return None
-    at = axis_of(call.integer("axis", -1), index.ndim + 1)
+    at = normalize_axis(call.integer("axis", -1), index.ndim + 1)
     counted = np.where(index < 0, index + count, index)
     places = np.arange(count, dtype=np.int64).reshape((count,) + (1,) * (index.ndim - at))
     is_on = np.expand_dims(counted, at) == places

@@ -219,7 +219,7 @@ def _trilu(call: Evaluation) -> list[Constant] | None:
 
     Raises SpecViolation if the rank of the input is below 2, or `k` does not have exactly one int64 element.
     """
-    data, given = call.input(0), call.optional(1)
+    data, given = call.input(0), call.constant(1)
     _require_min_rank(data, 2)
     k = 0
     if given is not None:
@@ -264,7 +264,7 @@ def _compress(call: Evaluation) -> list[Constant] | None:
         raise SpecViolation(f"condition must have rank 1, {found}", "GI305")
     _require_min_rank(data, 1)
     chosen = flags(condition, "condition")
-    axis = call.integer("axis", 0) if call.has("axis") else None
+    axis = call.typed_attr("axis", int)
     at = None if axis is None else normalize_axis(axis, data.bits.ndim)
     if chosen is None or (axis is not None and axis < 0 and call.version < 11):
         return None

@@ -164,10 +164,3 @@ def operands(call: Evaluation, *, count: int | None = None) -> tuple[int, list[N
         return None
     found = [numbers for c in given if (numbers := to_numbers(c)) is not None]
     return (data_type, found) if len(found) == len(given) else None
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """`axis` counted from the first axis, so >= 0. Raises SpecViolation if it is outside [-rank, rank - 1]."""
-    if not -rank <= axis < rank:
-        raise SpecViolation(f"axis = {axis} is outside [{-rank}, {rank - 1}], data has rank {rank}", "GI304")
-    return axis % rank

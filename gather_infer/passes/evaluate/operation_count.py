@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final, TypeAlias
 
-from onnx import AttributeProto, NodeProto
+from onnx import NodeProto
+
+from gather_infer.model.attributes import attribute_of, integer_attribute
 
 Shapes: TypeAlias = "Sequence[tuple[int, ...] | None]"
 
@@ -39,7 +41,7 @@ def _inner(node: NodeProto, inputs: Shapes) -> int:
 
 def _gemm(node: NodeProto, inputs: Shapes) -> int:
     """Operations per result element of Gemm: the length of the axis of the first operand that is summed over."""
-    turned = any(a.name == "transA" and a.i for a in node.attribute)
+    turned = integer_attribute(node, "transA")
     return (_shape(inputs, 0) or (1,))[0 if turned else -1]
 
 
@@ -55,7 +57,7 @@ def _filters(node: NodeProto, inputs: Shapes) -> int:
 
 def _window(node: NodeProto, inputs: Shapes) -> int:
     """Operations per result element of a pooling operator: the elements of the window."""
-    return next((prod(a.ints) for a in node.attribute if a.name == "kernel_shape"), 1)
+    return prod(attribute_of(node, "kernel_shape", ()))
 
 
 def _nearby(node: NodeProto, inputs: Shapes) -> int:
@@ -64,7 +66,7 @@ def _nearby(node: NodeProto, inputs: Shapes) -> int:
     At most 4 input elements along each axis contribute to a result element (cubic modes), or all with antialiasing.
     """
     rank = len(_shape(inputs, 0))
-    is_antialiased = any(a.name == "antialias" and a.i and a.type == AttributeProto.INT for a in node.attribute)
+    is_antialiased = integer_attribute(node, "antialias")
     return prod(_shape(inputs, 0)) if is_antialiased else min(4**rank, 1 << 12)
 
 

@@ -41,10 +41,10 @@ def _pad_by_attribute(call: Evaluation, name: str) -> list[Constant] | None:
 
     None if the element type does not represent the attribute `value` exactly, or it is NaN: a conversion may change it.
     """
-    data, pads, given = call.input(0), call.integers(name), call.attribute("value")
+    data, pads, given = call.input(0), call.integers(name), call.typed_attr("value", float)
     if pads is None:
         raise SpecViolation(f"attribute {name} is missing", "GI106")
-    dtype, value = _FLOATS.get(data.data_type), 0.0 if given is None else float(given.f)
+    dtype, value = _FLOATS.get(data.data_type), 0.0 if given is None else given
     if dtype is None:
         return None
     held = np.array(value, "<f8").astype(dtype) if abs(value) <= 65504 or dtype != "<f2" else np.array(np.nan, dtype)
@@ -57,7 +57,7 @@ def _pad_by_attribute(call: Evaluation, name: str) -> list[Constant] | None:
 @evaluators.evaluates("Pad", since=11)
 def _pad(call: Evaluation) -> list[Constant] | None:
     """Pad from version 11 on: pads and value are inputs; version 18 adds `axes`, version 19 the mode `wrap`."""
-    data, given, chosen = call.input(0), call.optional(2), call.optional(3)
+    data, given, chosen = call.input(0), call.constant(2), call.constant(3)
     pads = numbers(call.input(1), "pads")
     axes = list(range(data.bits.ndim)) if chosen is None else numbers(chosen, "axes", INDEX_TYPES)
     blank = zero(data.data_type)

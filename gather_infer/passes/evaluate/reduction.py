@@ -6,10 +6,10 @@ import numpy as np
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
+from gather_infer.ops.semantics.preconditions import normalize_axis
 from gather_infer.passes.evaluate.evaluators import Evaluation, Evaluator, EvaluatorSet
 from gather_infer.passes.evaluate.numbers import (
     Numbers,
-    axis_of,
     from_numbers,
     has_two_zeros,
     integer_range,
@@ -45,7 +45,7 @@ def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] 
         if not axes:
             return None
     else:
-        given = call.optional(1)
+        given = call.constant(1)
         numbers = None if given is None else given.to_indices()
         if given is not None and (numbers is None or numbers.ndim != 1):
             return None
@@ -54,7 +54,7 @@ def _axes(call: Evaluation, x: Numbers, *, input_since: int) -> tuple[int, ...] 
             return () if call.integer("noop_with_empty_axes", 0) else tuple(range(rank))
     if not rank or (min(axes) < 0 and not _may_be_negative(call, x)):
         return None
-    found = tuple(axis_of(axis, rank) for axis in axes)
+    found = tuple(normalize_axis(axis, rank) for axis in axes)
     return found if len(set(found)) == len(found) else None
 
 
@@ -124,7 +124,7 @@ def _position(*, largest: bool) -> Evaluator:
         axis = call.integer("axis", 0)
         if x is None or x.dtype.kind == "b" or not x.ndim or (axis < 0 and not _may_be_negative(call, x)):
             return None
-        at = axis_of(axis, x.ndim)
+        at = normalize_axis(axis, x.ndim)
         if not x.shape[at]:
             return None
         find = np.argmax if largest else np.argmin
@@ -150,7 +150,7 @@ def _top_k(call: Evaluation) -> list[Constant] | None:
         return None
     if call.version >= 11 and not call.integer("sorted", 1):
         return None
-    at = axis_of(axis, x.ndim)
+    at = normalize_axis(axis, x.ndim)
     size = x.shape[at]
     if not 0 <= count <= size:
         raise SpecViolation(f"k = {count} is outside [0, {size}]", "GI210")
@@ -167,7 +167,7 @@ def _top_k(call: Evaluation) -> list[Constant] | None:
 def _count(call: Evaluation) -> int | None:
     """The `k` of a TopK, an attribute before version 10; None unless it is a single number."""
     if call.version < 10:
-        return call.integer("k", -1) if call.has("k") else None
+        return call.typed_attr("k", int)
     given = call.input(1).to_indices()
     return int(given[0]) if given is not None and given.shape == (1,) else None
 
@@ -178,7 +178,7 @@ def _cum_sum(call: Evaluation) -> list[Constant] | None:
     x = _data(call)
     if x is None or axis is None or axis.ndim or not is_integer(data.data_type) or not x.ndim:
         return None
-    at = axis_of(int(axis), x.ndim)
+    at = normalize_axis(int(axis), x.ndim)
     if not x.size:
         return [data]
     is_reversed = bool(call.integer("reverse", 0))

@@ -99,7 +99,7 @@ def _squeeze_1(call: Evaluation) -> list[Constant] | None:
 
 @evaluators.evaluates("Squeeze", since=13)
 def _squeeze(call: Evaluation) -> list[Constant] | None:
-    data, given = call.input(0), call.optional(1)
+    data, given = call.input(0), call.constant(1)
     return squeeze(data, None if given is None else _axes(given))
 
 

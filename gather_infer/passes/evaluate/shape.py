@@ -31,8 +31,7 @@ def _shape_1(call: Evaluation) -> list[Constant]:
 def _shape(call: Evaluation) -> list[Constant]:
     """Shape from version 15 on: the dims from `start` to `end`; both may be negative, and are clamped to [0, r]."""
     shape = call.input(0).shape
-    end = call.integer("end", 0) if call.has("end") else None
-    return [_int64(shape[call.integer("start", 0) : end])]
+    return [_int64(shape[call.integer("start") : call.typed_attr("end", int)])]
 
 
 @evaluators.evaluates("Size")
@@ -52,8 +51,8 @@ def _constant_of_shape(call: Evaluation) -> list[Constant] | None:
     Raises SpecViolation if an element of the shape is negative, or `value` does not have one element.
     https://onnx.ai/onnx/operators/onnx__ConstantOfShape.html
     """
-    shape, given = sizes(call.input(0), "the input"), call.attribute("value")
-    fill = _FLOAT_ZERO if given is None else read_inline(given.t)
+    shape, given = sizes(call.input(0), "the input"), call.typed_attr("value", TensorProto)
+    fill = _FLOAT_ZERO if given is None else read_inline(given)
     if shape is None or fill is None:
         return None
     if fill.bits.size != 1:
@@ -74,7 +73,7 @@ def _eye_like(call: Evaluation) -> list[Constant] | None:
     https://onnx.ai/onnx/operators/onnx__EyeLike.html
     """
     data = call.input(0)
-    data_type = call.integer("dtype", 0) if call.has("dtype") else data.data_type
+    data_type = call.integer("dtype", data.data_type)
     if data.bits.ndim != 2:
         raise SpecViolation(f"the input must have rank 2, has rank {data.bits.ndim}: {list(data.shape)}", "GI305")
     one, dtype = _ONE.get(data_type), bits_dtype(data_type)

@@ -34,7 +34,7 @@ def _slice_1(call: Evaluation) -> list[Constant] | None:
 def _slice(call: Evaluation) -> list[Constant] | None:
     """Slice from version 10 on: starts, ends, axes, steps are inputs of one type. From 11 on axes may be negative."""
     names = ("starts", "ends", "axes", "steps")
-    given = [call.optional(i) if i > 2 else call.input(i) for i in range(1, 5)]
+    given = [call.constant(i) if i > 2 else call.input(i) for i in range(1, 5)]
     require_same_type("starts, ends, axes and steps", *(tensor for tensor in given if tensor is not None))
     starts, ends, axes, steps = (
         None if tensor is None else numbers(tensor, name, INDEX_TYPES)
@@ -100,7 +100,7 @@ def _split_2(call: Evaluation) -> list[Constant] | None:
     None if the lengths are an input, which version 1 allows, and for a negative axis before version 11.
     """
     axis = call.integer("axis", 0)
-    if call.optional(1) is not None or (axis < 0 and call.version < 11):
+    if call.constant(1) is not None or (axis < 0 and call.version < 11):
         return None
     return _split_at(call, axis, call.integers("split"))
 
@@ -119,10 +119,10 @@ def _split(call: Evaluation) -> list[Constant] | None:
 
     Raises SpecViolation if both are given, or `num_outputs` is below 1.
     """
-    given = call.optional(1)
-    if not call.has("num_outputs"):
+    given = call.constant(1)
+    count = call.typed_attr("num_outputs", int)
+    if count is None:
         return None if given is None else _split_by_input(call)
-    count = call.integer("num_outputs", 0)
     if given is not None:
         raise SpecViolation("either input split or attribute num_outputs may be given, found both")
     if count < 1:
@@ -137,7 +137,7 @@ def _split(call: Evaluation) -> list[Constant] | None:
 
 
 def _split_by_input(call: Evaluation) -> list[Constant] | None:
-    given = call.optional(1)
+    given = call.constant(1)
     lengths = None if given is None else sizes(given, "split")
     return None if given is not None and lengths is None else _split_at(call, call.integer("axis", 0), lengths)
 
@@ -184,9 +184,10 @@ def _concat_1(call: Evaluation) -> list[Constant] | None:
 @evaluators.evaluates("Concat", since=4)
 def _concat_4(call: Evaluation) -> list[Constant] | None:
     """Concat from version 4 on: `axis` is required; from 11 on it may be negative."""
-    if not call.has("axis"):
+    axis = call.typed_attr("axis", int)
+    if axis is None:
         raise SpecViolation("attribute axis is missing", "GI106")
-    return _concat(call, call.integer("axis", 0))
+    return _concat(call, axis)
 
 
 def _concat(call: Evaluation, axis: int) -> list[Constant] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from onnx import TensorProto
+
 from gather_infer.passes.match import Match
 
 _ARITHMETIC: Final = (
@@ -35,8 +37,8 @@ def is_zero(match: Match, name: str) -> bool:
             return not constant.bits.dtype.hasobject and not constant.plain.any()
         filled = match.producer_of(name, "ConstantOfShape")
         if filled is not None:
-            given = filled.attribute("value")
-            value = None if given is None else match.context.model.pass_input.read(given.t)
+            given = filled.typed_attr("value", TensorProto)
+            value = None if given is None else match.context.model.pass_input.read(given)
             return given is None or (value is not None and not value.plain.any())
         made_by = _moving_node(match, name)
         if made_by is None:

@@ -14,7 +14,7 @@ from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.folding import MAX_OPERATIONS
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.runtimes.process import Failure
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, static_dims
 
 NAME: Final = "fold-floats"
 
@@ -85,14 +85,14 @@ def _is_affordable(match: Match) -> bool:
     read = [match.fact(at) if name else None for at, name in enumerate(match.node.inputs)]
     written = [match.result(at) if name else None for at, name in enumerate(match.node.outputs)]
     for fact in written:
-        size = 0 if fact is None else match.nbytes(fact)
+        size = 0 if fact is None else fact.nbytes
         if size is None:
             match.report_not_folded("the size of its result is not known before it is evaluated")
             return False
         if size > match.growth_limit:
             match.report_not_folded(f"its result {fact} is past the budget of {match.max_growth} bytes")
             return False
-    nbytes = sum(match.nbytes(fact) or 0 for fact in (*read, *written) if fact is not None)
+    nbytes = sum(fact.nbytes or 0 for fact in (*read, *written) if fact is not None)
     work = operations(match.node.proto, [_sizes(fact) for fact in read], [_sizes(fact) for fact in written])
     if nbytes > MAX_BYTES:
         match.report_not_folded(f"it reads and writes {nbytes} bytes, the budget is {MAX_BYTES}")
@@ -104,9 +104,7 @@ def _is_affordable(match: Match) -> bool:
 
 
 def _sizes(fact: SymbolicTensor | None) -> tuple[int, ...] | None:
-    if fact is None or fact.shape is None:
-        return None
-    return tuple(dim for dim in fact.shape if isinstance(dim, int))
+    return None if fact is None else static_dims(fact.shape)
 
 
 def _is_as_inferred(fact: SymbolicTensor, result: Constant) -> bool:

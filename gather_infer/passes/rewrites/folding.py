@@ -13,7 +13,7 @@ from gather_infer.passes.evaluate import Evaluation
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rule_table import RewriteSet
-from gather_infer.tensor import DType, SymbolicTensor, make_values
+from gather_infer.tensor import DType, SymbolicTensor, make_values, static_dims
 
 rewrites = RewriteSet()
 
@@ -109,20 +109,20 @@ def _elements(fact: SymbolicTensor) -> npt.NDArray[np.object_] | None:
         return fact.values
     if not (fact.dtype.is_integer or fact.dtype is DType.BOOL):
         return None
-    sizes = tuple(dim for dim in fact.shape if isinstance(dim, int))
-    return make_values([], sizes) if len(sizes) == len(fact.shape) else None
+    sizes = static_dims(fact.shape)
+    return None if sizes is None else make_values([], sizes)
 
 
 def _is_affordable(match: Match) -> bool:
     """Whether the results respect the limits of bytes and work; sizes that are unknown in advance do not count."""
-    work = sum(match.count(match.fact(at)) or 0 for at in range(len(match.node.inputs)))
+    work = sum(match.fact(at).size or 0 for at in range(len(match.node.inputs)))
     for at, name in enumerate(match.node.outputs):
         fact = match.result(at)
-        count = match.count(fact) if name else 0
+        count = fact.size if name else 0
         if count is None:
             continue
         work += count
-        size = match.nbytes(fact)
+        size = fact.nbytes
         if size is not None and size > match.growth_limit:
             match.report_not_folded(
                 f"its result {fact.with_(values=None)} is past the budget of {match.max_growth} bytes"

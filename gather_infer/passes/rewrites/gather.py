@@ -6,14 +6,15 @@ from itertools import pairwise
 from math import prod
 
 import numpy as np
+from onnx import TensorProto
 
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.indexing import END, START, axis_of, gathered_constant, pick_of
+from gather_infer.passes.rewrites.indexing import END, START, gathered_constant, pick_of
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import DType, ValueRange
+from gather_infer.tensor import DType, ValueRange, static_dims
 
 rewrites = RewriteSet()
 
@@ -89,25 +90,23 @@ def gather_of_fill(match: Match) -> Rewrite | None:
 
     The shape of the Gather is static, and has at most 64 elements.
     """
-    result, data = match.result(), match.producer(0, "ConstantOfShape")
-    if data is None or not result.is_static or match.is_faulty:
-        return None
-    filled = _filled(match, data)
+    data = match.producer(0, "ConstantOfShape")
+    filled = None if data is None or match.is_faulty else _filled(match, data)
     if filled is None:
         return None
     return match.replace_with("all elements of ConstantOfShape are equal", match.add_constant(filled))
 
 
 def _filled(match: Match, data: Match) -> Constant | None:
-    """A constant in the static shape of the result of `match`, filled with the value of `data`, a ConstantOfShape.
+    """A constant in the shape of the result of `match`, filled with the value of `data`, a ConstantOfShape.
 
-    None if the result has more than 64 elements, or the value is unknown.
+    None if the shape is not static or has more than 64 elements, or the value is unknown.
     """
-    shape = tuple(d for d in match.result().shape or () if isinstance(d, int))
-    if prod(shape) > 64:
+    shape = static_dims(match.result().shape)
+    if shape is None or prod(shape) > 64:
         return None
-    given = data.attribute("value")
-    value = Constant(1, np.zeros(1, "<u4")) if given is None else match.context.model.pass_input.read(given.t)
+    given = data.typed_attr("value", TensorProto)
+    value = Constant(1, np.zeros(1, "<u4")) if given is None else match.context.model.pass_input.read(given)
     if value is None or value.bits.size != 1:
         return None
     return Constant(value.data_type, np.full(shape, value.bits.reshape(-1)[0], value.bits.dtype))
@@ -261,7 +260,7 @@ def gather_elements_of_one(match: Match) -> Rewrite | None:
     data = match.shape(0)
     if data is None or match.is_faulty or not match.same_shape(data, match.shape(1)):
         return None
-    axis = axis_of(match, len(data))
+    axis = match.axis(len(data))
     if axis is None or not match.equal(data[axis], 1):
         return None
     return match.replace_with("GatherElements of the only position of an axis is its data", match.input(0))

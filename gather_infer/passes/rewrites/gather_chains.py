@@ -9,7 +9,6 @@ from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.indexing import (
     FAR,
     axes_of,
-    axis_of,
     gathered_constant,
     given_axes,
     is_smaller,
@@ -19,7 +18,7 @@ from gather_infer.passes.rewrites.indexing import (
 )
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import Shape
+from gather_infer.tensor import Shape, static_dims
 
 rewrites = RewriteSet()
 
@@ -55,7 +54,7 @@ def gather_of_concat(match: Match) -> Rewrite | None:
     Concat, one after the other, the Gather becomes a Concat of these inputs.
     """
     pick, concat = pick_of(match), match.producer(0, "Concat")
-    if pick is None or concat is None or not pick.indices or axis_of(concat, len(pick.data)) != pick.axis:
+    if pick is None or concat is None or not pick.indices or concat.axis(len(pick.data)) != pick.axis:
         return None
     lengths: list[Dim] = []
     for at in range(len(concat.inputs)):
@@ -127,7 +126,7 @@ def gather_of_split(match: Match) -> Rewrite | None:
     i is constant. A negative index is first counted from the start, which needs a known length of output k.
     """
     pick, split = pick_of(match), match.producer(0, "Split")
-    if pick is None or split is None or not pick.positions or axis_of(split, len(pick.data)) != pick.axis:
+    if pick is None or split is None or not pick.positions or split.axis(len(pick.data)) != pick.axis:
         return None
     offset = 0
     for name in split.outputs[: split.position_of(match.input(0))]:
@@ -285,8 +284,8 @@ def gather_of_expand(match: Match) -> Rewrite | None:
     result = pick.result
     if match.same_shape(shape, result):
         return match.replace_with(law, name)
-    numbers = [d for d in result if isinstance(d, int)]
-    if len(numbers) != len(result) or 0 in numbers:
+    numbers = static_dims(result)
+    if numbers is None or 0 in numbers:
         return None  # for an empty Expand onnxruntime may infer two sizes, and then refuses the file
     return match.replace_with(law, match.new("Expand", [name, match.vector(numbers)]))
 

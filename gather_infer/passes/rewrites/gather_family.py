@@ -7,7 +7,7 @@ import numpy as np
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.indexing import axes_of, axis_of, pick_of, slices_of
+from gather_infer.passes.rewrites.indexing import axes_of, pick_of, slices_of
 from gather_infer.passes.rule_table import RewriteSet
 
 rewrites = RewriteSet()
@@ -68,7 +68,7 @@ def gather_elements_of_slices(match: Match) -> Rewrite | None:
         return None
     if not match.has_spare_gathers:
         return None
-    axis = axis_of(match, len(data))
+    axis = match.axis(len(data))
     if axis is None or not all(
         match.equal(a, b) for at, (a, b) in enumerate(zip(data, shape, strict=True)) if at != axis
     ):

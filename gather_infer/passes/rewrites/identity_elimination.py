@@ -95,10 +95,8 @@ def concat_without_empty_parts(match: Match) -> Rewrite | None:
     if len(match.inputs) == 1:
         return match.replace_with("Concat(x) == x", match.input(0))
     rank = match.result().rank
-    if rank is None:
-        return None
-    axis = match.integer("axis", 0)
-    if not -rank <= axis < rank:
+    axis = match.axis(rank)
+    if axis is None:
         return None
     parts = [name for at, name in enumerate(match.inputs) if not _is_empty(match, at, axis, rank)]
     if len(parts) == len(match.inputs):
@@ -109,7 +107,7 @@ def concat_without_empty_parts(match: Match) -> Rewrite | None:
     return match.replace_with(law, *match.copy(match, parts))
 
 
-def _is_empty(match: Match, at: int, axis: int, rank: int) -> bool:
+def _is_empty(match: Match, at: int, axis: int, rank: int | None) -> bool:
     shape = match.shape(at)
     return shape is not None and len(shape) == rank and match.equal(shape[axis], 0)
 

@@ -14,7 +14,7 @@ from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.gather import gather
 from gather_infer.passes.match import Match
 from gather_infer.symbolic import Dim
-from gather_infer.tensor import Shape
+from gather_infer.tensor import Shape, static_dims
 
 END: Final = 2**63 - 1
 """A Slice end past the last element of every axis."""
@@ -71,7 +71,7 @@ def pick_of(match: Match) -> Pick | None:
     data, shape = match.shape(0), match.shape(1)
     if data is None or shape is None or match.is_faulty:
         return None
-    axis = axis_of(match, len(data))
+    axis = match.axis(len(data))
     if axis is None:
         return None
     indices = match.integers_of(1)
@@ -80,22 +80,18 @@ def pick_of(match: Match) -> Pick | None:
     return Pick(axis, data, shape, indices)
 
 
-def axis_of(match: Match, rank: int, default: int = 0) -> int | None:
-    """The attribute `axis` of a node, counted from the first of `rank` axes; None if it is out of range."""
-    axis = match.integer("axis", default)
-    return axis % rank if -rank <= axis < rank else None
-
-
-def axes_of(match: Match, rank: int) -> list[int] | None:
+def axes_of(match: Match, rank: int | None) -> list[int] | None:
     """The `axes` of a Squeeze or Unsqueeze, sorted and >= 0; None if they are unknown, out of range or repeated.
 
-    rank  the rank of the tensor that has these axes: the input of Squeeze, the output of Unsqueeze
+    rank  the rank of the tensor that has these axes: the input of Squeeze, the output of Unsqueeze. If it is None,
+          negative axes are out of range
     """
     given = given_axes(match)
-    if given is None or not all(-rank <= a < rank for a in given):
+    if given is None:
         return None
-    axes = sorted({a % rank for a in given})
-    return axes if len(axes) == len(given) else None
+    axes = sorted({axis + rank if axis < 0 and rank is not None else axis for axis in given})
+    is_valid = len(axes) == len(given) and all(axis >= 0 and (rank is None or axis < rank) for axis in axes)
+    return axes if is_valid else None
 
 
 def given_axes(match: Match) -> tuple[int, ...] | None:
@@ -155,8 +151,9 @@ def index_constant(match: Match, indices: Sequence[int], shape: Shape) -> str:
 
     Raises Unavailable if the model cannot hold it.
     """
-    assert all(isinstance(d, int) for d in shape), "constant indices have a static shape"
-    values = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
+    dims = static_dims(shape)
+    assert dims is not None, "constant indices have a static shape"
+    values = np.array(indices, dtype="<i8").reshape(dims)
     return match.add_constant(Constant(7, values.view("<u8")))
 
 
@@ -166,13 +163,13 @@ def gathered_constant(match: Match, name: str, indices: Sequence[int], shape: Sh
     None if the elements are unknown, the result is too large, or an index is out of range. Raises Unavailable as
     `Match.add_constant`.
     """
-    found = match.context.constants.load(match.graph, name)
-    if found is None or not all(isinstance(d, int) for d in shape):
+    found, dims = match.context.constants.load(match.graph, name), static_dims(shape)
+    if found is None or dims is None:
         return None
-    size = prod(int(str(d)) for d in (*found.bits.shape[:axis], *shape, *found.bits.shape[axis + 1 :]))
+    size = prod((*found.bits.shape[:axis], *dims, *found.bits.shape[axis + 1 :]))
     if size * max(1, found.bits.itemsize) > match.growth_limit:
         return None
-    index = np.array(list(indices), dtype="<i8").reshape([int(str(d)) for d in shape])
+    index = np.array(indices, dtype="<i8").reshape(dims)
     try:
         taken = gather(found, Constant(7, index.view("<u8")), axis=axis)
     except SpecViolation:

@@ -13,7 +13,7 @@ from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.identity_elimination import preserves_order
-from gather_infer.passes.rewrites.indexing import given_axes
+from gather_infer.passes.rewrites.indexing import axes_of
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType, Shape
 
@@ -102,17 +102,6 @@ def squeeze_of_unsqueeze(match: Match) -> Rewrite | None:
     if first is None or second is None or set(first) != set(second):
         return None
     return match.replace_with("Squeeze(Unsqueeze(x, a), a) == Unsqueeze(Squeeze(x, a), a) == x", inner.input(0))
-
-
-def axes_of(match: Match, rank: int | None) -> tuple[int, ...] | None:
-    """The axes of a Squeeze or Unsqueeze, not negative; None if they are unknown, not given or repeated."""
-    given = given_axes(match)
-    if given is None:
-        return None
-    if rank is None:
-        return None if any(axis < 0 for axis in given) else given
-    axes = tuple(axis + rank if axis < 0 else axis for axis in given)
-    return axes if len(set(axes)) == len(axes) and all(0 <= axis < rank for axis in axes) else None
 
 
 def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
@@ -370,7 +359,7 @@ def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
     is_attribute = reduction.version < (13 if reduction.op_type == "ReduceSum" else 18)
     axes = reduction.integers("axes") if is_attribute else reduction.integers_of(1)
     added = axes_of(match, rank)
-    if not axes or min(axes) < 0 or max(axes) >= rank or added is None or sorted(added) != sorted(set(axes)):
+    if not axes or min(axes) < 0 or max(axes) >= rank or added is None or added != sorted(set(axes)):
         return None
     given = list(axes) if is_attribute else None
     made = match.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)

@@ -9,7 +9,7 @@ from gather_infer.passes.rewrite import GraphRewrite, Rewrite
 from gather_infer.passes.rewrites.shape_operands import SIZES, choices, constant_choice, reshape_choices
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.passes.shape_exprs.size_plan import plan_sizes
-from gather_infer.tensor import DType
+from gather_infer.tensor import DType, static_dims
 
 if TYPE_CHECKING:
     from gather_infer.passes.mutable_model import Graph
@@ -26,13 +26,11 @@ def reshape_to_constant(match: Match) -> Rewrite | None:
     target = constant_choice(reshape_choices(match, allowzero=False))
     if target is not None:
         return match.replace_with(f"its target can be {target}", match.reshape(match.input(0), target))
-    shape = match.result().shape
-    if match.version >= 14 and shape is not None:
-        numbers = [dim for dim in shape if isinstance(dim, int)]
-        if len(numbers) == len(shape):
-            made = match.new("Reshape", [match.input(0), match.vector(numbers)], allowzero=1)
-            return match.replace_with(f"its target can be {numbers}", made)
-    return None
+    dims = static_dims(match.result().shape)
+    if match.version < 14 or dims is None:
+        return None
+    made = match.new("Reshape", [match.input(0), match.vector(dims)], allowzero=1)
+    return match.replace_with(f"its target can be {list(dims)}", made)
 
 
 @rewrites.rewrites("Expand", "Slice", since=8)
