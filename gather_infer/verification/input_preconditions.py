@@ -11,7 +11,7 @@ from gather_infer.dialect import Dialect, DialectOp, InputPrecondition
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.inference.op_resolution import Opsets
-from gather_infer.ir import Graph, Model
+from gather_infer.ir import Graph
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
@@ -28,7 +28,7 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
     model = inference.model
     graph, versions = model.proto.graph, Opsets(model.proto.opset_import, (), {})
     known = {dialect.domain: _by_name(dialect) for dialect in model.dialects}
-    main = Model.of(model).main
+    main = inference.ir.main
     inputs = set(inference.inputs)
     for node in graph.node:
         if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], main, _LIMIT)) in inputs:

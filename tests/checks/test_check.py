@@ -247,3 +247,15 @@ def test_what_the_body_of_an_operator_of_the_specification_demands() -> None:
     assert found["GI501"].location == found["GI322"].location
     assert str(found["GI501"].location).startswith("node attend/MatMul#")
     assert found["GI501"].location.version == 13
+
+
+def test_a_location_in_a_function_has_the_version_of_its_own_opset() -> None:
+    """The function imports opset 12, whose Neg came with 6; the model imports 17, whose Neg came with 13."""
+    model = parsed(
+        "g (float[3] x) => (float[3] y) { y = c.f(x) }"
+        ' <domain: "c", opset_import: ["": 12]> f (a) => (d) { d = Neg(e) e = Neg(a) }',
+        '<ir_version: 8, opset_import: ["": 17, "c": 1]>',
+    )
+    found = [d.location for d in check(model).diagnostics if d.code == "GI114"]
+    assert [(str(where.node), where.version) for where in found] == [("f/Neg#0", 6)]
+    assert onnx.defs.get_schema("Neg", 12).since_version == 6
