@@ -15,6 +15,7 @@ from gather_infer import CheckResult, ModelReadError, Severity, UsageError, chec
 from gather_infer.checks.check_model import check_file
 from gather_infer.checks.result import fingerprint, key_of
 from gather_infer.inference.constraints.shared import SharedConstraints
+from gather_infer.ir import Model
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup
 
@@ -259,3 +260,22 @@ def test_a_location_in_a_function_has_the_version_of_its_own_opset() -> None:
     found = [d.location for d in check(model).diagnostics if d.code == "GI114"]
     assert [(str(where.node), where.version) for where in found] == [("f/Neg#0", 6)]
     assert onnx.defs.get_schema("Neg", 12).since_version == 6
+
+
+def test_the_ir_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`infer` builds none; verdicts, contract, checks and cost share one."""
+    built = []
+    build = Model.__init__
+
+    def counted(self: Model, proto: onnx.ModelProto) -> None:
+        built.append(proto)
+        build(self, proto)
+
+    monkeypatch.setattr(Model, "__init__", counted)
+    inference = infer(BERT)
+    assert built == []
+    inference.cost()
+    assert len(inference.tensors()) > 100 and len(built) == 1
+    built.clear()
+    check(BERT)
+    assert len(built) == 1
