@@ -88,10 +88,10 @@ def refused_nodes(
         fuse_reshape_targets(skeleton)
         _propagate_constants(skeleton)
         inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=data_prop)
-        graphs = Model(inferred)
-        if data_prop and fold_sizes(graphs):
-            _propagate_constants(Model(inferred))
-            graphs = Model(infer_shapes(inferred, check_type=True, strict_mode=True, data_prop=True))
+        if data_prop and fold_sizes(skeleton, inferred):
+            skeleton = Model(skeleton.proto)
+            _propagate_constants(skeleton)
+            inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
         found = {
             node_ids[int(number)]
@@ -99,7 +99,7 @@ def refused_nodes(
             if declarations or not (_IN_SUBGRAPH in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
-    return frozenset(node_ids[_node_number(node.proto)] for node in misinferred_slices(graphs))
+    return frozenset(node_ids[_node_number(node.proto)] for node in misinferred_slices(skeleton, inferred))
 
 
 def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:

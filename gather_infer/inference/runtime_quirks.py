@@ -10,13 +10,14 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from onnx import GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto
 from onnx.helper import make_node
 from onnx.numpy_helper import from_array, to_array
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference.dim_rendering import dims_of
 from gather_infer.ir import Graph, Model, Node
+from gather_infer.model.paths import bodies
 
 _Array: TypeAlias = npt.NDArray[Any]
 
@@ -24,14 +25,16 @@ _LARGEST: Final = (2**31 - 1, 2**63 - 1)
 """Ends of a Slice that onnxruntime treats as unbounded, for forward and backward steps."""
 
 
-def misinferred_slices(model: Model) -> Iterator[Node]:
+def misinferred_slices(model: Model, inferred: ModelProto) -> Iterator[Node]:
     """The Slices for which onnxruntime infers another size than it computes, so that it refuses to load the model.
 
     For a backward Slice whose end is the largest integer, the kernel returns all elements down to the first one, but
     onnx infers an empty result.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+
+    inferred   the model after onnx's shape inference, with `value_info` for the values
     """
-    for graph, body in _graphs(model):
+    for graph, body in _graphs(model, inferred):
         slices = [node for node in graph.file_nodes if is_stepped_slice(node)]
         declared = (*body.value_info, *body.output) if slices else ()
         empty = {v.name for v in declared if any(_is_empty(d) for d in dims_of(v.type))}
@@ -56,16 +59,17 @@ _PROPAGATED: Final = frozenset({"Shape", "Gather", "Unsqueeze", "Squeeze", "Cast
 """Operators of ai.onnx whose results onnxruntime propagates."""
 
 
-def fold_sizes(model: Model) -> bool:
+def fold_sizes(model: Model, inferred: ModelProto) -> bool:
     """Replace nodes by Constants where onnxruntime's data propagation knows the result; returns whether there were any.
 
     onnxruntime passes such sizes to the shape inference of all operators as if they were constants: a TopK with
     k = Shape(w) is refused if the axis is shorter. onnx's own propagation reaches few operators.
 
-    model   after onnx's shape inference, with `value_info` for the values; nodes in topological order
+    model      nodes in topological order
+    inferred   the model after onnx's shape inference, with `value_info` for the values
     """
     is_changed = False
-    for graph, body in _graphs(model):
+    for graph, body in _graphs(model, inferred):
         nodes = [node for node in graph.file_nodes if node.op_type in _PROPAGATED and not node.domain]
         has_shapes = any(node.op_type == "Shape" for node in nodes)
         types = {v.name: v.type for v in (*body.input, *body.value_info, *body.output)} if has_shapes else {}
@@ -133,7 +137,7 @@ def fuse_reshape_targets(model: Model) -> None:
     If a dim is 0, onnx rejects the fused target but accepts the original one.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
     """
-    for graph, body in _graphs(model):
+    for graph, body in _graphs(model, model.proto):
         reshapes = [node for node in graph.file_nodes if _is_standard(node, "Reshape") and len(node.inputs) > 1]
         declared = (*body.input, *body.value_info, *body.output) if reshapes else ()
         single = {v.name for v in declared if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]}
@@ -195,11 +199,11 @@ def constant_tensor(node: NodeProto) -> TensorProto | None:
     return node.attribute[0].t if node.attribute[0].HasField("t") else None
 
 
-def _graphs(model: Model) -> Iterator[tuple[Graph, GraphProto]]:
-    """The graphs of a model without the bodies of its functions, each with its message."""
-    for graph in model.graphs.values():
-        if isinstance(graph.proto, GraphProto):
-            yield graph, graph.proto
+def _graphs(model: Model, proto: ModelProto) -> Iterator[tuple[Graph, GraphProto]]:
+    """The graphs of a model without the bodies of its functions, each with its message in `proto`."""
+    for path, body in bodies(proto):
+        if isinstance(body, GraphProto):
+            yield model[path], body
 
 
 def _is_standard(node: Node, op_type: str) -> bool:
