@@ -83,9 +83,10 @@ def inference_report(
 
         more["root_causes"] = root_causes(inference)
     if request.console.output_format is not OutputFormat.TEXT:
-        from gather_infer.explanation import inferred_nodes
+        from gather_infer.explanation import inferred_nodes, inferred_producers
 
         more["nodes"] = tuple(inferred_nodes(inference))
+        more["producers"] = inferred_producers(inference)
     report = InferenceReport(
         inference, summary, request.everything, request.constraints, interface, floats=request.floats, **more
     )

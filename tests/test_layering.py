@@ -73,8 +73,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "explanation": (
         {
-            "contract", "diagnostic", "domains", "errors", "inference", "lazy", "model", "node_ids", "trail", "rules",
-            "symbolic", "tensor", "validate",
+            "contract", "diagnostic", "errors", "inference", "lazy", "model", "node_ids", "trail", "rules", "symbolic",
+            "tensor", "validate",
         },
         set(),
     ),

@@ -87,7 +87,7 @@ def check(
         *large_tensor_findings(inference, locations),
     ]
     if not file.foreign_format:
-        found += node_name_findings(file.proto, locations)
+        found += node_name_findings(locations)
         found += element_type_findings(locations)
         found += divisor_findings(inference, locations)
         found += refused_unreachable(inference)

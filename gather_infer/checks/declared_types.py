@@ -12,7 +12,6 @@ from gather_infer.inference import Inference
 from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.proto.types import DimReader, from_type, shown
-from gather_infer.model.paths import bodies, label_of
 from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import Dim, Expr, known_eq, symbol
 from gather_infer.tensor import SymbolicTensor, Value
@@ -23,27 +22,25 @@ def declared_type_findings(inference: Inference, locations: NodeLocations) -> It
 
     A value_info also gets a finding if it holds for some input sizes only, or if no node produces its value.
     """
-    model = inference.model.proto
-    for path, body in bodies(model):
+    for path, graph in locations.graphs.graphs.items():
+        body = graph.proto
         if not isinstance(body, GraphProto) or path.root is not Root.GRAPH:
             continue
-        yield from _negative_dims(path, body, inference, locations)
+        yield from _negative_dims(path, body, locations)
         facts = inference.scopes.get(path)
         if facts is None:
             continue
         specialized = set(_static_declarations(body.output, facts)) if path == MAIN else set()
         for value in body.value_info:
-            producer = locations.producer(path, value.name)
-            found = _mismatch(value, facts.get(value.name), producer is not None, specialized, inference, path)
+            is_produced = value.name in graph.producers
+            found = _mismatch(value, facts.get(value.name), is_produced, specialized, inference, path)
             if found is not None:
                 message, severity = found
-                where = _location(value.name, path, inference, producer, locations)
+                where = locations.location_of_value(path, value.name)
                 yield diagnostic("GI201", message, where, severity=severity)
 
 
-def _negative_dims(
-    path: GraphPath, body: GraphProto, inference: Inference, locations: NodeLocations
-) -> Iterator[Diagnostic]:
+def _negative_dims(path: GraphPath, body: GraphProto, locations: NodeLocations) -> Iterator[Diagnostic]:
     for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
         for value in values:
             below = [a for a, d in enumerate(shaped_dims(value)) if d.HasField("dim_value") and d.dim_value < 0]
@@ -55,7 +52,8 @@ def _negative_dims(
                     f"{kind} {value.name} declares {'a dim' if len(below) == 1 else 'dims'} below 0 (axis {axes}); "
                     "an unknown dim has a name or no value"
                 )
-                yield diagnostic("GI109", message, _location(value.name, path, inference, None, locations))
+                where = Location(value=value.name, graph=locations.graphs.graph_label(path))
+                yield diagnostic("GI109", message, where)
 
 
 def _mismatch(
@@ -101,16 +99,3 @@ def _static_declarations(values: Iterable[ValueInfoProto], facts: Mapping[str, V
         for proto, dim in zip(dims, fact.shape, strict=True):
             if isinstance(dim, Expr) and proto.HasField("dim_value") and proto.dim_value >= 0:
                 yield dim, proto.dim_value
-
-
-def _location(
-    name: str, path: GraphPath, inference: Inference, producer: int | None, locations: NodeLocations
-) -> Location:
-    """The location of the node at position `producer` in the graph `path`, which outputs the value `name`.
-
-    If `producer` is None, the location of the value.
-    """
-    model = inference.model.proto
-    if producer is None:
-        return Location(value=name, graph="" if path == MAIN else label_of(model, path))
-    return locations.location(path, producer, f"output {name}")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gather_infer.checks.locations import NodeLocations
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
+from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.inference import Inference
 from gather_infer.inference.constraints.given import shaped_dims
 from gather_infer.node_ids import MAIN
@@ -46,13 +46,7 @@ def shared_name_findings(inference: Inference, locations: NodeLocations) -> Iter
                     f"value_info uses {name} for two sizes: {before} (of {other}) and {dim} (of {value.name}), "
                     f"which differ at {at}; onnxruntime may reuse the buffer of one for the other and fail"
                 )
-                producer = locations.producer(MAIN, value.name)
-                where = (
-                    Location(value=value.name)
-                    if producer is None
-                    else locations.location(MAIN, producer, f"output {value.name}")
-                )
-                yield diagnostic("GI201", message, where)
+                yield diagnostic("GI201", message, locations.location_of_value(MAIN, value.name))
 
 
 def _distinguishing_sizes(a: Dim, b: Dim, inference: Inference) -> Mapping[str, int] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from onnx import GraphProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, TensorProto, TypeProto
 
 from gather_infer.checks.locations import NodeLocations
-from gather_infer.diagnostic import Diagnostic, Location, diagnostic
-from gather_infer.node_ids import GraphPath, Root
+from gather_infer.diagnostic import Diagnostic, diagnostic
+from gather_infer.ir import Graph
+from gather_infer.node_ids import Root
 
 
 def element_type_findings(locations: NodeLocations) -> Iterator[Diagnostic]:
@@ -21,18 +22,17 @@ def element_type_findings(locations: NodeLocations) -> Iterator[Diagnostic]:
         body = graph.proto
         if path.root is not Root.GRAPH or not isinstance(body, GraphProto):
             continue
-        made = {name: node.origin for name, (node, _) in graph.producers.items() if not node.is_constant}
-        outputs = {value.name for value in body.output}
-        kinds: tuple[tuple[str, Iterable[ValueInfoProto]], ...] = (
-            ("input", body.input),
-            ("output", [value for value in body.output if value.name in made]),
-            ("value_info", [value for value in body.value_info if value.name in made.keys() - outputs]),
-        )
-        for kind, values in kinds:
+        for kind, values in (("input", body.input), ("output", body.output), ("value_info", body.value_info)):
             for value in values:
-                if not _is_complete(value.type):
-                    where = _location(path, value.name, made.get(value.name), locations)
+                if not _is_complete(value.type) and (kind == "input" or _is_checked(graph, value.name, kind)):
+                    where = locations.location_of_value(path, value.name)
                     yield diagnostic("GI205", f"{kind} {value.name} is declared without an element type", where)
+
+
+def _is_checked(graph: Graph, name: str, kind: str) -> bool:
+    """Whether onnxruntime checks the declaration, of the kind `output` or `value_info`, of a value of the graph."""
+    producer = graph.producers.get(name)
+    return producer is not None and not producer[0].is_constant and (kind == "output" or name not in graph.output_set)
 
 
 def _is_complete(proto: TypeProto) -> bool:
@@ -45,9 +45,3 @@ def _is_complete(proto: TypeProto) -> bool:
         case "optional_type":
             return _is_complete(proto.optional_type.elem_type)
     return True
-
-
-def _location(path: GraphPath, name: str, producer: int | None, locations: NodeLocations) -> Location:
-    if producer is None:
-        return Location(value=name, graph=locations.graphs.graph_label(path))
-    return locations.location(path, producer, f"output {name}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from onnx import NodeProto
-
 from gather_infer import value_ranges
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
-from gather_infer.domains import plain_domain
 from gather_infer.inference import Access, Inference
+from gather_infer.ir import Node
 from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Interval, Scope, substitute, symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, Value, ValueRange
@@ -53,17 +51,17 @@ def _graph_findings(
                 continue
             seen.add(position)
             node = nodes[position]
-            integers = [name for name in node.input if _is_integer(facts.get(name))]
+            integers = [name for name in node.inputs if _is_integer(facts.get(name))]
             pending += integers
             found = _overflow(node, facts, inference.declared, _axis_length(access))
             if found is not None:
                 message, severity = found
-                where = locations.location(path, position, f"output {node.output[0]}")
+                where = locations.location(path, position, f"output {node.outputs[0]}")
                 reader = f"the index of {access.node} ({access.op_type}) is computed from it"
                 yield diagnostic("GI321", message, where, detail=(reader,), severity=severity)
 
 
-def _overflow(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows: int) -> tuple[str, Severity] | None:
+def _overflow(node: Node, facts: Mapping[str, Value], declared: Scope, rows: int) -> tuple[str, Severity] | None:
     """The message and severity if the result of `node` may overflow; None if it fits or the operator is another one.
 
     The severity is a warning if the overflow is proved or likely, else a note.
@@ -71,13 +69,13 @@ def _overflow(node: NodeProto, facts: Mapping[str, Value], declared: Scope, rows
     declared   scope with the declared bounds of the symbols
     rows       length of the indexed axis; 0 if it is symbolic or unknown
     """
-    if plain_domain(node.domain) or not node.output:
+    if node.domain or not node.outputs:
         return None
-    result = facts.get(node.output[0])
+    result = facts.get(node.outputs[0])
     if not isinstance(result, SymbolicTensor) or result.dtype not in INTEGER_RANGE:
         return None
     lower, upper = INTEGER_RANGE[result.dtype]
-    operands = [facts.get(name) for name in node.input]
+    operands = [facts.get(name) for name in node.inputs]
     if node.op_type == "Cast":
         value_range = _known_range(operands[0])
     elif node.op_type in _ARITHMETIC and len(operands) == 2:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from onnx import FunctionProto, ModelProto, defs
+from onnx import ModelProto, defs
 
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
-from gather_infer.domains import plain_domain, versions_of
+from gather_infer.domains import plain_domain
 from gather_infer.errors import close_match
+from gather_infer.inference.inferred_graphs import position_of
 from gather_infer.inference.proto.schema import NEWEST_OPSET, schema_of
-from gather_infer.model.paths import bodies
-from gather_infer.node_ids import GraphPath
+from gather_infer.ir import Node
 
 DOMAINS = frozenset({"", "ai.onnx.ml"})
 
@@ -33,16 +33,13 @@ def operator_findings(
     """
     unknown = {(d.location.domain, d.location.op_type) for d in diagnostics if is_unknown_onnx_operator(d)}
     functions = {(plain_domain(f.domain), f.name) for f in model.functions}
-    used: dict[tuple[str, str, int], list[tuple[GraphPath, int]]] = {}
-    for path, body in bodies(model):
-        imported = versions_of(body.opset_import if isinstance(body, FunctionProto) else model.opset_import)
-        for position, node in enumerate(body.node):
-            domain = plain_domain(node.domain)
-            version = imported.get(domain, 0)
-            newest = 1 << 30 if domain else NEWEST_OPSET
-            if domain in DOMAINS and 1 <= version <= newest and (domain, node.op_type) not in functions:
-                used.setdefault((domain, node.op_type, version), []).append((path, position))
+    used: dict[tuple[str, str, int], list[Node]] = {}
+    for graph in locations.graphs.graphs.values():
+        for node in graph.file_nodes:
+            used.setdefault((node.domain, node.op_type, node.version), []).append(node)
     for (domain, op_type, version), nodes in used.items():
+        if domain not in DOMAINS or not 1 <= version <= _newest(domain) or (domain, op_type) in functions:
+            continue
         reason = _unavailable_reason(domain, op_type, version)
         if reason is None:
             continue
@@ -52,9 +49,12 @@ def operator_findings(
         runtime_note = ("onnxruntime may run it, other runtimes do not",) if known else ()
         message = f"opset {version} of {domain or 'ai.onnx'} has no {op_type}{': ' if reason else ''}{reason}{hint}"
         severity = Severity.WARNING if known else Severity.ERROR
-        yield diagnostic(
-            "GI116", message, locations.location(*nodes[0]), detail=(*runtime_note, *more), severity=severity
-        )
+        where = locations.location(nodes[0].graph.path, position_of(nodes[0]))
+        yield diagnostic("GI116", message, where, detail=(*runtime_note, *more), severity=severity)
+
+
+def _newest(domain: str) -> int:
+    return 1 << 30 if domain else NEWEST_OPSET
 
 
 @cache

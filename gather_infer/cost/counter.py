@@ -11,7 +11,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from gather_infer.cost.aggregate import SUMS, Aggregate
 from gather_infer.cost.control import branches, loop_iterations
 from gather_infer.cost.formulas import tables
-from gather_infer.cost.graph_instance import Facts, GraphInstance, constants_of, is_constant
+from gather_infer.cost.graph_instance import Facts, GraphInstance, is_constant
 from gather_infer.cost.liveness import Liveness
 from gather_infer.cost.parameters import parameters
 from gather_infer.cost.pareto import ParetoSet
@@ -19,11 +19,11 @@ from gather_infer.cost.result import Cost, NodeCost
 from gather_infer.cost.traffic import read_bytes, written_bytes
 from gather_infer.cost.user_formulas import evaluate_user_formula, user_formula, user_rule
 from gather_infer.cost.work import CostUnknown, Work
-from gather_infer.domains import canonical_domain, plain_domain, qualified, versions_of
-from gather_infer.ir import Model, Node
+from gather_infer.domains import canonical_domain, plain_domain, qualified
+from gather_infer.ir import Graph, Node
 from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.paths import subgraph_label
-from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
+from gather_infer.node_ids import MAIN, NodePath, Step
 from gather_infer.ops import standard_rule
 from gather_infer.rules import NO_TRAITS, MacsFormula, Traits
 from gather_infer.symbolic import Dim, Fuel, free_symbols
@@ -48,12 +48,7 @@ def cost_of(facts: Facts) -> Cost:
 class _Counter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.proto = facts.model.proto
-        self.model = Model(self.proto)
-        self.functions: dict[tuple[str, str, str], tuple[int, FunctionProto]] = {}
-        for position, function in enumerate(self.proto.functions):
-            key = plain_domain(function.domain), function.name, function.overload
-            self.functions.setdefault(key, (position, function))
+        self.model = facts.ir
         self.symbols = dict.fromkeys(_symbols_of(facts.scopes.get(MAIN, {}).get(name) for name in facts.inputs))
         self.symbols |= dict.fromkeys(_symbols_of(belief.type for belief in facts.trusted_annotations))
         self.symbols |= dict.fromkeys(facts.causes)
@@ -62,12 +57,9 @@ class _Counter:
         self.branches = 0
 
     def cost(self) -> Cost:
-        main = GraphInstance(
-            MAIN, self.proto.graph, self.model.main, self.facts.scopes.get(MAIN, {}), "", None,
-            versions_of(self.proto.opset_import), self.facts.causes.keys(),
-        )  # fmt: skip
-        constants = constants_of(main.body)
-        aggregate = self.graph(main, [name for name in main.graph.inputs if name not in constants])
+        values, generated = self.facts.scopes.get(MAIN, {}), self.facts.causes.keys()
+        main = GraphInstance(MAIN, self.model.main, values, "", None, generated)
+        aggregate = self.graph(main, _fed_inputs(main.graph))
         constants_bytes, unknown = parameters(self.facts.model)
         macs, reads, writes = (self.total(aggregate, what) for what in SUMS)
         return Cost(
@@ -148,9 +140,10 @@ class _Counter:
             return
         live.allocate(node.output, path, node)
 
-    def function(self, node: NodeProto) -> tuple[int, FunctionProto] | None:
-        """The local function that a node calls, as a pair of its position in the model and the proto; else None."""
-        return self.functions.get((plain_domain(node.domain), node.op_type, node.overload)) if self.functions else None
+    def function(self, node: NodeProto) -> Graph | None:
+        """The body of the local function that a node calls; None if it calls none."""
+        functions = self.model.functions
+        return functions.get((plain_domain(node.domain), node.op_type, node.overload)) if functions else None
 
     def user_formula(self, node: NodeProto) -> MacsFormula | None:
         """The user's formula for the operator of `node`; None if there is none, or if the node calls a function."""
@@ -250,12 +243,10 @@ class _Counter:
             label = subgraph_label(self.path(instance, position).label, node, step)
             return GraphInstance(
                 path,
-                held.g,
                 self.model[instance.graph.path.below(step)],
                 self.facts.scopes[path],
                 f"{label}/",
                 instance,
-                instance.versions,
                 instance.generated,
                 instance.attributes,
             )
@@ -263,21 +254,19 @@ class _Counter:
 
     def call(self, instance: GraphInstance, node: NodeProto, position: int, path: NodePath) -> Aggregate | None:
         """The cost of a call of a local function; None if its body was not inferred or calls are nested too deeply."""
-        found = self.function(node)
-        assert found is not None, "the node calls a function of the model"
-        at, function = found
+        graph = self.function(node)
+        assert graph is not None and isinstance(graph.proto, FunctionProto), "the node calls a function of the model"
         inside = instance.path.below(Step(position))
         if inside not in self.facts.scopes or len(inside.steps) > MAX_DEPTH:
             return None
-        bound = {a.name: a for a in function.attribute_proto}
+        bound = {a.name: a for a in graph.proto.attribute_proto}
         for attribute in node.attribute:
             source = instance.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if source is not None:
                 bound[attribute.name] = source
         inner = GraphInstance(
-            inside, function, self.model[GraphPath(Root.FUNCTION, at)], self.facts.scopes[inside], f"{path.label}/",
-            None, versions_of(function.opset_import), instance.generated, bound,
-        )  # fmt: skip
+            inside, graph, self.facts.scopes[inside], f"{path.label}/", None, instance.generated, bound
+        )
         return self.graph(inner, ())
 
     def branch(
@@ -305,8 +294,7 @@ class _Counter:
         if body is None:
             aggregate.add(None, path, node, live.live_bytes)
             return
-        constants = constants_of(body.body)
-        inner = self.graph(body, [name for name in body.graph.inputs if name not in constants])
+        inner = self.graph(body, _fed_inputs(body.graph))
         stacked = self.stacked(instance, node, path, len(body.graph.outputs), aggregate)
         try:
             each = loop_iterations(instance, node, body.path, path, self.facts)
@@ -329,6 +317,11 @@ class _Counter:
                 nbytes = aggregate.evaluate(path, node, "peak", instance.nbytes, [instance.values.get(name)])
                 found = found + (0 if nbytes is None else nbytes)
         return found
+
+
+def _fed_inputs(graph: Graph) -> list[str]:
+    """The inputs of a graph without a default, in order."""
+    return [name for name in graph.inputs if name not in graph.initializers and name not in graph.sparse]
 
 
 def _symbols_of(values: Iterable[Value | None]) -> list[str]:

@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from onnx import AttributeProto, NodeProto
 
 from gather_infer.cost.nbytes import value_bytes
 from gather_infer.domains import openvino_opset, plain_domain, version_in
-from gather_infer.ir import Graph
+from gather_infer.ir import Graph, Model
 from gather_infer.model import ModelFile
 from gather_infer.model.attributes import decoded
-from gather_infer.model.paths import GraphOrFunction
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Scope, total
@@ -33,6 +32,8 @@ class Facts(Protocol):
 
     @property
     def model(self) -> ModelFile: ...
+    @property
+    def ir(self) -> Model: ...
     @property
     def scopes(self) -> Mapping[GraphPath, Mapping[str, Value]]: ...
     @property
@@ -58,34 +59,29 @@ class GraphInstance:
     """A graph or function body in one calling context.
 
     path        path of this instance; a function body has a path below the calling node
-    body        the graph or function that holds the nodes
     graph       the graph at its definition
     values      inferred type of each name
     label       prefix of its nodes' labels, ends with a slash
     outer       the enclosing instance; None for the main graph and function bodies
-    versions    imported opset versions by domain
     generated   symbols that the inference introduced for sizes unknown before a run
     attributes  for a function body, the attributes of the call by name
     """
 
     path: GraphPath
-    body: GraphOrFunction
     graph: Graph
     values: Mapping[str, Value]
     label: str
     outer: GraphInstance | None
-    versions: Mapping[str, int]
     generated: Collection[str]
     attributes: Mapping[str, AttributeProto] = field(default_factory=dict)
 
     def find(self, name: str) -> Value | None:
-        """The type of `name` in this graph or the nearest enclosing one that has it; None if it is unknown."""
+        """The type of the value that `name` refers to in this graph; None if it is unknown."""
+        home = self.graph.defining_graph(name)
         instance: GraphInstance | None = self
-        while instance is not None:
-            if name in instance.values:
-                return instance.values[name]
+        while instance is not None and instance.graph is not home:
             instance = instance.outer
-        return None
+        return None if instance is None else instance.values.get(name)
 
     def nbytes(self, values: Iterable[Value | None]) -> Dim:
         """The total size of `values` in bytes. Raises CostUnknown if one of the sizes is unknown."""
@@ -93,7 +89,7 @@ class GraphInstance:
 
     def version(self, domain: str) -> int:
         """The opset version of `domain`, which is spelt as in a node; 0 if the domain is not imported."""
-        return version_in(self.versions, domain)
+        return version_in(self.graph.versions, domain)
 
     def attributes_of(self, node: NodeProto) -> dict[str, Any]:
         """The attributes of a node as Python values by name, without graphs.
@@ -107,15 +103,6 @@ class GraphInstance:
                 continue
             found[attribute.name] = decoded(bound)
         return found
-
-
-def constants_of(body: GraphOrFunction) -> frozenset[str]:
-    """Names of the constants of a graph: initializers and outputs of Constant nodes."""
-    names = {node.output[0] for node in body.node if is_constant(node) and node.output}
-    if isinstance(body, GraphProto):
-        names |= {tensor.name for tensor in body.initializer}
-        names |= {tensor.values.name for tensor in body.sparse_initializer}
-    return frozenset(names)
 
 
 def is_constant(node: NodeProto) -> bool:

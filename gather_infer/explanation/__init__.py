@@ -12,13 +12,13 @@ from gather_infer.lazy import lazy
 if TYPE_CHECKING:
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.explainer import Explainer, explain
-    from gather_infer.explanation.nodes import NodeRecord, inferred_nodes
+    from gather_infer.explanation.nodes import NodeRecord, inferred_nodes, inferred_producers
     from gather_infer.explanation.root_cause import RootCauses, root_causes
 
 _HOME = {
     "chain": ("Explanation", "SymbolExplanation"),
     "root_cause": ("RootCauses", "root_causes"),
-    "nodes": ("NodeRecord", "inferred_nodes"),
+    "nodes": ("NodeRecord", "inferred_nodes", "inferred_producers"),
     "explainer": ("Explainer", "explain"),
 }
 
@@ -30,6 +30,7 @@ __all__ = [
     "SymbolExplanation",
     "explain",
     "inferred_nodes",
+    "inferred_producers",
     "root_causes",
 ]
 

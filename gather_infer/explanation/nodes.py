@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gather_infer.domains import plain_domain
 from gather_infer.inference.inferred_graphs import InferredGraphs
 from gather_infer.inference.result import Inference
-from gather_infer.node_ids import NodePath
+from gather_infer.node_ids import GraphPath, NodePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +33,18 @@ def inferred_nodes(inference: Inference) -> Iterator[NodeRecord]:
         for position, node in enumerate(() if body is None else body.nodes):
             assert body is not None, "it has nodes"
             place = NodePath(path, position, body.labels[position])
-            yield NodeRecord(place, node.op_type, plain_domain(node.domain), tuple(node.input), tuple(node.output))
+            yield NodeRecord(place, node.op_type, node.domain, tuple(node.inputs), tuple(node.outputs))
+
+
+def inferred_producers(inference: Inference) -> dict[tuple[GraphPath, str], NodePath]:
+    """The node that produces a value, for each value of the inferred graphs that a node produces."""
+    bodies = InferredGraphs(inference)
+    found: dict[tuple[GraphPath, str], NodePath] = {}
+    for path, values in inference.scopes.items():
+        body = bodies.at(path)
+        for name in () if body is None else values:
+            assert body is not None, "it has values"
+            producer = body.producer(name)
+            if producer is not None:
+                found[path, name] = producer[0].path
+    return found

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity, has_errors_or_warnings
-from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
+from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode, position_of
 from gather_infer.inference.result import Inference
-from gather_infer.model.paths import subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, NodePath
 from gather_infer.symbolic import free_symbols
 from gather_infer.tensor import SequenceType, SymbolicTensor, Value, holds_values, static_dims
@@ -78,7 +77,6 @@ def root_causes(inference: Inference) -> RootCauses:
 class _UnknownPropagation:
     def __init__(self, inference: Inference) -> None:
         self.bodies = InferredGraphs(inference)
-        self._readers: dict[GraphPath, dict[str, list[int]]] = {}
 
     def outputs_of(self, finding: Diagnostic) -> Iterator[_ScopedName]:
         """Yield the values that a finding may have made unknown: the outputs of its node, or the value it is about."""
@@ -119,13 +117,13 @@ class _UnknownPropagation:
             add(body, [name])
         while pending:
             body, name = pending.pop()
-            for position in self.readers(body).get(name, ()):
-                place = InferredNode(body, position)
+            for node in sorted(body.graph.users(name), key=lambda user: user.order_key):
+                place = InferredNode(body, position_of(node))
                 nodes.add(place.path)
                 add(body, place.node.output)
                 for _, inner in self.bodies.bodies(place):
                     add(inner, inner.inputs)
-                    if not inner.is_call:
+                    if inner.defining_graph(name) is body.defining_graph(name):  # not a call, no definition inside
                         add(inner, [name])
             if body.caller is not None and name in body.outputs:
                 nodes.add(body.caller.path)
@@ -135,24 +133,6 @@ class _UnknownPropagation:
     def _names_of(self, path: GraphPath) -> Iterable[str]:
         body = self.bodies.at(path)
         return () if body is None else body.values
-
-    def readers(self, body: InferredGraph) -> dict[str, list[int]]:
-        """For each name, the positions of the nodes of `body` that read it, as an input or inside a subgraph."""
-        found = self._readers.get(body.path)
-        if found is None:
-            found = self._readers[body.path] = {}
-            for position, node in enumerate(body.nodes):
-                names = set(node.input)
-                pending = [graph for _, graph in subgraphs(node, position)]
-                while pending:
-                    graph = pending.pop()
-                    names.update(output.name for output in graph.output)
-                    for inner in graph.node:
-                        names.update(inner.input)
-                        pending += [deeper for _, deeper in subgraphs(inner, 0)]
-                for name in names:
-                    found.setdefault(name, []).append(position)
-        return found
 
 
 def _is_root(value: Value | None, finding: Diagnostic, new_symbols: Iterable[str]) -> bool:

@@ -62,13 +62,13 @@ class Search:
 
     def _step(self, source: _Source, depth: int) -> Link:
         home = source.body.defining_graph(source.name) or source.body
-        producer = home.producers.get(source.name)
+        producer = home.producer(source.name)
         value = home.values.get(source.name, UNKNOWN)
         relevant = tuple(sorted(source.relevant or (), key=str))
         step = Link(source.facet, relevant, home.label, source.name, value, Origin.UNDEFINED)
         if producer is None:
             return self._leaf(step, source, home, depth)
-        place, slot = InferredNode(home, producer[0]), producer[1]
+        place, slot = producer
         if is_constant(place):
             return replace(step, origin=Origin.CONSTANT, node=place.path)
         sources = list(self._sources(place, slot, source))
@@ -122,11 +122,11 @@ class Search:
         skipped = 0
         while source.facet is Facet.SHAPE and source.relevant and skipped < 100_000:
             home = source.body.defining_graph(source.name)
-            producer = None if home is None else home.producers.get(source.name)
+            producer = None if home is None else home.producer(source.name)
             if home is None or producer is None or (home.path, source.name, source.facet) in self._seen:
                 break
-            place = InferredNode(home, producer[0])
-            sources = list(self._sources(place, producer[1], source))
+            place, slot = producer
+            sources = list(self._sources(place, slot, source))
             if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.bodies(place):
                 break
             if sources[0].relevant is None or not source.relevant <= sources[0].relevant:

@@ -64,7 +64,7 @@ class BackwardSlice:
                 pending += map(_node_id, inner.file_nodes)
                 values += [(inner.path, name) for name in inner.outputs]
             # A condition that a runtime can compute removes a branch, so all that determines it is followed.
-            if is_if(node.proto) and node.inputs and not whole:
+            if is_if(node) and node.inputs and not whole:
                 conditions += self._producers(path, node.inputs[0], whole=True)
             called = self.model.called_function(node)
             if called is not None:
@@ -104,7 +104,7 @@ class BackwardSlice:
         """Whether onnx's shape inference may infer a size for `name` that runtimes do not compute."""
         fact = self.facts(place[0], name)
         is_static = isinstance(fact, SymbolicTensor) and fact.is_static
-        return is_stepped_slice(self.node(place).proto) and not is_static
+        return is_stepped_slice(self.node(place)) and not is_static
 
     def _is_hidden(self, path: GraphPath, name: str) -> bool:
         """Whether some runtime may infer less about a value than this package does."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Final
 
 import onnx
-from onnx import NodeProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
@@ -152,8 +153,7 @@ def check_outputs(
     """Report in one finding all declared outputs of a body that contradict the inferred facts `outputs`."""
     known = state.reader.known if environment.parameters is None else frozenset[str]()
     reader = DimReader(known, state.reader.bound, lambda name: symbol(f"?{name}"))
-    made = {name for node in graph.node if not is_constant(node) for name in node.output}
-    found = list(contradicted_outputs(graph.output, outputs, reader, state.context.scope, made))
+    found = list(contradicted_outputs(graph, outputs, reader, state.context.scope))
     if found:
         worst = Severity.ERROR if any(s is Severity.ERROR for _, s in found) else Severity.WARNING
         first, *rest = (message for message, _ in found)
@@ -162,18 +162,21 @@ def check_outputs(
 
 
 def contradicted_outputs(
-    outputs: Iterable[ValueInfoProto], values: Iterable[Value], reader: DimReader, scope: Scope, made: Set[str]
+    graph: GraphProto, values: Iterable[Value], reader: DimReader, scope: Scope
 ) -> Iterator[tuple[str, Severity]]:
-    """Messages and severities for declared outputs of a body that contradict the inferred facts.
-
-    made   names that nodes produce, except Constants; for other outputs loaders do not compare types
-    """
-    for proto, value in zip(outputs, values, strict=True):
+    """Messages and severities for declared outputs of a body that contradict the inferred facts `values`."""
+    computed = cache(partial(_computed_values, graph))
+    for proto, value in zip(graph.output, values, strict=True):
         stated = from_type(proto.type, reader, lambda axis: symbol(f"?{axis}"))
         # runtimes ignore the shapes of sequences
         if isinstance(stated, SymbolicTensor) and value != SymbolicTensor() and contradiction(stated, value, scope):
             message = f"output {proto.name} is declared {shown(proto.type)}, the inputs imply {value}"
-            yield message, severity(stated, value) if proto.name in made else Severity.WARNING
+            yield message, severity(stated, value) if proto.name in computed() else Severity.WARNING
+
+
+def _computed_values(graph: GraphProto) -> set[str]:
+    """The values that a node other than a Constant produces; for other outputs loaders do not compare types."""
+    return {name for node in graph.node if not is_constant(node) for name in node.output}
 
 
 def severity(declared: Value, value: Value) -> Severity:
@@ -212,7 +215,7 @@ def declared_outputs(
 ) -> list[Diagnostic]:
     """Findings for declared outputs that contradict the inferred facts, and for the values of their dim names."""
     found: list[Diagnostic] = []
-    made = {name for node in state.model.proto.graph.node if not is_constant(node) for name in node.output}
+    computed = cache(partial(_computed_values, state.model.proto.graph))
     aliases: dict[str, Dim] = {}
     scope = state.context.scope
     for proto, value in zip(declared, outputs, strict=True):
@@ -222,7 +225,7 @@ def declared_outputs(
             continue
         if contradiction(stated, value, scope):
             message = f"output {proto.name} is declared {stated}, the inputs imply {value}"
-            weight = severity(stated, value) if proto.name in made else Severity.WARNING
+            weight = severity(stated, value) if proto.name in computed() else Severity.WARNING
             found.append(diagnostic("GI202", message, where, severity=weight))
             continue
         if not isinstance(stated, SymbolicTensor):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
 
-from gather_infer.domains import plain_domain
 from gather_infer.inference.bodies.function import schema_body, with_bound_attributes
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.op_resolution import Opsets, ResolvedOp
 from gather_infer.inference.result import Inference
 from gather_infer.inference.structure import imports_of
-from gather_infer.model.paths import joined_label, node_labels, subgraphs
-from gather_infer.node_ids import MAIN, GraphPath, NodePath, Step
+from gather_infer.ir import Graph, Model, Node
+from gather_infer.model.paths import joined_label, node_labels
+from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.tensor import Value
 
 
@@ -26,8 +27,13 @@ class InferredNode:
     position: int
 
     @property
+    def definition(self) -> Node:
+        """The node in the IR, with the names and subgraphs of its definition."""
+        return self.graph.graph.file_nodes[self.position]
+
+    @property
     def node(self) -> NodeProto:
-        return self.graph.nodes[self.position]
+        return self.definition.proto
 
     @property
     def path(self) -> NodePath:
@@ -38,75 +44,85 @@ class InferredNode:
         return self.graph.opsets.resolve(self.node.domain, self.node.op_type, self.node.overload)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class InferredGraph:
     """One graph, or the body of one function call, with its facts.
 
+    path        path of the inference; that of a function body is below the node that calls it
     label       label of the graph
+    graph       the graph in the IR: of the model file, or of the body that a schema gives to an operator
     values      facts of the values that the graph defines
     caller      node that holds the subgraph or calls the function, None for the main graph
     is_call     the graph is the body of a function: names of outer graphs are not visible
     attributes  attributes of the function call, in a function body and its subgraphs
-    labels      labels of the nodes
-    producers   value name -> position of the producing node, and position of the output among its outputs
     """
 
     path: GraphPath
     label: str
-    proto: GraphProto | FunctionProto
+    graph: Graph
     values: Mapping[str, Value]
     opsets: Opsets
     caller: InferredNode | None
     is_call: bool
     attributes: Mapping[str, AttributeProto]
-    nodes: tuple[NodeProto, ...] = field(init=False)
-    labels: tuple[str, ...] = field(init=False)
-    producers: Mapping[str, tuple[int, int]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        nodes = tuple(self.proto.node)
-        producers: dict[str, tuple[int, int]] = {}
-        for position, node in enumerate(nodes):
-            for slot, name in enumerate(node.output):
-                if name and name not in producers:
-                    producers[name] = position, slot
-        object.__setattr__(self, "nodes", nodes)
-        object.__setattr__(self, "labels", tuple(joined_label(self.label, inner) for inner in node_labels(nodes)))
-        object.__setattr__(self, "producers", producers)
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the nodes."""
+        return tuple(joined_label(self.label, inner) for inner in node_labels(self.graph.proto.node))
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes by position."""
+        return self.graph.file_nodes
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the graph's declared inputs, in order."""
-        return tuple(i if isinstance(i, str) else i.name for i in self.proto.input)
+        return self.graph.inputs
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return tuple(o if isinstance(o, str) else o.name for o in self.proto.output)
+        return self.graph.outputs
 
     def defining_graph(self, name: str) -> InferredGraph | None:
         """The graph that defines a name, this one or an enclosing one; None when there is none."""
-        body: InferredGraph | None = self
-        while body is not None:
-            if name in body.values:
-                return body
-            body = None if body.is_call or body.caller is None else body.caller.graph
-        return None
+        home = self.graph.defining_graph(name)
+        if home is None:
+            return None
+        body = self
+        while body.graph is not home:
+            assert body.caller is not None and not body.is_call, "only subgraphs see the names of outer graphs"
+            body = body.caller.graph
+        return body
+
+    def producer(self, name: str) -> tuple[InferredNode, int] | None:
+        """The node of this graph that produces a value, and the position of the value among its outputs."""
+        found = self.graph.producers.get(name)
+        return None if found is None else (InferredNode(self, position_of(found[0])), found[1])
 
     def fact(self, name: str) -> Value | None:
         home = self.defining_graph(name)
-        return None if home is None else home.values[name]
+        return None if home is None else home.values.get(name)
+
+
+def position_of(node: Node) -> int:
+    """The position of a node in its graph; the IR of an inference has no edits."""
+    assert node.origin is not None, "the IR has no edits"
+    return node.origin
 
 
 class InferredGraphs:
     """The inferred graphs of a run by path."""
 
     def __init__(self, inference: Inference) -> None:
-        proto = inference.model.proto
+        self._ir = inference.ir
         self._scopes = inference.scopes
         self._labels = inference.labels
-        self._functions = {(plain_domain(f.domain), f.name, f.overload): f for f in reversed(proto.functions)}
-        opsets = self._opsets(imports_of(proto))
-        self.main = InferredGraph(MAIN, "", proto.graph, inference.scopes[MAIN], opsets, None, False, {})
+        functions = ((key, graph.proto) for key, graph in self._ir.functions.items())
+        self._functions = {key: proto for key, proto in functions if isinstance(proto, FunctionProto)}
+        opsets = self._opsets(imports_of(inference.model.proto))
+        self.main = InferredGraph(MAIN, "", self._ir.main, inference.scopes[MAIN], opsets, None, False, {})
         self._found: dict[GraphPath, InferredGraph] = {MAIN: self.main}
 
     def _opsets(self, imports: Iterable[OperatorSetIdProto]) -> Opsets:
@@ -138,7 +154,8 @@ class InferredGraphs:
     def bodies(self, place: InferredNode) -> list[tuple[str, InferredGraph]]:
         """The interpreted bodies of a node: each subgraph with its attribute name, or the called function with ""."""
         found = []
-        for step, _ in subgraphs(place.node, place.position):
+        for graph in place.definition.bodies:
+            step = graph.path.steps[-1]
             body = self._below(place, step)
             if body is not None and step.attribute is not None:
                 found.append((place.node.attribute[step.attribute].name, body))
@@ -154,8 +171,8 @@ class InferredGraphs:
         if step.attribute is None:
             made = self._call(place, path)
         else:
-            attribute, outer = place.node.attribute[step.attribute], place.graph
-            graph = attribute.g if step.item is None else attribute.graphs[step.item]
+            outer = place.graph
+            graph = next(body for body in place.definition.bodies if body.path.steps[-1] == step)
             values, label = self._scopes[path], self._labels[path]
             made = InferredGraph(path, label, graph, values, outer.opsets, place, False, outer.attributes)
         if made is not None:
@@ -173,10 +190,16 @@ class InferredGraphs:
             )
         if function is None:
             return None
+        graph = self._ir.called_function(place.definition) or _graph_of(function)
         attributes = {a.name: a for a in function.attribute_proto}
         for attribute in node.attribute:
             outer = place.graph.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if outer is not None:
                 attributes[attribute.name] = outer
         opsets = self._opsets(function.opset_import)
-        return InferredGraph(path, self._labels[path], function, self._scopes[path], opsets, place, True, attributes)
+        return InferredGraph(path, self._labels[path], graph, self._scopes[path], opsets, place, True, attributes)
+
+
+def _graph_of(function: FunctionProto) -> Graph:
+    """The body of a function that no model holds."""
+    return Model(ModelProto(functions=[function]), (Root.FUNCTION,))[GraphPath(Root.FUNCTION)]

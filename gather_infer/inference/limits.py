@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import ModelProto, NodeProto
 
 from gather_infer.context import Context
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.errors import SpecViolation
 from gather_infer.inference.constraints.parse import MAX_SIZE
+from gather_infer.model.paths import bodies
+from gather_infer.node_ids import Root
 from gather_infer.symbolic import Dim, Expr, Fuel, Scope
 from gather_infer.tensor import (
     MAX_VALUES_RANK,
@@ -104,7 +106,7 @@ class WorkBudget:
     @cached_property
     def _nodes(self) -> int:
         """Number of nodes of the whole model, including subgraphs and functions."""
-        return _nodes_in((self._model.graph, *self._model.functions))
+        return sum(len(body.node) for path, body in bodies(self._model) if path.root in (Root.GRAPH, Root.FUNCTION))
 
 
 def proof_fuel(model: ModelProto) -> Fuel:
@@ -119,19 +121,6 @@ def proof_fuel_findings(scope: Scope) -> list[Diagnostic]:
     if not scope.is_exhausted:
         return []
     return [diagnostic("GI214", "the run has spent its work budget on proofs: later size comparisons stay undecided")]
-
-
-def _nodes_in(graphs: Iterable[GraphProto | FunctionProto]) -> int:
-    """Number of nodes in graphs and all graphs below them."""
-    found = 0
-    pending = list(graphs)  # a loop, since subgraphs may nest very deep
-    while pending:
-        graph = pending.pop()
-        found += len(graph.node)
-        for node in graph.node:
-            for attribute in node.attribute:
-                pending += [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
-    return found
 
 
 def limited(value: Value, context: Context) -> Value:

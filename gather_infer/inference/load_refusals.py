@@ -9,7 +9,7 @@ also calls them without these additions, since onnx alone may infer wrong types.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
@@ -19,15 +19,16 @@ from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, mak
 from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_shapes
 
+from gather_infer import ir
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
-from gather_infer.inference.runtime_quirks import fold_sizes, fuse_reshape_targets, is_constant, misinferred_slices
+from gather_infer.inference.runtime_quirks import constant_tensor, fold_sizes, fuse_reshape_targets, misinferred_slices
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.function_inlining import with_functions_inlined
-from gather_infer.model.paths import GraphOrFunction, bodies, subgraphs
+from gather_infer.model.paths import GraphOrFunction, bodies
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -39,6 +40,9 @@ Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
 
 MAX_READ_ELEMENTS: Final = 1024
 """Maximal number of elements of a tensor that onnx's shape inference may read; of a larger one it uses the dims."""
+
+_SPARSE_CONSTANTS: Final = 11
+"""The first opset with sparse Constants. onnx asks for elements of an external tensor, but not of a sparse one."""
 
 _MAX_DEPTH: Final = 30
 """Maximal nesting of graphs; protobuf reads no deeper ones, so no runtime loads them."""
@@ -77,16 +81,17 @@ def refused_nodes(
     skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
-    _add_known_dims(skeleton, node_ids, facts)
+    _add_known_dims(skeleton.proto, node_ids, facts)
     try:
         if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
-            skeleton = with_functions_inlined(skeleton)
+            skeleton = Model(with_functions_inlined(skeleton.proto))
         fuse_reshape_targets(skeleton)
-        _propagate_constants(skeleton.graph)
-        inferred = infer_shapes(skeleton, check_type=True, strict_mode=True, data_prop=data_prop)
-        if data_prop and fold_sizes(inferred):
-            _propagate_constants(inferred.graph)
-            inferred = infer_shapes(inferred, check_type=True, strict_mode=True, data_prop=True)
+        _propagate_constants(skeleton)
+        inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=data_prop)
+        if data_prop and fold_sizes(skeleton, inferred):
+            skeleton = Model(skeleton.proto)
+            _propagate_constants(skeleton)
+            inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
         found = {
             node_ids[int(number)]
@@ -94,7 +99,7 @@ def refused_nodes(
             if declarations or not (_IN_SUBGRAPH in why or _CONTRADICTS in why)
         }
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
-    return frozenset(node_ids[_node_number(node)] for node in misinferred_slices(inferred))
+    return frozenset(node_ids[_node_number(node.proto)] for node in misinferred_slices(skeleton, inferred))
 
 
 def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:
@@ -111,7 +116,7 @@ def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
     """The nodes of the unmodified file that onnx's shape inference refuses, as onnx.checker runs it."""
     skeleton, node_ids = _skeleton(source, source.proto)
     try:
-        infer_shapes(skeleton or ModelProto(), check_type=True, strict_mode=True)
+        infer_shapes(ModelProto() if skeleton is None else skeleton.proto, check_type=True, strict_mode=True)
     except _REFUSALS as error:
         return frozenset(node_ids[int(number)] for number, _ in _NODE.findall(str(error)))
     return frozenset()
@@ -123,7 +128,7 @@ def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[
     if skeleton is None:
         return {}
     try:
-        inferred = infer_shapes(skeleton)
+        inferred = infer_shapes(skeleton.proto)
     except _REFUSALS:
         return {}
     return {
@@ -139,10 +144,10 @@ def _is_inside(inner: NodeId, outer: NodeId) -> bool:
     return len(inner[0].steps) > depth and outer[0].contains(inner[0]) and inner[0].steps[depth].node == outer[1]
 
 
-def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, list[NodeId]]:
+def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[Model | None, list[NodeId]]:
     """A copy of the model without large payloads, with numbers as node names, and the node identities by number.
 
-    The model is None when it is nested deeper than _MAX_DEPTH.
+    The nodes are in topological order. The model is None when it is nested deeper than _MAX_DEPTH.
     """
     if any(len(path.steps) > _MAX_DEPTH for path, _ in bodies(proto)):
         return None, []
@@ -156,7 +161,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
     graph.value_info.extend(proto.graph.value_info)
     given = {value.name for value in graph.input}
     for tensor in proto.graph.initializer:
-        lean = _without_payload(source, tensor)
+        lean = None if prod(tensor.dims) > MAX_READ_ELEMENTS else _with_payload(source, tensor)
         if lean is not None:
             graph.initializer.append(lean)
         elif tensor.name not in given:
@@ -164,8 +169,9 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
     for sparse in proto.graph.sparse_initializer:  # onnx's shape inference ignores them
         values = sparse.values
         graph.value_info.append(make_tensor_value_info(values.name, values.data_type, sparse.dims))
+    version = next((one.version for one in proto.opset_import if not plain_domain(one.domain)), 0)
     for node in proto.graph.node:
-        _copy(source, node, graph.node.add())
+        _copy(source, node, graph.node.add(), version)
     node_ids: list[NodeId] = []
     for path, body in bodies(found):
         for position, node in enumerate(body.node):
@@ -175,9 +181,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[ModelProto | None, 
                 _as_tensor(node.attribute[0])
         if isinstance(body, GraphProto) and path.steps:
             _declare_constants(body)
-    if not _is_sorted(graph, set()):
-        _sort(found)
-    return found, node_ids
+    return _sorted(Model(found)), node_ids
 
 
 def _declare_constants(body: GraphProto) -> None:
@@ -191,22 +195,17 @@ def _declare_constants(body: GraphProto) -> None:
             value.type.CopyFrom(make_tensor_type_proto(tensor.data_type, tensor.dims))
 
 
-def _is_sorted(graph: GraphProto, known: set[str]) -> bool:
-    """Whether each node comes after the nodes that it reads; `known` holds the outer names visible in `graph`."""
-    known = known | {v.name for v in graph.input} | {t.name for t in graph.initializer} | {""}
-    for at, node in enumerate(graph.node):
-        if not known.issuperset(node.input) or not all(_is_sorted(inner, known) for _, inner in subgraphs(node, at)):
-            return False
-        known.update(node.output)
-    return True
+def _sorted(model: Model) -> Model:
+    """The model with the nodes of all graphs in topological order, as runtimes sort them.
 
-
-def _sort(proto: ModelProto) -> None:
-    """Sort the nodes of all graphs topologically, as runtimes do; onnx's shape inference visits them in file order."""
-    for graph in reversed(Model(proto).graphs.values()):  # inner graphs first, since a node is copied with its graphs
+    onnx's shape inference visits nodes in file order. The messages are sorted in place.
+    """
+    unsorted = [graph for graph in model.graphs.values() if list(graph.nodes) != graph.file_nodes]
+    for graph in reversed(unsorted):  # inner graphs first, since a node is copied with its graphs
         nodes = [node.proto for node in graph.nodes]
         del graph.proto.node[:]
         graph.proto.node.extend(nodes)
+    return Model(model.proto) if unsorted else model
 
 
 def _bodies(skeleton: ModelProto, node_ids: Sequence[NodeId]) -> Iterator[tuple[GraphPath, GraphOrFunction]]:
@@ -250,12 +249,8 @@ def _expanded(proto: ModelProto) -> int:
     return _MAX_EXPANDED
 
 
-def _without_payload(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
-    """The tensor with its elements, or with only its type and dims if it is large; None when elements are missing."""
-    if prod(tensor.dims) > MAX_READ_ELEMENTS:
-        return TensorProto(
-            name=tensor.name, dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL
-        )
+def _with_payload(source: ModelFile, tensor: TensorProto) -> TensorProto | None:
+    """The tensor with its elements; None when they are missing."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return tensor
     try:
@@ -264,13 +259,23 @@ def _without_payload(source: ModelFile, tensor: TensorProto) -> TensorProto | No
         return None
 
 
-def _copy(source: ModelFile, node: NodeProto, copy: NodeProto) -> None:
-    lean = _without_payload(source, node.attribute[0].t) if is_constant(node) else None
-    if lean is None:
+def _copy(source: ModelFile, node: NodeProto, copy: NodeProto, version: int) -> None:
+    """Copy a node of the opset `version`, a large Constant with its type and dims only."""
+    tensor = constant_tensor(node)
+    is_large = tensor is not None and prod(tensor.dims) > MAX_READ_ELEMENTS
+    lean = None if tensor is None or is_large else _with_payload(source, tensor)
+    if tensor is None or (lean is None and not is_large):
         copy.CopyFrom(node)
+        return
+    copy.op_type = node.op_type
+    copy.output.extend(node.output)
+    if is_large and version >= _SPARSE_CONSTANTS:
+        sparse = copy.attribute.add(name="sparse_value", type=AttributeProto.SPARSE_TENSOR).sparse_tensor
+        sparse.dims.extend(tensor.dims)
+        sparse.values.CopyFrom(TensorProto(dims=[0], data_type=tensor.data_type))
+        sparse.indices.CopyFrom(TensorProto(dims=[0], data_type=TensorProto.INT64))
     else:
-        copy.op_type = node.op_type
-        copy.output.extend(node.output)
+        lean = lean or TensorProto(dims=tensor.dims, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL)
         copy.attribute.add(name=node.attribute[0].name, type=node.attribute[0].type).t.CopyFrom(lean)
 
 
@@ -284,25 +289,24 @@ def _as_tensor(attribute: AttributeProto) -> None:
     attribute.CopyFrom(make_attribute("value", tensor))
 
 
-def _propagate_constants(graph: GraphProto) -> None:
+def _propagate_constants(model: Model) -> None:
     """Copy small constants of outer graphs into the graphs that read them, as runtimes propagate them."""
-    pending: list[tuple[GraphProto, Mapping[str, TensorProto]]] = [(graph, {})]
-    while pending:
-        body, outer = pending.pop()
-        given = {v.name for v in body.input}
-        defined = given | {name for node in body.node for name in node.output}
-        held = {t.name: t for t in body.initializer}
-        wanted = {name for node in body.node for name in node.input} & outer.keys()
-        below = [inner for at, node in enumerate(body.node) for _, inner in subgraphs(node, at)]
-        if below:
-            known = {name: tensor for name, tensor in outer.items() if name not in defined}
-            known |= {name: tensor for name, tensor in held.items() if name not in given}
-            known |= {node.output[0]: node.attribute[0].t for node in body.node if is_constant(node)}
-            small = {name: tensor for name, tensor in known.items() if prod(tensor.dims) <= MAX_READ_ELEMENTS}
-            pending += [(inner, small) for inner in below]
-        for name in sorted(wanted - defined - held.keys()):
-            body.initializer.append(outer[name])
-            body.initializer[-1].name = name
+    for graph in model.graphs.values():
+        if graph.outer is None or not isinstance(graph.proto, GraphProto):
+            continue
+        for name in sorted({name for node in graph.nodes for name in node.inputs if name}):
+            value = graph.value(name)
+            tensor = None if value is None or value.graph is graph else _constant_of(value)
+            if tensor is not None and prod(tensor.dims) <= MAX_READ_ELEMENTS:
+                graph.proto.initializer.append(tensor)
+                graph.proto.initializer[-1].name = name
+
+
+def _constant_of(value: ir.Value) -> TensorProto | None:
+    """The tensor of a Constant, or of an initializer that callers cannot override; None for any other value."""
+    if value.producer is not None:
+        return constant_tensor(value.producer.proto)
+    return None if value.name in value.graph.input_set else value.initializer
 
 
 def _node_number(node: NodeProto) -> int:

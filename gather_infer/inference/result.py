@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.constraints.given import InputConstraints
     from gather_infer.inference.constraints.persisted import DimConstraint
     from gather_infer.inference.provenance.origin import Origin, Provenance
+    from gather_infer.ir import Model
     from gather_infer.model import ModelFile, SaveReport
     from gather_infer.rules import RuleSet
 
@@ -391,6 +392,13 @@ class Inference(Mapping[str, Value]):
     def persisted_constraints(self) -> tuple[DimConstraint, ...]:
         """The dim constraints recorded in the file; they count as declared, like those of the caller."""
         return () if self.input_constraints is None else self.input_constraints.persisted
+
+    @cached_property
+    def ir(self) -> Model:
+        """The graphs of the model file with their def-use chains, built on first use; shared, so never edited."""
+        from gather_infer.ir import Model
+
+        return Model.of(self.model)
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -16,6 +16,7 @@ from onnx.numpy_helper import from_array, to_array
 
 from gather_infer.domains import plain_domain
 from gather_infer.inference.dim_rendering import dims_of
+from gather_infer.ir import Graph, Model, Node
 from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.paths import bodies
 
@@ -25,72 +26,82 @@ _LARGEST: Final = (2**31 - 1, 2**63 - 1)
 """Ends of a Slice that onnxruntime treats as unbounded, for forward and backward steps."""
 
 
-def misinferred_slices(proto: ModelProto) -> Iterator[NodeProto]:
+def misinferred_slices(model: Model, inferred: ModelProto) -> Iterator[Node]:
     """The Slices for which onnxruntime infers another size than it computes, so that it refuses to load the model.
 
     For a backward Slice whose end is the largest integer, the kernel returns all elements down to the first one, but
     onnx infers an empty result.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/providers/cpu/tensor/slice_helper.h
+
+    inferred   the model after onnx's shape inference, with `value_info` for the values
     """
-    for _, body in bodies(proto):
-        if not isinstance(body, GraphProto):
-            continue
-        numbers = _numbers(body)
-        sized = {v.name for v in (*body.value_info, *body.output) if any(_is_empty(d) for d in dims_of(v.type))}
-        for node in body.node:
-            if is_stepped_slice(node) and node.output[0] in sized:
-                ends, steps = (_integers(numbers.get(node.input[at])) for at in (2, 4))
+    for graph, body in _graphs(model, inferred):
+        slices = [node for node in graph.file_nodes if is_stepped_slice(node)]
+        declared = (*body.value_info, *body.output) if slices else ()
+        empty = {v.name for v in declared if any(_is_empty(d) for d in dims_of(v.type))}
+        for node in slices:
+            if node.outputs[0] in empty:
+                ends, steps = (_integers(_constant(graph, node.inputs[at])) for at in (2, 4))
                 if any(step < 0 and end in _LARGEST for end, step in zip(ends, steps, strict=False)):
                     yield node
 
 
-def is_if(node: NodeProto) -> bool:
+def is_if(node: Node) -> bool:
     return _is_standard(node, "If")
 
 
-def is_stepped_slice(node: NodeProto) -> bool:
+def is_stepped_slice(node: Node) -> bool:
     """Whether a node is a Slice with the input `steps`, so that a step may be negative."""
-    return _is_standard(node, "Slice") and len(node.input) == 5
+    return _is_standard(node, "Slice") and len(node.inputs) == 5
 
 
 _SIZE_TYPES: Final = (TensorProto.INT64, TensorProto.INT32)
+_PROPAGATED: Final = frozenset({"Shape", "Gather", "Unsqueeze", "Squeeze", "Cast", "Concat"})
+"""Operators of ai.onnx whose results onnxruntime propagates."""
 
 
-def fold_sizes(proto: ModelProto) -> bool:
+def fold_sizes(model: Model, inferred: ModelProto) -> bool:
     """Replace nodes by Constants where onnxruntime's data propagation knows the result; returns whether there were any.
 
     onnxruntime passes such sizes to the shape inference of all operators as if they were constants: a TopK with
     k = Shape(w) is refused if the axis is shorter. onnx's own propagation reaches few operators.
 
-    proto   after onnx's shape inference, with `value_info` for the values; nodes in topological order
+    model      nodes in topological order
+    inferred   the model after onnx's shape inference, with `value_info` for the values
     """
     is_changed = False
-    for _, body in bodies(proto):
-        if not isinstance(body, GraphProto):
-            continue
-        types = {v.name: v.type for v in (*body.input, *body.value_info, *body.output)}
-        known = {name: to_array(held) for name, held in _numbers(body).items() if held.data_type in _SIZE_TYPES}
-        for node in body.node:
-            found = _sizes(node, types, known)
+    for graph, body in _graphs(model, inferred):
+        nodes = [node for node in graph.file_nodes if node.op_type in _PROPAGATED and not node.domain]
+        has_shapes = any(node.op_type == "Shape" for node in nodes)
+        types = {v.name: v.type for v in (*body.input, *body.value_info, *body.output)} if has_shapes else {}
+        folded: dict[str, _Array] = {}
+        for node in nodes:
+            found = _sizes(node, types, folded)
             if found is not None:
                 is_changed = True
-                known[node.output[0]] = found
-                node.CopyFrom(make_node("Constant", [], list(node.output), node.name, value=from_array(found)))
+                folded[node.outputs[0]] = found
+                constant = make_node("Constant", [], node.outputs, node.proto.name, value=from_array(found))
+                node.proto.CopyFrom(constant)
     return is_changed
 
 
-def _sizes(node: NodeProto, types: Mapping[str, TypeProto], known: Mapping[str, _Array]) -> _Array | None:
+def _sizes(node: Node, types: Mapping[str, TypeProto], folded: Mapping[str, _Array]) -> _Array | None:
     """The elements of the output of a node that onnxruntime propagates, a scalar or a vector; None if unknown.
 
-    types   of the values of the graph
-    known   integer value -> its elements
+    types    of the values of the graph
+    folded   the elements of the values that were replaced
     """
-    if plain_domain(node.domain) or len(node.output) != 1 or not node.output[0]:
+    if len(node.outputs) != 1 or not node.outputs[0]:
         return None
     if node.op_type == "Shape":
-        return _static_dims(node, types.get(node.input[0]))
-    operands = [known[name] for name in node.input if name in known]
-    if not operands or len(operands) < len(node.input):
+        return _static_dims(node.proto, types.get(node.inputs[0]))
+    operands: list[_Array] = []
+    for name in node.inputs:
+        elements = folded[name] if name in folded else _elements(_constant(node.graph, name))
+        if elements is None:
+            return None
+        operands.append(elements)
+    if not operands:
         return None
     first = operands[0]
     match node.op_type:
@@ -101,7 +112,7 @@ def _sizes(node: NodeProto, types: Mapping[str, TypeProto], known: Mapping[str, 
             return first.reshape(1)
         case "Squeeze" if first.shape == (1,):
             return first.reshape(())
-        case "Cast" if integer_attribute(node, "to") == TensorProto.INT64:
+        case "Cast" if integer_attribute(node.proto, "to") == TensorProto.INT64:
             return first.astype(np.int64)
         case "Concat" if all(operand.ndim == 1 and operand.dtype == first.dtype for operand in operands):
             return np.concatenate(operands)
@@ -119,38 +130,33 @@ def _static_dims(shape: NodeProto, source: TypeProto | None) -> _Array | None:
     return np.array([dim.dim_value for dim in dims], np.int64)
 
 
-def fuse_reshape_targets(proto: ModelProto) -> None:
+def fuse_reshape_targets(model: Model) -> None:
     """Replace the target shape of Reshapes as onnxruntime's optimizer does: -1 for the only size that is computed.
 
     If a dim is 0, onnx rejects the fused target but accepts the original one.
     https://github.com/microsoft/onnxruntime/blob/main/onnxruntime/core/optimizer/reshape_fusion.cc
     """
-    for _, body in bodies(proto):
-        if not isinstance(body, GraphProto):
-            continue
-        numbers = _numbers(body)
-        single = {
-            v.name
-            for v in (*body.input, *body.value_info, *body.output)
-            if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]
-        }
-        joined = {node.output[0]: node for node in body.node if _is_standard(node, "Concat") and node.output}
-        for node in body.node:
-            if not _is_standard(node, "Reshape") or integer_attribute(node, "allowzero"):
+    for graph, body in _graphs(model, model.proto):
+        reshapes = [node for node in graph.file_nodes if _is_standard(node, "Reshape") and len(node.inputs) > 1]
+        declared = (*body.input, *body.value_info, *body.output) if reshapes else ()
+        single = {v.name for v in declared if [d.dim_value for d in v.type.tensor_type.shape.dim] == [1]}
+        for node in reshapes:
+            target = graph.producers.get(node.inputs[1])
+            if target is None or not _is_standard(target[0], "Concat"):
                 continue
-            target = joined.get(node.input[1]) if len(node.input) > 1 else None
-            sizes = None if target is None else _fused(target, numbers, single)
-            if sizes is not None:
-                body.initializer.append(from_array(np.array(sizes, np.int64), f"{node.input[1]} of {node.name}"))
-                node.input[1] = body.initializer[-1].name
+            sizes = _fused(target[0], single)
+            if sizes is not None and not any(a.name == "allowzero" and a.i for a in node.proto.attribute):
+                name = f"{node.inputs[1]} of {node.proto.name}"
+                body.initializer.append(from_array(np.array(sizes, np.int64), name))
+                node.proto.input[1] = name
 
 
-def _fused(target: NodeProto, numbers: Mapping[str, TensorProto], single: Set[str]) -> list[int] | None:
+def _fused(target: Node, single: Set[str]) -> list[int] | None:
     """The elements of the Concat `target`, with -1 for its only unknown element; None when more are unknown."""
     found: list[int] = []
     unknown = 0
-    for name in target.input:
-        part = numbers.get(name)
+    for name in target.inputs:
+        part = _constant(target.graph, name)
         if part is not None and part.data_type == TensorProto.INT64 and part.data_location != TensorProto.EXTERNAL:
             found += to_array(part).ravel().tolist()
         elif name in single:
@@ -166,26 +172,38 @@ def _is_empty(dim: TensorShapeProto.Dimension) -> bool:
 
 
 def _integers(tensor: TensorProto | None) -> list[int]:
-    is_read = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
-    return [int(n) for n in to_array(tensor).ravel()] if tensor is not None and is_read else []
+    elements = None if tensor is None else _elements(tensor)
+    return [] if elements is None else [int(n) for n in elements.ravel()]
 
 
-def _numbers(body: GraphProto) -> dict[str, TensorProto]:
-    """The constants of a graph by name."""
-    given = {v.name for v in body.input}
-    numbers = {t.name: t for t in body.initializer if t.name not in given}
-    return numbers | {node.output[0]: node.attribute[0].t for node in body.node if is_constant(node)}
+def _elements(tensor: TensorProto | None) -> _Array | None:
+    """The elements of a constant of sizes; None for any other tensor, and if the payload is missing."""
+    if tensor is None or tensor.data_type not in _SIZE_TYPES or tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    return to_array(tensor)
 
 
-def is_constant(node: NodeProto) -> bool:
-    """Whether a node is a Constant that holds a tensor."""
-    return (
-        node.op_type == "Constant"
-        and not plain_domain(node.domain)
-        and len(node.attribute) == len(node.output) == 1
-        and node.attribute[0].HasField("t")
-    )
+def _constant(graph: Graph, name: str) -> TensorProto | None:
+    """The tensor of a constant that the graph itself defines; None for any other value."""
+    found = graph.producers.get(name)
+    if found is not None:
+        return constant_tensor(found[0].proto)
+    return None if name in graph.input_set else graph.initializers.get(name)
 
 
-def _is_standard(node: NodeProto, op_type: str) -> bool:
-    return node.op_type == op_type and not plain_domain(node.domain)
+def constant_tensor(node: NodeProto) -> TensorProto | None:
+    """The tensor of a Constant node; None for another node, and if the Constant holds none."""
+    if node.op_type != "Constant" or plain_domain(node.domain) or not len(node.attribute) == len(node.output) == 1:
+        return None
+    return node.attribute[0].t if node.attribute[0].HasField("t") else None
+
+
+def _graphs(model: Model, proto: ModelProto) -> Iterator[tuple[Graph, GraphProto]]:
+    """The graphs of a model without the bodies of its functions, each with its message in `proto`."""
+    for path, body in bodies(proto):
+        if isinstance(body, GraphProto):
+            yield model[path], body
+
+
+def _is_standard(node: Node, op_type: str) -> bool:
+    return node.op_type == op_type and not node.domain

@@ -90,10 +90,10 @@ class _TableBuilder:
                 yield self._row(self.inference.labels[path], body, name, value)
 
     def _row(self, scope: str, body: InferredGraph | None, name: str, value: Value) -> TensorRow:
-        made = None if body is None else body.producers.get(name)
-        if body is None or made is None:
+        made = None if body is None else body.producer(name)
+        if made is None:
             return TensorRow(scope, name, value, self._origin(body, name), cause=self._cause(value, None))
-        place = InferredNode(body, made[0])
+        place, _ = made
         domain = canonical_domain(place.node.domain)
         cause = self._cause(value, place)
         return TensorRow(scope, name, value, "node", place.path, place.node.op_type, domain, cause)

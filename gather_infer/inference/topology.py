@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from onnx import GraphProto, NodeProto
 
 from gather_infer.ir.toposort import cycle_among, topological_order
+from gather_infer.model.paths import subgraphs
 
 
 def topological(nodes: Sequence[NodeProto]) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
@@ -32,10 +33,7 @@ def _reads(node: NodeProto) -> Iterator[str]:
 
 
 def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
+    return (graph for _, graph in subgraphs(node, 0))
 
 
 def captures(graph: GraphProto) -> set[str]:

@@ -267,12 +267,15 @@ class Graph:
         return name in self.fixed or name in self.output_set
 
     def users(self, name: str) -> set[Node]:
-        """The nodes of this graph that read a value defined here, themselves or in their subgraphs."""
+        """The nodes of this graph that read the value which `name` refers to, themselves or in their subgraphs."""
+        home = self.defining_graph(name)
+        if home is None:
+            return set()
         found = {
-            self.node_around(reader) for reader in self.readers.get(name, ()) if self.path.contains(reader.graph.path)
+            self.node_around(reader) for reader in home.readers.get(name, ()) if self.path.contains(reader.graph.path)
         }
-        for body in self.returned.get(name, ()):
-            if body.owner is not None:
+        for body in home.returned.get(name, ()):
+            if body.owner is not None and self.path.contains(body.owner.graph.path):
                 found.add(self.node_around(body.owner))
         return found
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.constraints.persisted import DimConstraint
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import TrustedAnnotation
+    from gather_infer.node_ids import GraphPath
     from gather_infer.report.totals import InferencesReport
     from gather_infer.validate.verdict import Verdict
 
@@ -37,10 +38,13 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
     facts = inference.scope("")
     coverage = inference.coverage()
     verdicts = {verdict.access.key: verdict for verdict in report.verdicts}
-    producers = {(node.path.graph, name): str(node.path) for node in report.nodes for name in node.outputs if name}
 
     def named(name: str, value: Value | None) -> Json:
         return {"name": name, **type_json(value, floats=report.floats)}
+
+    def tensor(path: GraphPath, name: str, value: Value) -> Json:
+        producer = report.producers.get((path, name))
+        return {**type_json(value, floats=report.floats), "producer": None if producer is None else str(producer)}
 
     return {
         "schema": SCHEMA,
@@ -57,10 +61,7 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
         "outputs": [named(name, facts.get(name)) for name in inference.outputs],
         "nodes": [node_json(node, inference.labels[node.path.graph]) for node in report.nodes],
         "tensors": {
-            inference.labels[path]: {
-                name: {**type_json(value, floats=report.floats), "producer": producers.get((path, name))}
-                for name, value in values.items()
-            }
+            inference.labels[path]: {name: tensor(path, name, value) for name, value in values.items()}
             for path, values in inference.scopes.items()
         },
         "accesses": [

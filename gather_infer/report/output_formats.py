@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gather_infer.explanation.root_cause import RootCauses
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import Inference, TensorRow
+    from gather_infer.node_ids import GraphPath, NodePath
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary, Unreadable
@@ -97,7 +98,7 @@ class InferenceReport:
     verdicts          verdicts of the bounds checks; empty if they were not computed
     verdict_findings  the verdicts as findings
     root_causes       the unknown facts that errors cause; None if they were not computed
-    nodes             the nodes, for the formats that list them
+    nodes, producers  the nodes, and the node that produces a value, by graph and name; for the formats that list them
     floats            include elements of float tensors, in the formats that have elements
     """
 
@@ -110,6 +111,7 @@ class InferenceReport:
     verdict_findings: Sequence[Diagnostic] = ()
     root_causes: RootCauses | None = None
     nodes: Sequence[NodeRecord] = ()
+    producers: Mapping[tuple[GraphPath, str], NodePath] = field(default_factory=dict)
     floats: bool = False
 
     @property

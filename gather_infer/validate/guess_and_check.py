@@ -15,14 +15,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Final, TypeAlias
 
-from onnx import NodeProto
-
+from gather_infer import ir
 from gather_infer.inference import Access, Inference
 from gather_infer.inference.inference_driver import infer_with_shapes
-from gather_infer.ir import Model
 from gather_infer.node_ids import GraphPath
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, floordiv, free_symbols, known_le, minimum, symbol
@@ -62,8 +59,6 @@ FORMULA: Final = frozenset({"Add", "Sub", "Mul", "Div", "Floor", "Ceil", "Cast"}
 """Float operators of formulas that convert integers to floats and back."""
 
 Ranges: TypeAlias = Mapping[str, ValueRange]
-_ScopedName: TypeAlias = tuple[GraphPath, str]
-"""A tensor by the graph that defines it and its name."""
 
 
 def verdicts(inference: Inference, *, rules: Sequence[RuleSet] = ()) -> tuple[Verdict, ...]:
@@ -143,10 +138,6 @@ class _Trials:
         self.symbols = frozenset() if inference.input_constraints is None else inference.input_constraints.known
         self.trials: dict[tuple[tuple[str, Dim | None, Dim | None], ...], _Trial] = {}
 
-    @cached_property
-    def model(self) -> Model:
-        return Model.of(self.inference.model)
-
     def check(self, undecided: Verdict) -> Verdict | None:
         """A conditional verdict that replaces `undecided`; None if the access is in bounds under no guessed range."""
         for ranges in self.candidate_ranges(undecided.access):
@@ -195,67 +186,56 @@ class _Trials:
         Values that a loop passes from iteration to iteration are not followed.
         """
         origin = _IndexTerms()
-        pending: list[tuple[_ScopedName, Dim | None, bool]] = [(self.defining_name(indices, graph), 1, False)]
-        seen: set[tuple[_ScopedName, Dim | None, bool]] = set()
+        pending: list[tuple[ir.Value | None, Dim | None, bool]] = [(self.inference.ir[graph].value(indices), 1, False)]
+        seen: set[tuple[ir.Value, Dim | None, bool]] = set()
         while pending and len(seen) < MAX_STEPS:
-            place, times, is_counted = pending.pop()
-            (home, name), fact = place, self.fact(place)
-            if (place, times, is_counted) in seen or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
+            value, times, is_counted = pending.pop()
+            fact = self.fact(value)
+            if value is None or not isinstance(fact, SymbolicTensor) or fact.dtype is None:
                 continue
-            seen.add((place, times, is_counted))
-            if not home.steps and name in self.inference.inputs:
+            if (value, times, is_counted) in seen:
+                continue
+            seen.add((value, times, is_counted))
+            if value.graph is self.inference.ir.main and value.name in self.inference.inputs:
                 if fact.dtype.is_integer:
-                    origin.coefficients.setdefault(name, set()).add(times)
-                    origin.counted |= {name} if is_counted else set()
+                    origin.coefficients.setdefault(value.name, set()).add(times)
+                    origin.counted |= {value.name} if is_counted else set()
                 continue
-            node = self.producer(place)
+            node = value.producer
             if node is None or _number(fact) is not None or _is_known(fact):
                 continue
             if not fact.dtype.is_integer and (node.op_type not in FORMULA or not fact.dtype.is_float):
                 continue
-            more = [(self.defining_name(operand, home), count) for operand, count in self.operands(node, times, home)]
+            more = [(node.graph.value(operand), count) for operand, count in self.operands(node, times)]
             is_counted = is_counted or node.op_type in COUNTING
             pending += [(operand, count, is_counted) for operand, count in more]
             if not any(self.is_unknown(operand) for operand, _ in more) and times is not None:
                 origin.constant_coefficients.add(times)
         return origin
 
-    def defining_name(self, name: str, graph: GraphPath) -> _ScopedName:
-        """The graph that defines the value which `name` refers to in `graph`, and the name."""
-        while graph.steps and name not in self.inference.scopes.get(graph, {}):
-            graph = graph.above
-        return graph, name
+    def fact(self, value: ir.Value | None) -> Value | None:
+        return None if value is None else self.inference.scopes.get(value.graph.path, {}).get(value.name)
 
-    def fact(self, scoped_name: _ScopedName) -> Value | None:
-        graph, name = scoped_name
-        return self.inference.scopes.get(graph, {}).get(name)
-
-    def producer(self, scoped_name: _ScopedName) -> NodeProto | None:
-        """The node that produces a tensor; None for inputs and constants."""
-        graph, name = scoped_name
-        found = self.model[graph].producers.get(name)
-        return None if found is None else found[0].proto
-
-    def is_unknown(self, scoped_name: _ScopedName) -> bool:
-        fact = self.fact(scoped_name)
+    def is_unknown(self, value: ir.Value | None) -> bool:
+        fact = self.fact(value)
         return isinstance(fact, SymbolicTensor) and not _is_known(fact)
 
-    def operands(self, node: NodeProto, coefficient: Dim | None, graph: GraphPath) -> Iterator[tuple[str, Dim | None]]:
+    def operands(self, node: ir.Node, coefficient: Dim | None) -> Iterator[tuple[str, Dim | None]]:
         """The inputs of a node, each with its coefficient in the index, where the output of the node has `coefficient`.
 
         None is an unknown coefficient.
         """
-        if node.op_type == "Mul" and len(node.input) == 2:
-            numbers = [_number(self.fact(self.defining_name(name, graph))) for name in node.input]
-            for name, other in zip(node.input, reversed(numbers), strict=True):
+        if node.op_type == "Mul" and len(node.inputs) == 2:
+            numbers = [_number(self.fact(node.graph.value(name))) for name in node.inputs]
+            for name, other in zip(node.inputs, reversed(numbers), strict=True):
                 yield name, None if coefficient is None or other is None else coefficient * other
-        elif node.op_type == "Sub" and len(node.input) == 2:
-            yield node.input[0], coefficient
-            yield node.input[1], None
+        elif node.op_type == "Sub" and len(node.inputs) == 2:
+            yield node.inputs[0], coefficient
+            yield node.inputs[1], None
         elif node.op_type in MOVING:
-            yield node.input[0], coefficient
+            yield node.inputs[0], coefficient
         else:
-            for name in node.input:
+            for name in node.inputs:
                 yield name, coefficient if node.op_type in LINEAR else None
 
 

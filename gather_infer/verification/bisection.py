@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import ModelProto, ValueInfoProto, helper
 
+from gather_infer.ir import Model, Node
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.verification.files import on_disk
@@ -53,16 +54,16 @@ class Bisection:
     folder: Path
     tolerance: Tolerance
     layers: list[ComparedLayer] = field(init=False)
-    _nodes: dict[str, NodeProto] = field(init=False)
+    _nodes: dict[str, Node] = field(init=False)
     _steps: Iterator[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        made = {name for node in self.converted.graph.node for name in node.output}
-        nodes = [node for node in self.source.proto.graph.node if node.domain or node.op_type == "If"]
-        names = Counter(node.name for node in nodes)
-        alone = [node for node in nodes if names[node.name] == 1 and node.output and node.output[0] in made]
-        self.layers = [ComparedLayer(node.name, node.op_type, node.output[0]) for node in alone]
-        self._nodes = {node.name: node for node in alone}
+        made = Model(self.converted).main.producers
+        nodes = [node for node in Model.of(self.source).main.file_nodes if node.domain or node.op_type == "If"]
+        names = Counter(node.proto.name for node in nodes)
+        alone = [node for node in nodes if names[node.proto.name] == 1 and node.outputs and node.outputs[0] in made]
+        self._nodes = {node.proto.name: node for node in alone}
+        self.layers = [ComparedLayer(name, node.op_type, node.outputs[0]) for name, node in self._nodes.items()]
 
     def first_difference(self) -> tuple[ComparedLayer, Difference] | None:
         """The first layer whose output differs, with the difference; None when no such layer is found."""
@@ -120,13 +121,11 @@ class Bisection:
             return False
         return bool((array.astype(np.int32) == wrapped.astype(np.int32)).all())
 
-    def _read(self, node: NodeProto) -> list[ComparedLayer]:
+    def _read(self, node: Node) -> list[ComparedLayer]:
         """The compared layers that a node reads; empty if it also reads other computed values, or has subgraphs."""
         layers = {layer.value: layer for layer in self.layers}
-        computed = {name for other in self.source.proto.graph.node if other.input for name in other.output}
-        names = dict.fromkeys(name for name in node.input if name in computed)
-        is_plain = not any(attribute.HasField("g") for attribute in node.attribute)
-        return [layers[name] for name in names] if is_plain and names.keys() <= layers.keys() else []
+        names = dict.fromkeys(name for name in node.inputs if _is_computed(node.graph.producer(name)))
+        return [layers[name] for name in names] if not node.bodies and names.keys() <= layers.keys() else []
 
     def _compared(self, layers: Sequence[ComparedLayer]) -> list[Difference | None] | None:
         """The difference of each layer, None for equal outputs; None instead of the list if a model does not run."""
@@ -150,6 +149,11 @@ class Bisection:
             return None
         outputs = child.run(feeds)
         return None if isinstance(outputs, Failure) else outputs
+
+
+def _is_computed(producer: tuple[Node, int] | None) -> bool:
+    """Whether a node that reads values produces a value."""
+    return producer is not None and bool(producer[0].inputs)
 
 
 def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto:

@@ -24,9 +24,11 @@ from onnx import (
 
 from gather_infer.domains import plain_domain, versions_of
 from gather_infer.inference import Inference
+from gather_infer.inference.inferred_graphs import InferredGraphs
+from gather_infer.ir import Model
 from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.names import Names
-from gather_infer.model.paths import GraphOrFunction, graph_at, label_of, subgraphs
+from gather_infer.model.paths import GraphOrFunction, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, Root
 from gather_infer.symbolic import known_lt
 from gather_infer.tensor import SymbolicTensor
@@ -89,16 +91,16 @@ def body_coverage_of(inference: Inference) -> BodyCoverage:
     """The coverage of an inferred model, with its instrumented copy."""
     proto = inference.model.proto
     dead = frozenset(_dead_bodies(inference))
-    reached = list(_reached(proto, MAIN, dead))
+    reached = list(_reached(inference.ir, MAIN, dead))
     found = tuple(path for path in reached if path.steps)
-    labels = {path: label_of(proto, path) for path in found}
+    labels = {path: inference.ir.graph_label(path) for path in found}
     if not found:
         return BodyCoverage(None, (), {}, {})
     if inference.model.foreign_format:
         return BodyCoverage(None, found, labels, {}, "an IR cannot be instrumented")
     if len(found) > MAX_BODIES or proto.ByteSize() > MAX_BYTES:
         return BodyCoverage(None, found, labels, {}, "the model is too large to be instrumented")
-    watching = _Instrumentation(proto, found)
+    watching = _Instrumentation(inference.ir, found)
     made = watching.instrument(path.position for path in reached if path.root is Root.FUNCTION and not path.steps)
     told = watching.observed(dead)
     untold = [labels[path] for path in found if path not in told]
@@ -106,22 +108,73 @@ def body_coverage_of(inference: Inference) -> BodyCoverage:
     return BodyCoverage(made if told else None, found, labels, told, why)
 
 
-def location_in_file(proto: ModelProto, path: GraphPath) -> GraphPath | None:
+def location_in_file(model: Model, path: GraphPath) -> GraphPath | None:
     """The path in the file of the graph that the inference visited at `path`: a graph below a call is in the function.
 
     None if the file has no such graph, as for the body of an operator schema.
     """
-    positions = _positions(proto)
-    here = GraphPath(path.root, path.position)
+    graph = model[GraphPath(path.root, path.position)]
     for step in path.steps:
+        node = graph.file_nodes[step.node]
         if step.attribute is not None:
-            here = here.below(step)
+            graph = model[graph.path.below(step)]
             continue
-        called = positions.get(_key(graph_at(proto, here).node[step.node]))
+        called = model.called_function(node)
         if called is None:
             return None
-        here = GraphPath(Root.FUNCTION, called)
-    return here
+        graph = called
+    return graph.path
+
+
+def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
+    """The bodies for which it is proved that no run enters them through any call."""
+    graphs = InferredGraphs(inference)
+    alive: set[GraphPath] = set()
+    dead: set[GraphPath] = set()
+    for path in inference.scopes:
+        if not path.steps or path.steps[-1].attribute is None:
+            continue
+        place = location_in_file(inference.ir, path)
+        if place is not None:
+            (dead if is_dead(inference, path, graphs) else alive).add(place)
+    yield from dead - alive
+
+
+def is_dead(inference: Inference, path: GraphPath, graphs: InferredGraphs) -> bool:
+    """Whether it is proved that no run enters the body at `path`, through the calls on that path; False if unknown.
+
+    graphs   those of `inference`
+    """
+    condition = inference.conditions.get(path)
+    if condition is None:
+        return False
+    if condition.sign_predicate is not None and known_lt(condition.sign_predicate, 0, inference.known) is False:
+        return True
+    around = graphs.at(path.above)
+    if around is None:
+        return False
+    holder = around.nodes[path.steps[-1].node]
+    fact = around.fact(holder.inputs[0]) if holder.op_type == "If" else None
+    if not isinstance(fact, SymbolicTensor) or fact.values is None or fact.values.size != 1:
+        return False
+    taken = fact.values.reshape(-1)[0]
+    return isinstance(taken, (bool, np.bool_)) and bool(taken) != (condition.name == "then_branch")
+
+
+def _reached(model: Model, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
+    """The graph `start`, the functions that it calls, and the bodies in all of them, except the `dead` bodies."""
+    pending, known = [start], {start}
+    while pending:
+        path = pending.pop()
+        yield path
+        for node in model[path].file_nodes:
+            below = [body.path for body in node.bodies]
+            called = model.called_function(node)
+            if called is not None:
+                below.append(called.path)
+            new = [one for one in below if one not in known and one not in dead]
+            known.update(new)
+            pending += new[::-1]
 
 
 _Key: TypeAlias = "tuple[str, str, str]"
@@ -129,55 +182,6 @@ _Key: TypeAlias = "tuple[str, str, str]"
 
 def _key(node: NodeProto) -> _Key:
     return plain_domain(node.domain), node.op_type, node.overload
-
-
-def _positions(proto: ModelProto) -> dict[_Key, int]:
-    return {(plain_domain(f.domain), f.name, f.overload): at for at, f in enumerate(proto.functions)}
-
-
-def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:
-    """The bodies for which it is proved that no run enters them through any call."""
-    proto = inference.model.proto
-    alive: set[GraphPath] = set()
-    dead: set[GraphPath] = set()
-    for path in inference.scopes:
-        if path.steps and path.steps[-1].attribute is not None and (place := location_in_file(proto, path)) is not None:
-            (dead if is_dead(inference, path) else alive).add(place)
-    yield from dead - alive
-
-
-def is_dead(inference: Inference, path: GraphPath) -> bool:
-    """Whether it is proved that no run enters the body at `path`, through the calls on that path; False if unknown."""
-    condition = inference.conditions.get(path)
-    if condition is None:
-        return False
-    if condition.sign_predicate is not None and known_lt(condition.sign_predicate, 0, inference.known) is False:
-        return True
-    around = location_in_file(inference.model.proto, path.above)
-    if around is None:
-        return False
-    holder = graph_at(inference.model.proto, around).node[path.steps[-1].node]
-    fact = inference.scopes.get(path.above, {}).get(holder.input[0]) if holder.op_type == "If" else None
-    if not isinstance(fact, SymbolicTensor) or fact.values is None or fact.values.size != 1:
-        return False
-    taken = fact.values.reshape(-1)[0]
-    return isinstance(taken, (bool, np.bool_)) and bool(taken) != (condition.name == "then_branch")
-
-
-def _reached(proto: ModelProto, start: GraphPath, dead: frozenset[GraphPath]) -> Iterator[GraphPath]:
-    """The graph `start`, the functions that it calls, and the bodies in all of them, except the `dead` bodies."""
-    positions = _positions(proto)
-    pending, known = [start], {start}
-    while pending:
-        path = pending.pop()
-        yield path
-        for at, node in enumerate(graph_at(proto, path).node):
-            below = [path.below(step) for step, _ in subgraphs(node, at)]
-            if _key(node) in positions:
-                below.append(GraphPath(Root.FUNCTION, positions[_key(node)]))
-            new = [one for one in below if one not in known and one not in dead]
-            known.update(new)
-            pending += new[::-1]
 
 
 class _Instrumentation:
@@ -189,10 +193,10 @@ class _Instrumentation:
     original_outputs  instrumented function -> the number of its outputs before the new one
     """
 
-    def __init__(self, proto: ModelProto, found: Sequence[GraphPath]) -> None:
-        self.original = proto
+    def __init__(self, original: Model, found: Sequence[GraphPath]) -> None:
+        self.original = original
         self.proto = ModelProto()
-        self.proto.CopyFrom(proto)
+        self.proto.CopyFrom(original.proto)
         self.names = Names(self.proto)
         self.positions = {path: position for position, path in enumerate(found)}
         self.reporting: set[GraphPath] = set()
@@ -203,7 +207,7 @@ class _Instrumentation:
     def instrument(self, functions: Iterable[int]) -> ModelProto:
         """The copy, with the main graph and the functions at the positions `functions` instrumented."""
         version = versions_of(self.proto.opset_import).get("", 0)
-        for position in _inner_first(self.proto, functions):
+        for position in _inner_first(self.original, functions):
             function = self.proto.functions[position]
             imported = versions_of(function.opset_import)
             self.version = imported.get("", version)
@@ -307,13 +311,13 @@ class _Instrumentation:
         return helper.make_tensor_value_info(name, TensorProto.BOOL, [len(self.positions)])
 
 
-def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
+def _inner_first(model: Model, functions: Iterable[int]) -> list[int]:
     """The positions of `functions` and of those that they call, callees first."""
-    positions, found = _positions(proto), dict[int, None]()
+    found: dict[int, None] = {}
 
     def add(position: int) -> None:
         root = GraphPath(Root.FUNCTION, position)
-        for path in _reached(proto, root, frozenset()):
+        for path in _reached(model, root, frozenset()):
             if path.root is Root.FUNCTION and not path.steps and path != root and path.position not in found:
                 add(path.position)
         found[position] = None
@@ -321,5 +325,4 @@ def _inner_first(proto: ModelProto, functions: Iterable[int]) -> list[int]:
     for position in functions:
         if position not in found:
             add(position)
-    assert set(found) <= set(positions.values()), "functions have positions"
     return list(found)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.inference import Inference
+from gather_infer.inference.inferred_graphs import InferredGraphs
 from gather_infer.node_ids import GraphPath
 from gather_infer.symbolic import Dim, evaluate, free_symbols
 from gather_infer.tensor import INTEGER_RANGE
@@ -115,10 +116,11 @@ def _holds(predicate: InputPredicate, element: int) -> bool:
 
 
 def _goals(inference: Inference, names: frozenset[str]) -> Iterator[Goal]:
+    graphs = InferredGraphs(inference)
     for path in inference.conditions:
         around = [GraphPath(path.root, path.position, path.steps[: k + 1]) for k in range(len(path.steps))]
-        place = location_in_file(inference.model.proto, path)
-        if place is None or any(is_dead(inference, one) for one in around):
+        place = location_in_file(inference.ir, path)
+        if place is None or any(is_dead(inference, one, graphs) for one in around):
             continue
         conditions = [inference.conditions[one] for one in around if one in inference.conditions]
         choices = [one.input_predicate for one in conditions if one.input_predicate is not None]

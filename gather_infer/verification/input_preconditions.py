@@ -10,7 +10,7 @@ from onnx import NodeProto
 from gather_infer.dialect import InputPrecondition
 from gather_infer.domains import canonical_domain, version_in, versions_of
 from gather_infer.inference import Inference
-from gather_infer.ir import Graph, Model
+from gather_infer.ir import Graph
 from gather_infer.model.attributes import integer_attribute
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
@@ -28,7 +28,7 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
     model = inference.model
     graph, versions = model.proto.graph, versions_of(model.proto.opset_import)
     known = {dialect.domain: dialect.operators() for dialect in model.dialects}
-    main = Model.of(model).main
+    main = inference.ir.main
     inputs = set(inference.inputs)
     for node in graph.node:
         if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], main, _LIMIT)) in inputs:

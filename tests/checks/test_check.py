@@ -15,6 +15,7 @@ from gather_infer import CheckResult, ModelReadError, Severity, UsageError, chec
 from gather_infer.checks.check_model import check_file
 from gather_infer.checks.result import fingerprint, key_of
 from gather_infer.inference.constraints.shared import SharedConstraints
+from gather_infer.ir import Model
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup
 
@@ -247,3 +248,34 @@ def test_what_the_body_of_an_operator_of_the_specification_demands() -> None:
     assert found["GI501"].location == found["GI322"].location
     assert str(found["GI501"].location).startswith("node attend/MatMul#")
     assert found["GI501"].location.version == 13
+
+
+def test_a_location_in_a_function_has_the_version_of_its_own_opset() -> None:
+    """The function imports opset 12, whose Neg came with 6; the model imports 17, whose Neg came with 13."""
+    model = parsed(
+        "g (float[3] x) => (float[3] y) { y = c.f(x) }"
+        ' <domain: "c", opset_import: ["": 12]> f (a) => (d) { d = Neg(e) e = Neg(a) }',
+        '<ir_version: 8, opset_import: ["": 17, "c": 1]>',
+    )
+    found = [d.location for d in check(model).diagnostics if d.code == "GI114"]
+    assert [(str(where.node), where.version) for where in found] == [("f/Neg#0", 6)]
+    assert onnx.defs.get_schema("Neg", 12).since_version == 6
+
+
+def test_the_ir_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`infer` builds none; verdicts, contract, checks and cost share one."""
+    built = []
+    build = Model.__init__
+
+    def counted(self: Model, proto: onnx.ModelProto) -> None:
+        built.append(proto)
+        build(self, proto)
+
+    monkeypatch.setattr(Model, "__init__", counted)
+    inference = infer(BERT)
+    assert built == []
+    inference.cost()
+    assert len(inference.tensors()) > 100 and len(built) == 1
+    built.clear()
+    check(BERT)
+    assert len(built) == 1

@@ -140,6 +140,8 @@ MODELS: dict[str, tuple[str, Change, dict[str, Any], str, str]] = {
     "modulo 0, like C": (HEAD + INTS.format("<int64[1] z = {0}>", "y = Mod<fmod = 1>(x, z)"), as_it_is, INTEGERS, "refuses", "GI210"),
     "division of a float by 0": (HEAD + ONE.format("<float[1] z = {0}>", "y = Div(x, z)"), as_it_is, X, "runs", ""),
     "division by 0 in a branch": (HEAD + IF.format("float[3] p", "<int64[1] z = {0}> { i = Shape(x) j = Div(i, z) p = Expand(x, j) }"), as_it_is, {**X, "b": np.array(False)}, "refuses", "GI210"),
+    "division by an outer Constant of 0 in a branch": (HEAD + IF.format("float[3] p", "{ i = Shape(x) j = Div(i, z) p = Expand(x, j) }").replace("{ y = If", "{ z = Constant<value = int64[1] {0}>() y = If"), as_it_is, {**X, "b": np.array(False)}, "refuses", "GI210"),
+    "division by a computed 0 in a branch, a constant of its name in the other": (HEAD + "g (float[N] x, bool b) => (int64[1] y) { s = Shape(x) y = If(b) <then_branch = t () => (int64[1] p) { z = Sub(s, s) p = Div(s, z) }, else_branch = e () => (int64[1] q) <int64[1] z = {0}> { q = Add(s, z) }> }", as_it_is, {**X, "b": np.array(False)}, "runs", ""),
     "division by 0 in a function that nobody calls": (CALLS + CALL.format("Neg", 17, "z = Constant<value = int64[1] {0}>() i = Shape(a) d = Div(i, z)"), as_it_is, X, "runs", ""),
     "a size past 64 bits": (HEAD + "g (float[N] x) => (float[A, B] y) <int64[2] s = {1099511627776, 1099511627776}> { y = Reshape(x, s) }", as_it_is, X, "refuses", "GI322"),
     "a product past 64 bits": (HEAD + "g (float[N, M] x) => (float[A, B] y) <int64[2] s = {1099511627776, 1099511627776}> { y = Reshape(x, s) }", as_it_is, X, "refuses", "GI322"),

@@ -51,6 +51,7 @@ def test_definitions_and_reads() -> None:
     }  # fmt: skip
     assert body.captures() == ("x",) and then.captures() == ("n", "c", "x")
     branch, _, add = main.file_nodes
+    assert then.users("x") == set(then.file_nodes)  # the Loop, and its body reads x too
     assert main.users("x") == set(main.file_nodes) and main.users("k") == {branch} and main.users("y") == set()
     x = Value(main, "x")
     assert {(use.node.graph.path, use.node.origin, use.index) for use in x.uses()} == {

@@ -268,6 +268,32 @@ def test_sizes_that_onnxruntime_propagates(how: str, ir_version: int) -> None:
     assert [made.graph.node[position].op_type for _, position in refused] == ["TopK"] * (not loads(made))
 
 
+LARGE = {
+    # id: an integer tensor of 2000 elements, more than are read, and a node that reads it
+    "initializer": ("<int64[2000] t = {}>", "n = Abs(t)"),
+    "initializer, propagated": ("<int64[2000] t = {}>", "n = Add(t, zeros)"),
+    "Constant": ("", "t = Constant<value = int64[2000] {}>() n = Abs(t)"),
+    "Constant, propagated": ("", "t = Constant<value = int64[2000] {}>() n = Add(t, zeros)"),
+}
+
+
+@pytest.mark.parametrize("version", [9, 19])
+@pytest.mark.parametrize("how", LARGE)
+def test_large_integer_tensors_hide_no_refusal(how: str, version: int) -> None:
+    """onnx reads no elements of tensors whose payload is left out, and the elements of no other tensor depend on it."""
+    initializer, node = (text.replace("{}", "{" + ", ".join(map(str, range(2000))) + "}") for text in LARGE[how])
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": {version}]> g (float[S,1] x) => (float[A,B] a, int64[C] m) {initializer} {{
+        zeros = Constant<value = int64[1] {{0}}>() {node} m = Neg(n)
+        k = Constant<value = int64[1] {{14}}>() a, b = TopK<axis = 1>(x, k) }}"""
+    )
+    source = to_onnx_file(made)
+    refused = load_refusals.refused_nodes(source, made, load_refusals.no_facts)
+    assert [made.graph.node[position].op_type for _, position in refused] == ["TopK"] * (not loads(made))
+    del made.graph.node[-2:], made.graph.output[0]
+    assert loads(made) and not load_refusals.refused_nodes(to_onnx_file(made), made, load_refusals.no_facts)
+
+
 def loads(made: ModelProto) -> bool:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

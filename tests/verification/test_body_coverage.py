@@ -247,5 +247,17 @@ def test_random_graphs_compute_the_same(seed: int) -> None:
 def test_what_an_operator_is_made_of_is_no_place_in_the_file() -> None:
     """The walk of an IR goes into what the lowering of a layer has written, which the file does not hold."""
     inference = convert(FOLDER / "openvino" / "detector-ssd.xml").inference
-    inner = [path for path in inference.conditions if location_in_file(inference.model.proto, path) is None]
+    inner = [path for path in inference.conditions if location_in_file(inference.ir, path) is None]
     assert inner and not Goals(inference, body_coverage_of(inference), ()).all
+
+
+def test_a_branch_that_a_constant_of_an_outer_graph_excludes_is_not_observed() -> None:
+    """No run enters the else-branch of the inner If, whose condition is a Constant of the main graph."""
+    proto = model(
+        "(float[N] x, bool b) => (float[N] y) { c = Constant<value = bool {1}>() [outer] y = If (b) <"
+        "then_branch = t () => (float[N] p) { [inner] p = If (c) <then_branch = u () => (float[N] r) { r = Neg(x) }, else_branch = v () => (float[N] s) { s = Abs(x) }> },"
+        "else_branch = e () => (float[N] q) { q = Abs(x) }> }"
+    )
+    watch = body_coverage_of(infer(proto))
+    runs = [entered_in(named(proto, watch), {"x": np.ones(2, np.float32), "b": np.array(b)}) for b in (False, True)]
+    assert set(watch.labels.values()) == set().union(*runs)

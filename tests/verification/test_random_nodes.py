@@ -21,6 +21,7 @@ CASES = {
     "Dropout of either": ("(float[N] x, bool t) => (float[N] y) <float p = {0.5}> { y = Dropout(x, p, t) }", ["y"]),
     "in a branch": ("(float[N] x, bool c) => (float[N] y) { y = If (c) <then_branch = t () => (float[N] o) { o = RandomNormalLike(x) }, else_branch = e () => (float[N] p) { p = Neg(x) }> }", ["y"]),
     "captured": ("(float[N] x, bool c) => (float[N] y) { r = RandomNormalLike(x) y = If (c) <then_branch = t () => (float[N] o) { o = Neg(r) }, else_branch = e () => (float[N] p) { p = Neg(x) }> }", ["y"]),
+    "by a later node": ("(float[N] x) => (float[N] y) { y = Add(r, x) r = RandomNormalLike(x) }", ["y"]),
     "a condition": ("(float[N] x) => (float[N] y) { r = RandomNormalLike(x) s = ReduceSum<keepdims=0>(r) c = Cast<to=9>(s) y = If (c) <then_branch = t () => (float[N] o) { o = Abs(x) }, else_branch = e () => (float[N] p) { p = Neg(x) }> }", ["y"]),
 }  # fmt: skip
 
