@@ -15,9 +15,7 @@ PACKAGE = Path(gather_infer.__file__).parent
 
 EXCEPTIONS = {
     "inference/topology.py: topological": "the interpreter also orders bodies that no file holds, and does not build the IR",
-    "model/apply.py: _preserve_outputs": "writes the journal into the message, below the IR",
     "model/edits.py: Journal._replacements": "of the nodes that a journal inserts, which are in no graph",
-    "openvino/weights/reshape_folding.py: fold_constant_reshapes": "not ported yet: constants by name",
 }
 """Function -> why it builds a map of its own."""
 
