@@ -24,7 +24,13 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
 from gather_infer.inference.proto.types import to_type
-from gather_infer.inference.runtime_quirks import constant_tensor, fold_sizes, fuse_reshape_targets, misinferred_slices
+from gather_infer.inference.runtime_quirks import (
+    constant_tensor,
+    fold_sizes,
+    fuse_reshape_targets,
+    has_quirks,
+    misinferred_slices,
+)
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.function_inlining import with_functions_inlined
@@ -81,8 +87,14 @@ def refused_nodes(
     skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return frozenset()
+    is_plain = not has_quirks(skeleton) and len(skeleton.graphs) == 1
+    if is_plain:
+        skeleton.release()
     _add_known_dims(skeleton.proto, node_ids, facts)
     try:
+        if is_plain:
+            infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=data_prop)
+            return frozenset()
         if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
             skeleton = Model(with_functions_inlined(skeleton.proto))
         fuse_reshape_targets(skeleton)
@@ -115,8 +127,11 @@ def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:
 def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
     """The nodes of the unmodified file that onnx's shape inference refuses, as onnx.checker runs it."""
     skeleton, node_ids = _skeleton(source, source.proto)
+    if skeleton is None:
+        return frozenset()
+    skeleton.release()
     try:
-        infer_shapes(ModelProto() if skeleton is None else skeleton.proto, check_type=True, strict_mode=True)
+        infer_shapes(skeleton.proto, check_type=True, strict_mode=True)
     except _REFUSALS as error:
         return frozenset(node_ids[int(number)] for number, _ in _NODE.findall(str(error)))
     return frozenset()
@@ -127,6 +142,7 @@ def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[
     skeleton, node_ids = _skeleton(source, proto)
     if skeleton is None:
         return {}
+    skeleton.release()
     try:
         inferred = infer_shapes(skeleton.proto)
     except _REFUSALS:

@@ -58,6 +58,12 @@ def is_stepped_slice(node: Node) -> bool:
 _SIZE_TYPES: Final = (TensorProto.INT64, TensorProto.INT32)
 _PROPAGATED: Final = frozenset({"Shape", "Gather", "Unsqueeze", "Squeeze", "Cast", "Concat"})
 """Operators of ai.onnx whose results onnxruntime propagates."""
+_EXAMINED: Final = _PROPAGATED | {"Reshape", "Slice"}
+
+
+def has_quirks(model: Model) -> bool:
+    """Whether a function of this module may change or find anything in the model."""
+    return any(not node.domain and node.op_type in _EXAMINED for node in model.nodes)
 
 
 def fold_sizes(model: Model, inferred: ModelProto) -> bool:

@@ -187,6 +187,17 @@ class Model:
             if name:
                 self._add_outer_read(node, name)
 
+    def release(self) -> None:
+        """Free the memory of the graphs, which link to each other, without a garbage collection.
+
+        Only `proto` and the paths of the graphs remain usable.
+        """
+        for graph in self.graphs.values():
+            graph.nodes.clear()
+            graph.file_nodes.clear()
+            graph.producers.clear()
+            graph.readers.clear()
+
     # queries
 
     @property
