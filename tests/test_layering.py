@@ -385,3 +385,27 @@ def test_a_version_is_looked_up_in_one_module() -> None:
     assert [name for name, code in LOOKUPS.items() if not list(version_lookups(ast.parse(code)))] == []
     found = [path for path in (*_sources(), *CLI.glob("*.py")) if list(version_lookups(ast.parse(path.read_text())))]
     assert found == [PACKAGE / "versioned.py"]
+
+
+MAX_LINES = 500
+LONG = {
+    # a longer module: why it is not split
+    "inference/interpreter.py": "one class, the interpreter; its regions are in `bodies`",
+    "inference/inference_driver.py": "the steps of one inference in order",
+    "validate/bounds.py": "the verdict of one access; each origin of its indices is checked by one method",
+    "passes/shape_exprs/size_search.py": "one search; its parts share the state of the search",
+}
+
+
+def test_a_class_name_means_one_class() -> None:
+    found: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(str(_shown(path)))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_modules_are_short() -> None:
+    long = {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if len(p.read_text().splitlines()) > MAX_LINES}
+    assert long == LONG.keys(), "split the module, or say why it is one"

@@ -22,7 +22,7 @@ class Facet(str, enum.Enum):
     VALUES = "values"
 
 
-class Origin(str, enum.Enum):
+class Definition(str, enum.Enum):
     """How a tensor is defined.
 
     NODE        a node of its graph produces it
@@ -77,7 +77,7 @@ class Link:
     scope: str
     name: str
     value: Value
-    origin: Origin
+    origin: Definition
     node: NodePath | None = None
     op_type: str = ""
     domain: str = ""
@@ -150,7 +150,7 @@ class InterfaceDim:
 
 @dataclass(frozen=True, slots=True)
 class SymbolExplanation:
-    """Origin, bounds and uses of a symbol.
+    """Definition, bounds and uses of a symbol.
 
     interface_dims    dims of inputs and outputs that the symbol denotes
     cause             why the inference generated the symbol; None if the model declares it

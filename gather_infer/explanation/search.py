@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gather_infer.explanation.chain import Facet, Link, Operand, Origin
+from gather_infer.explanation.chain import Definition, Facet, Link, Operand
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.inference.result import Inference
 from gather_infer.model.attributes import integer_attribute
@@ -65,19 +65,19 @@ class Search:
         producer = home.producer(source.name)
         value = home.values.get(source.name, UNKNOWN)
         relevant = tuple(sorted(source.relevant or (), key=str))
-        step = Link(source.facet, relevant, home.label, source.name, value, Origin.UNDEFINED)
+        step = Link(source.facet, relevant, home.label, source.name, value, Definition.UNDEFINED)
         if producer is None:
             return self._leaf(step, source, home, depth)
         place, slot = producer
         if is_constant(place):
-            return replace(step, origin=Origin.CONSTANT, node=place.path)
+            return replace(step, origin=Definition.CONSTANT, node=place.path)
         sources = list(self._sources(place, slot, source))
         shown = tuple(self._operands(place, sources))
         new_symbols = tuple(
             s for s, cause in self.inference.causes.items() if cause.node == place.path and s in names_in(value)
         )
         step = replace(
-            step, origin=Origin.NODE, node=place.path, op_type=place.node.op_type, domain=place.op.domain,
+            step, origin=Definition.NODE, node=place.path, op_type=place.node.op_type, domain=place.op.domain,
             operands=shown, new_symbols=new_symbols,
         )  # fmt: skip
         self.visited.append(place)
@@ -93,11 +93,11 @@ class Search:
         """The step of a tensor that no node of its graph produces."""
         if home.caller is None:
             if source.name in self.inference.inputs:
-                return replace(step, origin=Origin.INPUT)
-            return replace(step, origin=Origin.CONSTANT if source.name in home.values else Origin.UNDEFINED)
+                return replace(step, origin=Definition.INPUT)
+            return replace(step, origin=Definition.CONSTANT if source.name in home.values else Definition.UNDEFINED)
         if source.name not in home.inputs:
-            return replace(step, origin=Origin.CONSTANT if source.name in home.values else Origin.UNDEFINED)
-        step = replace(step, origin=Origin.BODY_INPUT, node=home.caller.path, op_type=home.caller.node.op_type)
+            return replace(step, origin=Definition.CONSTANT if source.name in home.values else Definition.UNDEFINED)
+        step = replace(step, origin=Definition.BODY_INPUT, node=home.caller.path, op_type=home.caller.node.op_type)
         given = _argument(home, source.name)
         if given is None:
             return step
@@ -114,7 +114,7 @@ class Search:
                 source, skipped = (origin, skipped) if skipped >= MIN_SKIPPED else (source, 0)
             step = self._step(source, depth - 1)
             # The operands of the step above already show constants.
-            if step.origin is not Origin.CONSTANT or skipped:
+            if step.origin is not Definition.CONSTANT or skipped:
                 yield replace(step, skipped_nodes=skipped)
 
     def _skip_forwarding(self, source: _Source) -> tuple[_Source, int]:

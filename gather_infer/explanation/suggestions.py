@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from gather_infer.errors import as_option
-from gather_infer.explanation.chain import Facet, Link, Origin
+from gather_infer.explanation.chain import Definition, Facet, Link
 from gather_infer.explanation.search import Search, names_in
 from gather_infer.explanation.what_if import SIZES, WhatIf, is_less_unknown, is_ranked
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
@@ -188,7 +188,7 @@ class Suggestions:
         search = Search(self.inference, self.bodies, depth=MAX_DEPTH, every=True)
         for leaf in _leaves(search.chain(body, name)):
             value = leaf.value
-            if leaf.origin is Origin.INPUT and isinstance(value, SymbolicTensor):
+            if leaf.origin is Definition.INPUT and isinstance(value, SymbolicTensor):
                 if value.shape is None or value.dtype is None:
                     shape = "[...]" if value.shape is None else format_shape(value.shape)
                     yield as_option("--input", f"{leaf.name}={value.dtype or 'float32'}{shape}")

@@ -16,15 +16,12 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, V
 from gather_infer.domains import plain_domain, versions_of
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node, interface_of
+from gather_infer.ir.labels import FileLabels
 from gather_infer.ir.toposort import sort_nodes
 from gather_infer.model import ModelFile
 from gather_infer.model.names import Names
 from gather_infer.model.paths import (
     GraphOrFunction,
-    joined_label,
-    label_of,
-    node_labels,
-    subgraph_label,
     subgraphs,
 )
 from gather_infer.model.paths import roots as roots_of
@@ -65,8 +62,7 @@ class Model:
         self.imports: dict[GraphPath, dict[str, int | None]] = {}
         """Path of the main graph or a function -> domain -> its new version; None for an import that is removed."""
         self._names: Names | None = None
-        self._labels: dict[GraphPath, tuple[str, tuple[str, ...]]] = {}
-        self._bodies: dict[GraphPath, GraphOrFunction] = {}
+        self._labels = FileLabels(proto)
         unsorted: set[Graph] = set()
         with _paused_collection():
             pending: list[_Unread] = [(path, body, None) for path, body in roots_of(proto) if path.root in roots]
@@ -138,7 +134,7 @@ class Model:
             versions = versions_of(imports)
         graph = Graph(path, body, outer, owner, inputs, outputs, versions, initializers, frozenset(sparse))
         self.graphs[path] = graph
-        self._bodies[path] = body
+        self._labels.bodies[path] = body
         if owner is not None:
             owner.bodies.append(graph)
             owner.graph.has_subgraphs = True
@@ -229,32 +225,11 @@ class Model:
 
     def node_path(self, path: GraphPath, position: int) -> NodePath:
         """The path of the node of the file at `position` of the graph at `path`, with its label."""
-        return NodePath(path, position, self._file_labels(path)[1][position])
+        return self._labels.node_path(path, position)
 
     def graph_label(self, path: GraphPath) -> str:
         """The label of a graph of the file in locations, "" for the main graph."""
-        return self._file_labels(path)[0]
-
-    def _file_labels(self, path: GraphPath) -> tuple[str, tuple[str, ...]]:
-        """The labels of a graph and of its nodes."""
-        missing: list[GraphPath] = []
-        while path not in self._labels:  # no recursion: subgraphs may nest deeply
-            missing.append(path)
-            if not path.steps:
-                break
-            path = path.above
-        for each in reversed(missing):
-            body = self._bodies[each]
-            if each.steps:
-                step = each.steps[-1]
-                outer = self._bodies[each.above].node[step.node]
-                label = subgraph_label(self._labels[each.above][1][step.node], outer, step)
-            else:
-                label = label_of(self.proto, each)
-            labels = [joined_label(label, inner) if label else inner for inner in node_labels(body.node)]
-            self._labels[each] = label, tuple(labels)
-            path = each
-        return self._labels[path]
+        return self._labels.graph_label(path)
 
     def imported_opsets(self) -> dict[str, int]:
         """Domain -> version of the opsets that the model imports, with the edits."""

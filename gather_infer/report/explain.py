@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import ADVICE, CODES, group_of
-from gather_infer.explanation.chain import Explanation, Facet, InterfaceDim, Link, Operand, Origin, SymbolExplanation
+from gather_infer.explanation.chain import (
+    Definition,
+    Explanation,
+    Facet,
+    InterfaceDim,
+    Link,
+    Operand,
+    SymbolExplanation,
+)
 from gather_infer.report.findings import diagnostics_text
 from gather_infer.report.json import (
     SCHEMA,
@@ -240,7 +248,7 @@ def _chain(step: Link, level: int) -> Iterator[str]:
     else:
         yield _line(indent, step, f"Shape({shape.operands[0].name}){_index(step)} = {_elements(step.value)}")
         step = replace(step, sources=shape.sources, truncated=shape.truncated)
-        if [(s.origin, s.skipped_nodes) for s in step.sources] == [(Origin.INPUT, 0)]:
+        if [(s.origin, s.skipped_nodes) for s in step.sources] == [(Definition.INPUT, 0)]:
             return  # the line already names the input
     if step.truncated:
         yield f"{indent}  ..."
@@ -250,10 +258,10 @@ def _chain(step: Link, level: int) -> Iterator[str]:
 
 def _line(indent: str, step: Link, facts: str) -> str:
     match step.origin:
-        case Origin.NODE:
+        case Definition.NODE:
             domain = f"{step.domain}." if step.domain else ""
             text = f"{domain + step.op_type:<{_OPERATOR - 1}} {step.node!s:<16}   {facts}".rstrip()
-        case Origin.BODY_INPUT:
+        case Definition.BODY_INPUT:
             body = f"of a body of {step.op_type} {step.node}"
             text = f"{'input':<{_OPERATOR - 1}} {step.name:<16}   {_type(step.value)}, {body}"
         case _:

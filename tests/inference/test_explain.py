@@ -12,7 +12,7 @@ import pytest
 
 from gather_infer import RuleSet, UsageError, infer
 from gather_infer.explanation import explain
-from gather_infer.explanation.chain import Explanation, Facet, Link, Origin
+from gather_infer.explanation.chain import Definition, Explanation, Facet, Link
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.documents import REPO
 from tests.inference.models import model
@@ -50,7 +50,11 @@ def test_sizes_are_followed_through_elements_and_not_through_data() -> None:
     assert nodes(found) == ["reshape", "target", "n1", "n", "shape", "x", "m1", "m", "shape"]
     assert [(o.label, o.name, o.expanded) for o in found.step.operands] == [("data", "g", False), ("shape", "t", True)]
     shape = next(s for s in steps(found.step) if s.op_type == "Shape")
-    assert (shape.facet, shape.sources[0].facet, shape.sources[0].origin) == (Facet.VALUES, Facet.SHAPE, Origin.INPUT)
+    assert (shape.facet, shape.sources[0].facet, shape.sources[0].origin) == (
+        Facet.VALUES,
+        Facet.SHAPE,
+        Definition.INPUT,
+    )
     assert [s.repeated for s in steps(found.step) if s.op_type == "Shape"] == [False, True]
 
 
@@ -109,7 +113,7 @@ def test_branches_and_loops() -> None:
     assert nodes(loop) == ["loop", "x", "loop/body/step", "loop", "x"]
     inner = explain(CONTROL, "loop/body/next").step
     assert [(s.scope, s.origin) for s in steps(inner)] == [
-        ("loop/body", Origin.NODE), ("loop/body", Origin.BODY_INPUT), ("", Origin.INPUT),
+        ("loop/body", Definition.NODE), ("loop/body", Definition.BODY_INPUT), ("", Definition.INPUT),
     ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.priors import MIN_RATIO
 from gather_infer.openvino.lowerings.suppression import (
     LOWEST,
-    Selection,
+    SelectedCandidates,
     SuppressionState,
     boxes_of,
     hard_suppression,
@@ -50,7 +50,7 @@ class _SelectedBoxes:
     """The candidate boxes of each image, [n, k, 4], and the selection among these candidates."""
 
     boxes: str
-    selection: Selection
+    selection: SelectedCandidates
 
 
 def _moved(

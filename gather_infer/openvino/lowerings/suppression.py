@@ -43,7 +43,7 @@ whose selection is valid, [rows, 1]; the state before the selection.
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedCandidates:
     """The selected candidates of each row in order of selection, each field [rows, turns].
 
     index     index of the candidate in its row
@@ -58,7 +58,7 @@ class Selection:
 
 def select_greedily(
     g: FunctionBuilder, start: SuppressionState, turns: str, suppress: Suppress, ranks: Sequence[int] = ()
-) -> Selection:
+) -> SelectedCandidates:
     """Select candidates of each row by descending score, the first one among equals, until none is left.
 
     start     state with at least one box in each row
@@ -87,7 +87,7 @@ def select_greedily(
     index, score, is_one = (g.Transpose(g.squeeze(x, 2), perm=[1, 0]) for x in results)
     # drops the selection that the Loop makes even if turns == 0
     in_time = g.Less(iota(g, g.dim(index, 1)), turns)
-    return Selection(index, score, g.And(is_one, in_time))
+    return SelectedCandidates(index, score, g.And(is_one, in_time))
 
 
 @dataclass(frozen=True, slots=True)
