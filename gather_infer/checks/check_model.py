@@ -94,6 +94,7 @@ def check(
     if not any(d.code == "GI102" for d in found):
         found += order_findings(locations)
     if not file.foreign_format and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
+        locations.release()  # onnx.checker needs as much memory
         found += _not_reported(checker_findings(file, locations), found)
     return CheckResult(
         file.name,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from gather_infer.diagnostic import Location
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, position_of
 from gather_infer.inference.proto.schema import schema_of
-from gather_infer.ir import Graph, Node
+from gather_infer.ir import Graph, Model, Node
 from gather_infer.node_ids import GraphPath, NodePath, Root
 
 
@@ -17,13 +18,24 @@ class NodeLocations:
 
     A path names a graph of the model file, or the function body from which the inference derived the types of an
     operator.
-
-    graphs   the graphs of the model file
     """
 
     def __init__(self, inference: Inference) -> None:
-        self.graphs = inference.ir
-        self._bodies = InferredGraphs(inference)
+        self._inference = inference
+
+    @property
+    def graphs(self) -> Model:
+        """The graphs of the model file."""
+        return self._inference.ir
+
+    @cached_property
+    def _bodies(self) -> InferredGraphs:
+        return InferredGraphs(self._inference)
+
+    def release(self) -> None:
+        """Free the memory of the graphs; they are built again if another location is needed."""
+        self._inference.release_ir()
+        self.__dict__.pop("_bodies", None)
 
     def nodes(self, path: GraphPath) -> Sequence[Node]:
         """The nodes of the graph at `path`, by position."""

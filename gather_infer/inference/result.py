@@ -400,6 +400,12 @@ class Inference(Mapping[str, Value]):
 
         return Model.of(self.model)
 
+    def release_ir(self) -> None:
+        """Free the memory of `ir`, and of all that refers to it; the next use builds it again."""
+        held = self.__dict__.pop("ir", None)
+        if held is not None:
+            held.release()
+
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The errors of the model: the errors in `diagnostics`, and accesses that are always out of bounds.

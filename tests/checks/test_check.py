@@ -13,9 +13,11 @@ import pytest
 import gather_infer
 from gather_infer import CheckResult, ModelReadError, Severity, UsageError, check, infer
 from gather_infer.checks.check_model import check_file
+from gather_infer.checks.locations import NodeLocations
 from gather_infer.checks.result import fingerprint, key_of
 from gather_infer.inference.constraints.shared import SharedConstraints
 from gather_infer.ir import Model
+from gather_infer.node_ids import MAIN
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup
 
@@ -279,3 +281,14 @@ def test_the_ir_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built.clear()
     check(BERT)
     assert len(built) == 1
+
+
+def test_locations_after_the_graphs_are_released() -> None:
+    """The graphs of a function body and of the file are built again, with the same locations."""
+    inference = gather_infer.infer("fixtures/bert-torchscript.onnx")
+    locations = NodeLocations(inference)
+    before = [locations.location(MAIN, position) for position in range(5)]
+    held = inference.ir
+    locations.release()
+    assert not held.main.nodes and [locations.location(MAIN, position) for position in range(5)] == before
+    assert inference.ir is not held and len(inference.ir.main.nodes) == len(inference.model.proto.graph.node)
