@@ -13,6 +13,9 @@ from tests.oracle.right_rewrites import by_hand, converted, exports, families, g
 from tests.oracle.verification_score import Score, scored
 from tests.oracle.wrong_rewrites import wrong_cases
 
+UNRUNNABLE = {"gnn-dynamo", "gnn-torchscript", "moe-dynamo", "moe-nonzero-dynamo", "moe-torchscript"}
+"""Fixtures that no runtime computes in float16: onnxruntime has no such kernel of ScatterElements or ScatterND with a
+reduction, and onnx's reference evaluator computes a part of them in float32."""
 FOLDER = Path(__file__).parents[2] / "fixtures" / "openvino"
 
 
@@ -43,10 +46,14 @@ def test_wrong_rewrites_are_found() -> None:
 @pytest.mark.oracle
 def test_all_of_them() -> None:
     cases = 0
-    for _, family in families(330, 150, []):
+    for name, family in families(330, 150, []):
         found = scored(family, 8)
         assert not found.alarms + found.vacuous
-        assert len(found.refused) * 10 <= found.cases  # random graphs at whose sizes nobody guesses
+        refused = {text.partition(":")[0] for text in found.refused}
+        if name == "fixtures in float16":
+            assert refused == UNRUNNABLE
+        else:
+            assert len(refused) * 10 <= found.cases  # random graphs at whose sizes nobody guesses
         cases += found.cases
     assert cases >= 500
     found = scored(wrong_cases(), 8)
