@@ -19,6 +19,8 @@ from gather_infer.ir import Graph, Model, Node, Value
 from gather_infer.ir.write_back import message_of
 from gather_infer.model import ModelFile
 from gather_infer.model.attributes import attribute_text
+from gather_infer.model.paths import bodies
+from gather_infer.node_ids import Root
 from gather_infer.passes import fold
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
@@ -67,12 +69,15 @@ def expose_state(model: Model, source: ModelFile, inference: Inference) -> tuple
     source     the model file whose directory locates external data
     inference  result of inference on the model before the conversion
 
-    Raises LoweringRefused for state in a body or a function, for a variable that is assigned twice or read with
-    different initial values, and for unknown element types.
+    Raises LoweringRefused for state in a body, a function or a training graph, for a variable that is assigned twice or
+    read with different initial values, and for unknown element types.
     """
     nodes = [node for node in model.nodes if is_state(node.proto)]
     if any(node.graph is not model.main for node in nodes):
         raise LoweringRefused("a variable is read or assigned in the body of a node or in a function")
+    training = (body for path, body in bodies(model.proto) if path.root in (Root.INITIALIZATION, Root.ALGORITHM))
+    if any(is_state(node) for body in training for node in body.node):
+        raise LoweringRefused("a variable is read or assigned in a training graph")
     making = _StateRewriter(model, source, inference)
     reads: dict[str, list[Node]] = {}
     assigns: dict[str, Node] = {}

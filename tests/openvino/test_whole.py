@@ -192,6 +192,15 @@ def test_state_that_is_refused(name: str) -> None:
         convert(parsed(STATE, text))
 
 
+def test_state_of_a_training_graph_is_refused() -> None:
+    model = parsed(STATE, "(float[2, 3] x) => (float[2, 3] y) { y = Neg(x) }")
+    read = parsed(STATE, "(float[2, 3] x) => (float[2, 3] r) { r = " + READ % "v" + "(x) }")
+    model.training_info.add().algorithm.CopyFrom(read.graph)
+    for keep_unsupported in (False, True):
+        with pytest.raises(ConversionRefused, match="in a training graph"):
+            convert(model, keep_unsupported=keep_unsupported)
+
+
 def test_the_result_of_an_assign_is_read() -> None:
     text = "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "(r) y = Neg(a) }"
     proto = convert(parsed(STATE, text)).proto
