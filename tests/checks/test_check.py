@@ -279,3 +279,14 @@ def test_the_ir_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built.clear()
     check(BERT)
     assert len(built) == 1
+
+
+def test_a_finding_about_the_lowering_of_a_layer_is_at_the_layer() -> None:
+    made = parsed(
+        """g (float[N,C] x, float[3] s) => (float[N,C] y) {
+        y = openvino.opset5.BatchNormInference<epsilon = 0.01>(x, s, s, s, s) }""",
+        '<ir_version: 10, opset_import: ["": 21, "openvino.opset5": 5]>',
+    )
+    (found,) = check(made).diagnostics
+    assert (found.code, str(found.location.node)) == ("GI322", "BatchNormInference#0")
+    assert found.message == "C is dynamic in the inputs, but the node requires C = 3"
