@@ -185,6 +185,8 @@ def convert(
     if layers.converted or variables or source.foreign_format:
         _remove_unused_imports(lowered)
     journal = journal_of(lowered, "openvino")
+    if not journal.edits:
+        declared, interface = declare(source.proto, inference, is_relied_on=False)
     proto = apply(journal, declared)
     if source.foreign_format:
         check_interface(proto, source, inference, target)

@@ -146,3 +146,14 @@ def test_what_cannot_be_converted(tmp_path: Path, run: Run) -> None:
     kept = onnx.load("out.onnx")
     assert {n.domain for n in kept.graph.node} == {"", "openvino.opset8"}
     assert {o.domain for o in kept.opset_import} == {"", "openvino.opset8"}
+
+
+def test_constraints_are_recorded_if_the_result_relies_on_them() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "openvino.opset6": 6]> g (float[N,3] x) => (float[M,3] y) {{
+        r = openvino.opset6.{0}(x) y = Neg(r) }}"""
+    read = 'ReadValue<variable_id = "v", variable_type = "f32", variable_shape = "?,3">'
+    for operator, expected in (("Unknown", []), (read, ["N=2..9"])):
+        made = onnx.parser.parse_model(text.format(operator))
+        result = convert(made, dims={"N": "2..9"}, keep_unsupported=True)
+        assert [str(statement) for statement in infer(result.proto).persisted_constraints] == expected
+        assert (result.proto == made) == (not expected)
