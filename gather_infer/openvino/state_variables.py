@@ -28,6 +28,9 @@ from gather_infer.tensor import SymbolicTensor
 RESET: Final = "reset_state"
 """The input that selects whether variables restart from computed initial values."""
 
+_DEFAULTS_SINCE: Final = 4
+"""The first IR version in which callers can feed an input that has an initializer."""
+
 Initial = Literal["none", "constant", "empty", "computed"]
 
 
@@ -70,7 +73,7 @@ def expose_state(model: Model, source: ModelFile, inference: Inference) -> tuple
     inference  result of inference on the model before the conversion
 
     Raises LoweringRefused for state in a body, a function or a training graph, for a variable that is assigned twice or
-    read with different initial values, and for unknown element types.
+    read with different initial values, for unknown element types, and for a constant initial value before IR version 4.
     """
     nodes = [node for node in model.nodes if is_state(node.proto)]
     if any(node.graph is not model.main for node in nodes):
@@ -123,6 +126,10 @@ class _StateRewriter:
             for one in reads:
                 self.replace(one, _identity(start, one.outputs[0], one.name))
             return Variable(name, "", "", "constant")
+        if constant is not None and self.model.proto.ir_version < _DEFAULTS_SINCE:
+            raise LoweringRefused(
+                f"variable {name!r} has an initial value, which an input can have since IR version {_DEFAULTS_SINCE}"
+            )
         past = read.outputs[0]
         if past in self.graph.output_set:  # the name is in use for the output
             past = self.model.fresh(f"{past}_past")
@@ -242,12 +249,12 @@ class _StateRewriter:
     def constant(self, name: str) -> TensorProto | None:
         """The value `name` as a tensor, if folding computes it from constants alone; None if it depends on inputs."""
         graph = self.graph
-        held = graph.tensor(name)
+        held = self.constant_tensor(name)
         if held is not None:
             return held
         needed = list(_producing_nodes(graph, name))
         read = sorted({value for node in needed for value in _reads(node) if value not in graph.producers})
-        tensors = [graph.tensor(value) for value in read]
+        tensors = [self.constant_tensor(value) for value in read]
         if not needed or None in tensors:
             return None
         needed.sort(key=lambda node: node.order_key)
@@ -258,6 +265,10 @@ class _StateRewriter:
         model.opset_import.extend(helper.make_opsetid(*entry) for entry in self.model.imported_opsets().items())
         folded: ModelProto = fold(ModelFile.from_proto(model, self.source.base_dir)).proto
         return next((tensor for tensor in folded.graph.initializer if tensor.name == name), None)
+
+    def constant_tensor(self, name: str) -> TensorProto | None:
+        """The elements of an initializer that callers cannot override; None for any other value."""
+        return self.graph.tensor(name) if name in self.graph.constants else None
 
     def add_choice(self, read: Node, start: str, past: str) -> str:
         """Add an If that returns the computed initial value `start` if the reset input is true, else the input `past`.

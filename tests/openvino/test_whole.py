@@ -201,6 +201,30 @@ def test_state_of_a_training_graph_is_refused() -> None:
             convert(model, keep_unsupported=keep_unsupported)
 
 
+def test_state_with_a_default_that_callers_could_not_override_is_refused() -> None:
+    """Before IR version 4 callers do not feed inputs that have an initializer, so the state would never change."""
+    text = "(float[2, 3] x%s) => (float[2, 3] y) <float[2, 3] k = {1, 2, 3, 4, 5, 6}> { r = " + READ % "v"
+    text += "(k) a = " + ASSIGN % "v" + "(y) y = Add(r, x) }"
+    made = parsed(STATE, text.replace("%s", ", float[2, 3] k"))
+    made.ir_version = 3
+    with pytest.raises(ConversionRefused, match=r"variable 'v' has an initial value, .* since IR version 4"):
+        convert(made)
+    made = parsed(STATE, text.replace("%s", ""))
+    proto = convert(made).proto
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert "r" in [value.name for value in session.get_overridable_initializers()]
+
+
+def test_an_initial_value_that_callers_may_override_is_not_a_constant() -> None:
+    text = "(float[2, 3] x, float[2, 3] k) => (float[2, 3] y) <float[2, 3] k = {1, 2, 3, 4, 5, 6}> { r = " + READ % "v"
+    text += "(k) a = " + ASSIGN % "v" + "(y) y = Add(r, x) }"
+    proto = convert(parsed(STATE, text)).proto
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    zeros, sevens = np.zeros((2, 3), np.float32), np.full((2, 3), 7, np.float32)
+    fed = {"x": zeros, "k": sevens, "r": zeros, "reset_state": np.array(True)}
+    assert (session.run(["y"], fed)[0] == sevens).all()
+
+
 def test_the_result_of_an_assign_is_read() -> None:
     text = "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "(r) y = Neg(a) }"
     proto = convert(parsed(STATE, text)).proto
