@@ -24,8 +24,7 @@ def divisor_findings(inference: Inference, locations: NodeLocations) -> Iterator
     every run with at least one element to divide fails.
     """
     for path, facts in inference.scopes.items():
-        graph = locations.graph(path)
-        for position, node in enumerate(graph.file_nodes):
+        for position, node in enumerate(locations.nodes(path)):
             found = _zero_division(node, facts, inference, path, locations)
             if found is not None:
                 message, severity = found

@@ -38,13 +38,14 @@ class NodeLocations:
         self.__dict__.pop("_bodies", None)
 
     def nodes(self, path: GraphPath) -> Sequence[Node]:
-        """The nodes of the graph at `path`, by position."""
-        return self.graph(path).file_nodes
+        """The nodes of the graph at `path`, by position; none for a graph that `graph` does not find."""
+        graph = self.graph(path)
+        return () if graph is None else graph.file_nodes
 
-    def graph(self, path: GraphPath) -> Graph:
-        """The graph at `path`."""
+    def graph(self, path: GraphPath) -> Graph | None:
+        """The graph at `path`; None for the lowering of a layer, which no file holds."""
         body = self.inferred_graph(path)
-        return self.graphs[path] if body is None else body.graph
+        return self.graphs.graphs.get(path) if body is None else body.graph
 
     def inferred_graph(self, path: GraphPath) -> InferredGraph | None:
         """The inferred graph at `path`; None if it was not interpreted."""
@@ -52,11 +53,17 @@ class NodeLocations:
 
     def producer(self, path: GraphPath, name: str) -> int | None:
         """The position of the node that writes a value of the graph at `path`; None for an input or an initializer."""
-        found = self.graph(path).producers.get(name)
+        graph = self.graph(path)
+        found = None if graph is None else graph.producers.get(name)
         return None if found is None else position_of(found[0])
 
     def location(self, path: GraphPath, position: int, value: str = "") -> Location:
-        """The location of a node; `value` is the tensor that a finding is about, as `input x` or `output y`."""
+        """The location of a node, that of the layer for a node of its lowering.
+
+        value   the tensor that a finding is about, as `input x` or `output y`
+        """
+        while self.graph(path) is None:
+            path, position, value = path.above, path.steps[-1].node, ""
         node, body = self.nodes(path)[position], self.inferred_graph(path)
         if body is None:
             where, imported = self.graphs.node_path(path, position), node.version

@@ -238,12 +238,13 @@ class _Counter:
                 continue
             step = Step(position, at)
             path = instance.path.below(step)
-            if path not in self.facts.scopes:
+            graph = self.model.graphs.get(instance.graph.path.below(step))  # none if a call passes it to a function
+            if path not in self.facts.scopes or graph is None:
                 return None
             label = subgraph_label(self.path(instance, position).label, node, step)
             return GraphInstance(
                 path,
-                self.model[instance.graph.path.below(step)],
+                graph,
                 self.facts.scopes[path],
                 f"{label}/",
                 instance,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
 
@@ -14,9 +15,11 @@ from gather_infer.inference.op_resolution import Opsets, ResolvedOp
 from gather_infer.inference.result import Inference
 from gather_infer.inference.structure import imports_of
 from gather_infer.ir import Graph, Model, Node
-from gather_infer.model.paths import joined_label, node_labels
+from gather_infer.model.paths import joined_label, node_labels, subgraphs
 from gather_infer.node_ids import MAIN, GraphPath, NodePath, Root, Step
 from gather_infer.tensor import Value
+
+_HOLDS_GRAPHS: Final = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,16 +193,35 @@ class InferredGraphs:
             )
         if function is None:
             return None
-        graph = self._ir.called_function(place.definition) or _graph_of(function)
         attributes = {a.name: a for a in function.attribute_proto}
         for attribute in node.attribute:
             outer = place.graph.attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
             if outer is not None:
                 attributes[attribute.name] = outer
+        graph = self._ir.called_function(place.definition)
+        passed = {name: attribute for name, attribute in attributes.items() if attribute.type in _HOLDS_GRAPHS}
+        if graph is None or passed:
+            graph = _graph_of(_with_passed_graphs(function, passed) if passed else function)
         opsets = self._opsets(function.opset_import)
         return InferredGraph(path, self._labels[path], graph, self._scopes[path], opsets, place, True, attributes)
 
 
+def _with_passed_graphs(function: FunctionProto, passed: Mapping[str, AttributeProto]) -> FunctionProto:
+    """The function with the graphs that a call passes in the place of the attributes that refer to them."""
+    copy = FunctionProto()
+    copy.CopyFrom(function)
+    pending = list(copy.node)
+    while pending:
+        node = pending.pop()
+        pending += [inner for _, held in subgraphs(node, 0) for inner in held.node]
+        for attribute in node.attribute:
+            if attribute.ref_attr_name in passed:
+                name = attribute.name
+                attribute.CopyFrom(passed[attribute.ref_attr_name])
+                attribute.name = name
+    return copy
+
+
 def _graph_of(function: FunctionProto) -> Graph:
-    """The body of a function that no model holds."""
+    """The body of a function that the model does not hold, or not with the graphs that a call passes."""
     return Model(ModelProto(functions=[function]), (Root.FUNCTION,))[GraphPath(Root.FUNCTION)]

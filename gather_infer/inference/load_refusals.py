@@ -98,11 +98,10 @@ def refused_nodes(
         if skeleton.functions:  # runtimes inline functions, and then find constants in their branches
             skeleton = Model(with_functions_inlined(skeleton.proto))
         fuse_reshape_targets(skeleton)
-        _propagate_constants(skeleton)
+        skeleton = _with_propagated_constants(skeleton)
         inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=data_prop)
         if data_prop and fold_sizes(skeleton, inferred):
-            skeleton = Model(skeleton.proto)
-            _propagate_constants(skeleton)
+            skeleton = _with_propagated_constants(Model(skeleton.proto))
             inferred = infer_shapes(skeleton.proto, check_type=True, strict_mode=True, data_prop=True)
     except _REFUSALS as error:
         found = {
@@ -305,8 +304,12 @@ def _as_tensor(attribute: AttributeProto) -> None:
     attribute.CopyFrom(make_attribute("value", tensor))
 
 
-def _propagate_constants(model: Model) -> None:
-    """Copy small constants of outer graphs into the graphs that read them, as runtimes propagate them."""
+def _with_propagated_constants(model: Model) -> Model:
+    """The model with small constants of outer graphs in the graphs that read them, as runtimes propagate them.
+
+    They are added to the messages in place.
+    """
+    is_changed = False
     for graph in model.graphs.values():
         if graph.outer is None or not isinstance(graph.proto, GraphProto):
             continue
@@ -316,6 +319,8 @@ def _propagate_constants(model: Model) -> None:
             if tensor is not None and prod(tensor.dims) <= MAX_READ_ELEMENTS:
                 graph.proto.initializer.append(tensor)
                 graph.proto.initializer[-1].name = name
+                is_changed = True
+    return Model(model.proto) if is_changed else model
 
 
 def _constant_of(value: ir.Value) -> TensorProto | None:

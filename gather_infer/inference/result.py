@@ -406,6 +406,10 @@ class Inference(Mapping[str, Value]):
         if held is not None:
             held.release()
 
+    def __getstate__(self) -> dict[str, object]:
+        """The state to pickle or copy, without `ir`: it would hold the messages of the file again."""
+        return {name: value for name, value in vars(self).items() if name != "ir"}
+
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The errors of the model: the errors in `diagnostics`, and accesses that are always out of bounds.

@@ -56,6 +56,8 @@ class Model:
         """Nodes of the file removed since the list was last cleared."""
         self.new_constants: list[tuple[Graph, str]] = []
         """Constants added or renamed since the list was last cleared."""
+        self.may_repeat_names = False
+        """Whether new nodes keep a name that other nodes of their graph have; else it gets a number when written."""
         self._serial = 0
         self.removed: dict[GraphPath, dict[int, str]] = {}
         """Path of a graph -> position of a removed node -> why it is removed."""

@@ -110,7 +110,7 @@ def _edits(model: Model, graph: Graph, by: str, within: set[Graph] | None) -> It
         if position not in stays:
             yield RemoveNode(by=by, reason=reasons[position], path=path, node=position)
     group: list[Node] = []
-    names = _node_names(sequence)
+    names = {node: node.name for node in sequence} if model.may_repeat_names else _node_names(sequence)
     for node in sequence:
         if node.origin is None or stays.get(node.origin) is not node:
             group.append(node)

@@ -185,6 +185,8 @@ def convert(
     if layers.converted or variables or source.foreign_format:
         _remove_unused_imports(lowered)
     journal = journal_of(lowered, "openvino")
+    if not journal.edits:
+        declared, interface = declare(source.proto, inference, is_relied_on=False)
     proto = apply(journal, declared)
     if source.foreign_format:
         check_interface(proto, source, inference, target)
@@ -215,6 +217,7 @@ def _prepared(
     if beam_idx == "keep" and not source.foreign_format:
         return source, (), ()
     model = Model.of(source)
+    model.may_repeat_names = True  # as layers may: findings and results name the layers of the file
     require_well_formed(model, source.name)
     dropped = eliminate_beam_indices(model) if beam_idx == "drop" else ()
     if beam_idx == "drop" and not dropped:
@@ -226,11 +229,10 @@ def _prepared(
     if source.foreign_format:
         fold_constant_reshapes(model)
         compressed, recomputed = lower_weights(model, source, weights, opset)
-    journal = journal_of(model, "openvino")
-    if not journal.edits:
-        return source, dropped, compressed
     hints = {name: hint for name, hint in source.hints.items() if name not in recomputed.union(dropped)}
-    return replace(source, proto=apply(journal, source.proto), hints=hints), dropped, compressed
+    journal = journal_of(model, "openvino")
+    proto = apply(journal, source.proto) if journal.edits else source.proto
+    return replace(source, proto=proto, hints=hints), dropped, compressed
 
 
 def _target_opset(source: ModelFile, opset: int | None) -> int:

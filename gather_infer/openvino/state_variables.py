@@ -16,15 +16,21 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.ir import Graph, Model, Node, Value
-from gather_infer.ir.write_back import message_of
+from gather_infer.ir.write_back import message_of, to_proto
 from gather_infer.model import ModelFile
 from gather_infer.model.attributes import attribute_text
+from gather_infer.model.names import Names
+from gather_infer.model.paths import bodies
+from gather_infer.node_ids import Root
 from gather_infer.passes import fold
 from gather_infer.symbolic import Dim, Expr, known_eq
 from gather_infer.tensor import SymbolicTensor
 
 RESET: Final = "reset_state"
 """The input that selects whether variables restart from computed initial values."""
+
+_DEFAULTS_SINCE: Final = 4
+"""The first IR version in which callers can feed an input that has an initializer."""
 
 Initial = Literal["none", "constant", "empty", "computed"]
 
@@ -67,20 +73,24 @@ def expose_state(model: Model, source: ModelFile, inference: Inference) -> tuple
     source     the model file whose directory locates external data
     inference  result of inference on the model before the conversion
 
-    Raises LoweringRefused for state in a body or a function, for a variable that is assigned twice or read with
-    different initial values, and for unknown element types.
+    Raises LoweringRefused for state in a body, a function or a training graph, for a variable that is assigned twice or
+    read with different initial values, for unknown element types, and for a constant initial value before IR version 4.
     """
     nodes = [node for node in model.nodes if is_state(node.proto)]
     if any(node.graph is not model.main for node in nodes):
         raise LoweringRefused("a variable is read or assigned in the body of a node or in a function")
+    training = (body for path, body in bodies(model.proto) if path.root in (Root.INITIALIZATION, Root.ALGORITHM))
+    if any(is_state(node) for body in training for node in body.node):
+        raise LoweringRefused("a variable is read or assigned in a training graph")
     making = _StateRewriter(model, source, inference)
     reads: dict[str, list[Node]] = {}
     assigns: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.order_key):
         name = _variable_of(node)
-        if len(node.outputs) != 1 or len(node.inputs) > 1 or (node.op_type == "Assign" and not node.inputs):
+        is_read = node.op_type == "ReadValue"
+        if len(node.outputs) != 1 or len(node.inputs) > 1 or not (node.outputs[0] if is_read else node.inputs):
             raise LoweringRefused(f"{node.op_type} of variable {name!r} must have one input and one output")
-        if node.op_type == "ReadValue":
+        if is_read:
             reads.setdefault(name, []).append(node)
         elif name in assigns:
             raise LoweringRefused(f"variable {name!r} is assigned twice")
@@ -98,6 +108,7 @@ class _StateRewriter:
         self.graph = model.main
         self.source = source
         self.inference = inference
+        self.names = Names(to_proto(model))  # the names of layers that are gone are free
         self.reset = ""
 
     def variable(self, name: str, reads: list[Node], assign: Node | None) -> Variable:
@@ -118,10 +129,14 @@ class _StateRewriter:
             for one in reads:
                 self.replace(one, _identity(start, one.outputs[0], one.name))
             return Variable(name, "", "", "constant")
+        if constant is not None and self.model.proto.ir_version < _DEFAULTS_SINCE:
+            raise LoweringRefused(
+                f"variable {name!r} has an initial value, which an input can have since IR version {_DEFAULTS_SINCE}"
+            )
         past = read.outputs[0]
         if past in self.graph.output_set:  # the name is in use for the output
-            past = self.model.fresh(f"{past}_past")
-        fact = self.tensor(start)
+            past = self.names.fresh(f"{past}_past")
+        fact = self.tensor(read.proto.input[0] if start else "")  # `start` may be the If of another variable
         initial = _initial_kind(start, fact, constant)
         value = self.declare_input(read, past, fact, assign)
         for one in reads:
@@ -167,7 +182,7 @@ class _StateRewriter:
         ):
             present = assigned
         else:
-            present = self.model.fresh(wanted.strip() or f"{past or name}_out")
+            present = self.names.fresh(wanted.strip() or f"{past or name}_out")
             made.append(_identity(assigned, present, node.name))
         if is_read:
             made.append(_identity(assigned, result, node.name))
@@ -196,7 +211,7 @@ class _StateRewriter:
 
         Returns the name of the output.
         """
-        present = self.model.fresh(f"{past}_out")
+        present = self.names.fresh(f"{past}_out")
         self.model.add(self.graph, _identity(current, present, ""), read, _why(read))
         self.model.add_output(self.graph, ValueInfoProto(name=present, type=value.type), _why(read))
         return present
@@ -237,12 +252,12 @@ class _StateRewriter:
     def constant(self, name: str) -> TensorProto | None:
         """The value `name` as a tensor, if folding computes it from constants alone; None if it depends on inputs."""
         graph = self.graph
-        held = graph.tensor(name)
+        held = self.constant_tensor(name)
         if held is not None:
             return held
         needed = list(_producing_nodes(graph, name))
         read = sorted({value for node in needed for value in _reads(node) if value not in graph.producers})
-        tensors = [graph.tensor(value) for value in read]
+        tensors = [self.constant_tensor(value) for value in read]
         if not needed or None in tensors:
             return None
         needed.sort(key=lambda node: node.order_key)
@@ -254,6 +269,10 @@ class _StateRewriter:
         folded: ModelProto = fold(ModelFile.from_proto(model, self.source.base_dir)).proto
         return next((tensor for tensor in folded.graph.initializer if tensor.name == name), None)
 
+    def constant_tensor(self, name: str) -> TensorProto | None:
+        """The elements of an initializer that callers cannot override; None for any other value."""
+        return self.graph.tensor(name) if name in self.graph.constants else None
+
     def add_choice(self, read: Node, start: str, past: str) -> str:
         """Add an If that returns the computed initial value `start` if the reset input is true, else the input `past`.
 
@@ -261,12 +280,12 @@ class _StateRewriter:
         """
         model, why = self.model, _why(read)
         if not self.reset:
-            self.reset = model.fresh(RESET)
+            self.reset = self.names.fresh(RESET)
             model.add_input(self.graph, helper.make_tensor_value_info(self.reset, TensorProto.BOOL, []), None, why)
-        chosen = model.fresh(f"{past}_chosen")
+        chosen = self.names.fresh(f"{past}_chosen")
         branches = {}
         for branch, value in (("then_branch", start), ("else_branch", past)):
-            result = model.fresh(f"{past}_{branch}")
+            result = self.names.fresh(f"{past}_{branch}")
             graph = GraphProto(name=branch, node=[_identity(value, result, "")])
             graph.output.append(ValueInfoProto(name=result))
             branches[branch] = graph

@@ -25,7 +25,7 @@ from onnx import (
 from gather_infer.domains import plain_domain, versions_of
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraphs
-from gather_infer.ir import Model
+from gather_infer.ir import Graph, Model
 from gather_infer.model.attributes import integer_attribute
 from gather_infer.model.names import Names
 from gather_infer.model.paths import GraphOrFunction, subgraphs
@@ -111,19 +111,15 @@ def body_coverage_of(inference: Inference) -> BodyCoverage:
 def location_in_file(model: Model, path: GraphPath) -> GraphPath | None:
     """The path in the file of the graph that the inference visited at `path`: a graph below a call is in the function.
 
-    None if the file has no such graph, as for the body of an operator schema.
+    None if the file has no such graph there, as for the body of an operator schema, or a graph that a call passes.
     """
-    graph = model[GraphPath(path.root, path.position)]
+    graph: Graph | None = model[GraphPath(path.root, path.position)]
     for step in path.steps:
-        node = graph.file_nodes[step.node]
-        if step.attribute is not None:
-            graph = model[graph.path.below(step)]
-            continue
-        called = model.called_function(node)
-        if called is None:
+        if graph is None:
             return None
-        graph = called
-    return graph.path
+        node = graph.file_nodes[step.node]
+        graph = model.called_function(node) if step.attribute is None else model.graphs.get(graph.path.below(step))
+    return None if graph is None else graph.path
 
 
 def _dead_bodies(inference: Inference) -> Iterator[GraphPath]:

@@ -292,3 +292,14 @@ def test_locations_after_the_graphs_are_released() -> None:
     locations.release()
     assert not held.main.nodes and [locations.location(MAIN, position) for position in range(5)] == before
     assert inference.ir is not held and len(inference.ir.main.nodes) == len(inference.model.proto.graph.node)
+
+
+def test_a_finding_about_the_lowering_of_a_layer_is_at_the_layer() -> None:
+    made = parsed(
+        """g (float[N,C] x, float[3] s) => (float[N,C] y) {
+        y = openvino.opset5.BatchNormInference<epsilon = 0.01>(x, s, s, s, s) }""",
+        '<ir_version: 10, opset_import: ["": 21, "openvino.opset5": 5]>',
+    )
+    (found,) = check(made).diagnostics
+    assert (found.code, str(found.location.node)) == ("GI322", "BatchNormInference#0")
+    assert found.message == "C is dynamic in the inputs, but the node requires C = 3"

@@ -10,8 +10,10 @@ import onnx.inliner
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+import gather_infer
 from gather_infer import infer
 from gather_infer.tensor import SymbolicTensor
+from gather_infer.verification.body_coverage import body_coverage_of
 from tests.inference.models import check, model, shapes, untyped
 
 D = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
@@ -198,3 +200,27 @@ def test_a_function_of_the_standard_that_depends_on_the_types() -> None:
     feeds = {n: np.ones([sizes.get(d, d) for d in dims], np.float32) for n, dims in inputs.items()}
     (result,) = ReferenceEvaluator(proto).run(None, feeds)
     assert isinstance(result, np.ndarray) and result.shape == (1, 2, 3, 6)
+
+
+def test_graphs_that_a_call_passes() -> None:
+    """A function may hand its graph attributes to the nodes of its body; all analyses find their nodes."""
+    branch = onnx.AttributeProto.GRAPH
+    choose = onnx.helper.make_node("If", ["c"], ["o"])
+    choose.attribute.add(name="then_branch", ref_attr_name="yes", type=branch)
+    choose.attribute.add(name="else_branch", ref_attr_name="no", type=branch)
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    function = onnx.helper.make_function("local", "choose", ["c", "x"], ["o"], [choose], opsets, ["yes", "no"])
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "local": 1]> g (bool c, float[2] x) => (float[2] y) {
+        y = local.choose <yes = t () => (float[2] p) { p = Neg(x) }, no = e () => (float[2] q) { q = Relu(x) }> (c, x) }"""
+    )
+    made.functions.append(function)
+    inference = infer(made)
+    rows = {row.scope: (row.origin, str(row.node)) for row in inference.tensors() if row.name in ("p", "q")}
+    assert rows == {
+        "choose#0/If#0/then_branch": ("node", "choose#0/If#0/then_branch/Neg#0"),
+        "choose#0/If#0/else_branch": ("node", "choose#0/If#0/else_branch/Relu#0"),
+    }
+    assert not gather_infer.check(made).errors
+    assert {str(each.node) for each in inference.cost().unknown_contributions} == {"choose#0/If#0"}
+    assert not body_coverage_of(inference).entered

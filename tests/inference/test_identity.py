@@ -271,7 +271,9 @@ def test_what_another_domain_calls_constant_is_none() -> None:
 
 
 def test_a_rule_that_addresses_has_to_say_so() -> None:
-    with pytest.raises(gather_infer.UsageError, match=r"the rule of mine.Pick at node Pick#0 addresses .* addresses=\{0: ...\}"):
+    with pytest.raises(
+        gather_infer.UsageError, match=r"the rule of mine.Pick at node Pick#0 addresses .* addresses=\{0: ...\}"
+    ):
         infer(pick_model(9), rules=[own_rules(declared=False)])
 
 

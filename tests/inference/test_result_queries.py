@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html.parser
 import pickle
 import re
@@ -310,3 +311,13 @@ def test_symbols_in_rows_are_generated() -> None:
         assert isinstance(value, gather_infer.SymbolicTensor) and value.shape is not None
         names = {name for dim in value.shape for name in free_symbols(dim)} & inference.causes.keys()
         assert names and all(name in row.cause for name in names)
+
+
+def test_copies_and_pickles_leave_out_the_ir() -> None:
+    inference = gather_infer.infer(BRANCHES)
+    size = len(pickle.dumps(inference))
+    macs = inference.cost().macs  # computed from the IR, which the inference keeps
+    assert len(pickle.dumps(inference)) == size
+    for again in (copy.deepcopy(inference), pickle.loads(pickle.dumps(inference))):
+        assert again.ir.proto is again.model.proto
+        assert again.cost().macs == macs

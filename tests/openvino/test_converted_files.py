@@ -146,3 +146,50 @@ def test_what_cannot_be_converted(tmp_path: Path, run: Run) -> None:
     kept = onnx.load("out.onnx")
     assert {n.domain for n in kept.graph.node} == {"", "openvino.opset8"}
     assert {o.domain for o in kept.opset_import} == {"", "openvino.opset8"}
+
+
+def test_constraints_are_recorded_if_the_result_relies_on_them() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "openvino.opset6": 6]> g (float[N,3] x) => (float[M,3] y) {{
+        r = openvino.opset6.{0}(x) y = Neg(r) }}"""
+    read = 'ReadValue<variable_id = "v", variable_type = "f32", variable_shape = "?,3">'
+    for operator, expected in (("Unknown", []), (read, ["N=2..9"])):
+        made = onnx.parser.parse_model(text.format(operator))
+        result = convert(made, dims={"N": "2..9"}, keep_unsupported=True)
+        assert [str(statement) for statement in infer(result.proto).persisted_constraints] == expected
+        assert (result.proto == made) == (not expected)
+
+
+def weight_layers(zero_type: str = "f32", names: tuple[str, str] = ("w", "mm")) -> tuple[list[Layer], str]:
+    """x -> MatMul of a weight in u8 with a zero point in u8 -> Result; the weight's Multiply and the MatMul by name."""
+    both, full, column = "0:FP32:2,32", "32,32", "32,1"
+    layers = [
+        parameter("0", "2,32"), const("1", full, 0, 1024, "u8"), const("2", column, 1024, 32, "u8"),
+        const("3", column, 1056, 128),
+        Layer("4", "Convert", (f"0:U8:{full}",), (f"1:FP32:{full}",), data='destination_type="f32"'),
+        Layer("5", "Convert", (f"0:U8:{column}",), (f"1:FP32:{column}",), data=f'destination_type="{zero_type}"'),
+        Layer("6", "Subtract", (f"0:FP32:{full}", f"1:FP32:{column}"), (f"2:FP32:{full}",)),
+        Layer("7", "Multiply", (f"0:FP32:{full}", f"1:FP32:{column}"), (f"2:FP32:{full}",), names[0]),
+        Layer("8", "MatMul", (both, f"1:FP32:{full}"), ("2:FP32:2,32",), names[1], data='transpose_b="true"'),
+        result("9", ins=(both,)),
+    ]  # fmt: skip
+    return layers, "0.0>8.0 1.0>4.0 2.0>5.0 4.1>6.0 5.1>6.1 6.2>7.0 3.0>7.1 7.2>8.1 8.2>9.0"
+
+
+def weight_bytes() -> bytes:
+    return bytes(1056) + np.ones(32, np.float32).tobytes()
+
+
+def test_weights_of_wrong_types_are_refused(tmp_path: Path) -> None:
+    """OpenVINO refuses a Subtract of f32 and i32; the declared port of the weight is no evidence of its type."""
+    convert(save(tmp_path, net(*weight_layers()), weight_bytes()), weights="float")
+    with pytest.raises(ConversionRefused, match="cannot be converted"):
+        convert(save(tmp_path, net(*weight_layers("i32")), weight_bytes()), weights="float")
+
+
+def test_results_name_the_layers_of_the_file(tmp_path: Path) -> None:
+    """Layers of the same name have their position in the label, also where a weight has been lowered before."""
+    layers, edges = weight_layers(names=("m", "m"))
+    converted = convert(save(tmp_path, net(layers, edges), weight_bytes()))
+    assert [str(each.node).partition("#")[0] for each in converted.converted] == ["m"]
+    names = [node.name for node in converted.proto.graph.node]
+    assert len(set(names)) == len(names)

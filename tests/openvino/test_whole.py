@@ -192,6 +192,39 @@ def test_state_that_is_refused(name: str) -> None:
         convert(parsed(STATE, text))
 
 
+def test_state_of_a_training_graph_is_refused() -> None:
+    model = parsed(STATE, "(float[2, 3] x) => (float[2, 3] y) { y = Neg(x) }")
+    read = parsed(STATE, "(float[2, 3] x) => (float[2, 3] r) { r = " + READ % "v" + "(x) }")
+    model.training_info.add().algorithm.CopyFrom(read.graph)
+    for keep_unsupported in (False, True):
+        with pytest.raises(ConversionRefused, match="in a training graph"):
+            convert(model, keep_unsupported=keep_unsupported)
+
+
+def test_state_with_a_default_that_callers_could_not_override_is_refused() -> None:
+    """Before IR version 4 callers do not feed inputs that have an initializer, so the state would never change."""
+    text = "(float[2, 3] x%s) => (float[2, 3] y) <float[2, 3] k = {1, 2, 3, 4, 5, 6}> { r = " + READ % "v"
+    text += "(k) a = " + ASSIGN % "v" + "(y) y = Add(r, x) }"
+    made = parsed(STATE, text.replace("%s", ", float[2, 3] k"))
+    made.ir_version = 3
+    with pytest.raises(ConversionRefused, match=r"variable 'v' has an initial value, .* since IR version 4"):
+        convert(made)
+    made = parsed(STATE, text.replace("%s", ""))
+    proto = convert(made).proto
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert "r" in [value.name for value in session.get_overridable_initializers()]
+
+
+def test_an_initial_value_that_callers_may_override_is_not_a_constant() -> None:
+    text = "(float[2, 3] x, float[2, 3] k) => (float[2, 3] y) <float[2, 3] k = {1, 2, 3, 4, 5, 6}> { r = " + READ % "v"
+    text += "(k) a = " + ASSIGN % "v" + "(y) y = Add(r, x) }"
+    proto = convert(parsed(STATE, text)).proto
+    session = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    zeros, sevens = np.zeros((2, 3), np.float32), np.full((2, 3), 7, np.float32)
+    fed = {"x": zeros, "k": sevens, "r": zeros, "reset_state": np.array(True)}
+    assert (session.run(["y"], fed)[0] == sevens).all()
+
+
 def test_the_result_of_an_assign_is_read() -> None:
     text = "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) a = " + ASSIGN % "v" + "(r) y = Neg(a) }"
     proto = convert(parsed(STATE, text)).proto
@@ -301,3 +334,36 @@ def test_a_variable_that_states_no_shape_may_have_other_sizes_later() -> None:
     assert isinstance(fact, SymbolicTensor) and fact.shape is not None
     rows, past, wide = fact.shape
     assert wide == 4 and isinstance(rows, Expr) and isinstance(past, Expr) and str(rows) != "N"
+
+
+def test_a_variable_that_begins_with_another_keeps_its_shape() -> None:
+    """The readers of the first variable read an If; the second one still has the sizes of its initial value."""
+    text = "(float[N, 3] x) => (float[N, 3] y) { n = Neg(x) ra = " + READ % "a" + "(n) rb = " + READ % "b" + "(ra) "
+    text += "y = Add(ra, rb) m = Neg(ra) p = " + ASSIGN % "a" + "(m) q = " + ASSIGN % "b" + "(rb) }"
+    result = convert(parsed(STATE, text))
+    assert [(v.past, v.initial, v.shape) for v in result.variables] == [
+        ("ra", "computed", "[N, 3]"), ("rb", "computed", "[2, 3]"),
+    ]  # fmt: skip
+    session = ort.InferenceSession(result.proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    x, state = np.full((2, 3), 2, np.float32), np.full((2, 3), 5, np.float32)
+    for reset, expected in ((True, -4), (False, 10)):
+        feeds = {"x": x, "ra": state, "rb": state, "reset_state": np.array(reset)}
+        assert (session.run(["y"], feeds)[0] == expected).all()
+
+
+def test_names_of_layers_that_are_gone_are_free() -> None:
+    """The reset input has its usual name, even if a layer had it that several nodes have replaced."""
+    text = "(float[N, 3] x) => (float[N, 3] y) { n = openvino.opset4.Swish(x) r = " + READ % "v" + "(n) y = Neg(r) a = "
+    model = parsed(STATE + ', "openvino.opset4": 4', text + ASSIGN % "v" + "(y) }")
+    model.graph.node[0].name = "reset_state"
+    result = convert(model)
+    assert result.variables[0].reset == "reset_state" and not any(
+        n.name == "reset_state" for n in result.proto.graph.node
+    )
+
+
+def test_a_variable_without_a_value_is_refused() -> None:
+    model = parsed(STATE, "(float[2, 3] x) => (float[2, 3] y) { r = " + READ % "v" + "(x) y = Neg(x) }")
+    model.graph.node[0].output[0] = ""
+    with pytest.raises(ConversionRefused, match="must have one input and one output"):
+        convert(model)

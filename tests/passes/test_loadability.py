@@ -268,6 +268,27 @@ def test_sizes_that_onnxruntime_propagates(how: str, ir_version: int) -> None:
     assert [made.graph.node[position].op_type for _, position in refused] == ["TopK"] * (not loads(made))
 
 
+OUTER = {
+    # id: the constant `at` as an initializer, "" if it is a Constant node; and the nodes of a branch
+    "of an outer initializer": ("<int64[1] at = {0}>", "v = Neg(w) s = Shape(v) k = Gather(s, at) a, b = TopK(x, k)"),
+    "of an outer Constant": ("", "v = Neg(w) s = Shape(v) k = Gather(s, at) a, b = TopK(x, k)"),
+    "of an outer Constant, long enough": ("", "v = Neg(x) s = Shape(v) k = Gather(s, at) a, b = TopK(x, k)"),
+}
+
+
+@pytest.mark.parametrize("how", OUTER)
+def test_sizes_that_onnxruntime_propagates_in_a_branch_from_outer_constants(how: str) -> None:
+    initializer, nodes = OUTER[how]
+    constant = "" if initializer else "at = Constant<value = int64[1] {0}>()"
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (bool c, float[2] x, float[5] w) => (float[A] y) {initializer} {{
+        {constant} y = If(c) <then_branch = t () => (float[P] a) {{ {nodes} }}, else_branch = e () => (float[Q] d) {{ d = Neg(x) }}> }}"""
+    )
+    refused = load_refusals.refused_nodes(to_onnx_file(made), made, load_refusals.no_facts)
+    assert [len(path.steps) for path, _ in refused] == [1] * (not loads(made))
+    assert loads(made) == ("long enough" in how)
+
+
 LARGE = {
     # id: an integer tensor of 2000 elements, more than are read, and a node that reads it
     "initializer": ("<int64[2000] t = {}>", "n = Abs(t)"),
