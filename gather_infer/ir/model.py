@@ -378,6 +378,8 @@ class Model:
             node.why = node.why or why
             graph.producers[new] = node, at
         graph.facts[new] = graph.facts.pop(old, UNKNOWN)
+        if old in graph.types:
+            graph.types[new] = graph.types.pop(old)
         if old in graph.constants:
             graph.constants[new] = graph.constants.pop(old)
             self.new_constants.append((graph, new))
@@ -402,6 +404,7 @@ class Model:
                 if name and graph.producers.get(name, (None, 0))[0] is erased:
                     del graph.producers[name]
                     graph.constants.pop(name, None)
+                    graph.types.pop(name, None)
             lost += self._drop_reads(erased)
             for body in erased.bodies:
                 self.graphs.pop(body.path, None)

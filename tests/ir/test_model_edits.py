@@ -257,6 +257,18 @@ def test_declared_types() -> None:
     assert written.main.declared_types()["y"] == model.main.declared_types()["y"]
 
 
+def test_a_declared_type_follows_its_value() -> None:
+    model = chain()
+    number = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
+    model.declare_type(model.main, "a", number, WHY)
+    model.rename(model.main, "a", "renamed", WHY)
+    assert [(v.name, v.type) for v in to_proto(model).graph.value_info] == [("renamed", number)]
+    last = model.add(model.main, N("Abs", ["b"], ["n"]), None, WHY)
+    model.declare_type(model.main, "n", number, WHY)
+    model.remove(last, WHY)
+    assert [v.name for v in to_proto(model).graph.value_info] == ["renamed"]
+
+
 def test_rename_nodes() -> None:
     model = chain()
     node = model.main.file_nodes[1]
