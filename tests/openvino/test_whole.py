@@ -336,7 +336,7 @@ def test_a_variable_that_states_no_shape_may_have_other_sizes_later() -> None:
     assert wide == 4 and isinstance(rows, Expr) and isinstance(past, Expr) and str(rows) != "N"
 
 
-def test_a_variable_that_begins_with_another_keeps_its_shape() -> None:
+def test_the_shape_of_a_variable_that_begins_with_another() -> None:
     """The readers of the first variable read an If; the second one still has the sizes of its initial value."""
     text = "(float[N, 3] x) => (float[N, 3] y) { n = Neg(x) ra = " + READ % "a" + "(n) rb = " + READ % "b" + "(ra) "
     text += "y = Add(ra, rb) m = Neg(ra) p = " + ASSIGN % "a" + "(m) q = " + ASSIGN % "b" + "(rb) }"
