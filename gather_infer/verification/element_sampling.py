@@ -69,7 +69,7 @@ class NotDrawable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ElementLimits:
-    """Bounds of the elements of an integer input.
+    """Bounds of the elements of an integer input, or of a bool one as 0 and 1.
 
     column         the index along the last axis to which the bounds apply; None for all elements
     low, high      the smallest and the largest element; None for no bound
@@ -224,7 +224,7 @@ class ElementDrawer:
             drawn: Array = np.asarray(self.numbers.random(shape) < 0.5)
             if drawn.size:
                 drawn.flat[0] = self.turn % 2 == 0
-            return drawn
+            return drawn | any(limit.low == 1 for limit in self.limits.get(name, ()))
         if dtype is DType.STRING:
             return np.array(self.numbers.choice(_TEXTS, shape), dtype=object).reshape(shape)
         with np.errstate(all="ignore"):

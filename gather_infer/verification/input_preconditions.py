@@ -31,9 +31,11 @@ def input_precondition_limits(inference: Inference) -> Iterator[tuple[str, Eleme
     main = inference.ir.main
     inputs = set(inference.inputs)
     for node in graph.node:
-        if node.op_type == "Loop" and not node.domain and (limit := _source(node.input[0], main, _LIMIT)) in inputs:
-            # without an iteration the plugin keeps stale outputs; with a negative limit it does not end
-            yield limit, ElementLimits(None, 1, None)
+        for name in node.input[:2] if node.op_type == "Loop" and not node.domain else ():
+            # no iteration, by the limit or the first condition, and the plugin keeps stale outputs; with a negative
+            # limit it does not end
+            if (source := _source(name, main, _LIMIT)) in inputs:
+                yield source, ElementLimits(None, 1, None)
         table = known.get(canonical_domain(node.domain))
         entry = None if table is None else table.lookup(node.op_type, version_in(versions, node.domain))
         for position, precondition in () if entry is None else entry.preconditions.items():

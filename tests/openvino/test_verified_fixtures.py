@@ -75,6 +75,15 @@ def test_for_what_layers_define_a_result() -> None:
     assert limits("y = Neg(x)", "(float[B] x)") == {}
 
 
+def test_loops_run_at_least_once() -> None:
+    """OpenVINO's plugin keeps stale outputs of a Loop whose limit is 0, or whose first condition is false."""
+    body = "(int64 i, bool c, float[B] s) => (bool c, float[B] t) { t = Neg(s) }"
+    text = f"first = Reshape(flag, scalar) y = Loop <body = b {body}> (n, first, x)"
+    given = "(int64 n, bool[1] flag, int64[0] scalar, float[B] x)"
+    once = [ElementLimits(None, 1, None)]
+    assert limits(text, given) == {"n": once, "flag": once}
+
+
 def test_preconditions_concern_other_inputs_than_their_dim() -> None:
     table = DIALECT.operators()
     entries = (known for op_type in table.op_types for known in table.versions(op_type))
