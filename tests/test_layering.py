@@ -409,3 +409,28 @@ def test_a_class_name_means_one_class() -> None:
 def test_modules_are_short() -> None:
     long = {str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*.py") if len(p.read_text().splitlines()) > MAX_LINES}
     assert long == LONG.keys(), "split the module, or say why it is one"
+
+
+UPWARD_CALLS = {
+    # call by name of code in a higher layer: why
+    "inference/result.py: report.html:inference_html": "a notebook shows a result as the command prints it",
+    "cost/result.py: report.html:cost_html": "a notebook shows a result as the command prints it",
+    "explanation/chain.py: report.explain:tensor_text": "`str` of an explanation is the text of the command",
+    "explanation/chain.py: report.explain:symbol_text": "`str` of an explanation is the text of the command",
+    "inference/result.py: validate:bounds_violations": "errors of a result include violated accesses",
+    "cost/result.py: validate:failures_at_sizes": "the cost at sizes says which of them make the model fail",
+}
+"""Calls through `lazy.resolve`; the only others are the readers and dialects in the tables of `model_loading`."""
+
+
+def test_calls_of_higher_layers_are_known() -> None:
+    order = list(LAYERS)
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="resolve"), args=[ast.Constant(value=str(target)), *_]):
+                    called, caller = target.partition(":")[0].split(".")[0], path.relative_to(PACKAGE).parts[0]
+                    if order.index(called) > order.index(caller.removesuffix(".py")):
+                        found.add(f"{path.relative_to(PACKAGE)}: {target}")
+    assert found == UPWARD_CALLS.keys()
