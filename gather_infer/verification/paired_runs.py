@@ -29,6 +29,8 @@ MAX_LATE: Final = 2
 
 REPEATS: Final = 4
 """Number of further runs of the original before a difference is reported: random outputs may be equal by chance."""
+RANDOM_REPEATS: Final = 8
+"""Number of further runs of a model with random numbers after a failure, which may be due to the numbers."""
 
 DRAWING_SECONDS: Final = 30.0
 """Seconds of failing draws in one run after which sizes at which the original ran are reused."""
@@ -173,6 +175,25 @@ class PairedRuns:
         found = self.original.run(self.feeds, goes_on=goes_on)
         return found if isinstance(found, Failure) else self.coverage.outputs(found)
 
+    def _rewritten(self) -> list[Any] | Failure:
+        """The outputs of the rewritten model for the inputs in the file `feeds`, or the failure.
+
+        A model that draws random numbers runs again after a failure, which may depend on them.
+        """
+        found = self.rewritten.run(self.feeds)
+        for _ in range(RANDOM_REPEATS if self.nondeterministic else 0):
+            if not isinstance(found, Failure) or found.is_timeout:
+                break
+            found = self.rewritten.run(self.feeds)
+        return found
+
+    def _chance_reason(self) -> str:
+        """Why the failure of the rewritten model proves nothing: the original fails too, with other random numbers."""
+        for _ in range(RANDOM_REPEATS if self.nondeterministic else 0):
+            if isinstance(again := self._repeat(), Failure):
+                return f"the original fails for some of its random numbers: {again}"
+        return ""
+
     def _compare(self, draw: Draw, first: list[Any]) -> bool | Failure:
         """Run the rewritten model, and compare it with `first`, the outputs of the original; False to stop all runs.
 
@@ -182,9 +203,9 @@ class PairedRuns:
         before, after = self.names
         found = self.found
         unstable = self._unstable_outputs(first)
-        second = self.rewritten.run(self.feeds)
+        second = self._rewritten()
         if isinstance(second, Failure):
-            if not second.is_timeout and (reason := self._undefined_reason(draw)):
+            if not second.is_timeout and (reason := self._undefined_reason(draw) or self._chance_reason()):
                 return self._discard(draw, reason, f"the new model fails: {second}")
             found.runs.append(VerificationRun(draw.binding, draw.pattern.value, False))
             found.mismatches.append(Mismatch("", f"the rewritten model fails: {second}", draw.binding))

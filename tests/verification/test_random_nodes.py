@@ -53,3 +53,20 @@ def test_the_type_of_random_numbers_counts() -> None:
     after = model("(float[N] x) => (r) { r = RandomNormalLike<dtype=11>(x) }")
     found = verified(before, after, 1)
     assert [mismatch.reason.split("[")[0] for mismatch in found.mismatches] == ["is float64"]
+
+
+DRAWN_FAILURE = """(float[N] x) => (float[1] y, float[N] z) <float half = {0.5}, int64[1] one = {1}> {
+    r = RandomUniform<shape = [1]>() m = Greater(r, half) s = Compress(r, m) y = Reshape(s, one) z = Neg(x) }"""
+
+
+def test_a_failure_by_random_numbers_is_no_difference() -> None:
+    """Each run fails with probability 1/2: the rewritten model is asked again."""
+    found = verified(model(DRAWN_FAILURE), model(DRAWN_FAILURE), 8)
+    assert found.ok and found.compared_outputs == ("z",), found
+
+
+def test_a_failure_in_spite_of_random_numbers_is_reported() -> None:
+    before = model("(float[N] x) => (float[1] y, float[N] z) { y = RandomUniform<shape = [1]>() z = Neg(x) }")
+    after = model(DRAWN_FAILURE.replace("m = Greater(r, half)", "m = Greater(r, r)"))
+    found = verified(before, after, 2)
+    assert not found.ok and "the rewritten model fails" in found.mismatches[0].reason
