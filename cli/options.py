@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -61,7 +62,8 @@ class Command(click.Command):
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             writes = any(parameter.name == "output" for parameter in self.get_params(ctx))
-            hint = f"; -o {shlex.quote(rest[0])} writes a file" if len(rest) == 1 and writes else ""
+            is_new = len(rest) == 1 and not ctx.params.get("output") and not os.path.exists(rest[0])
+            hint = f"; -o {shlex.quote(rest[0])} writes a file" if writes and is_new else ""
             ctx.fail(f"got unexpected extra argument{'s' * (len(rest) > 1)} ({' '.join(rest)}){hint}")
         return rest
 

@@ -159,6 +159,8 @@ USAGE = {
     "completion": "missing argument",
     "completion tcsh": "'tcsh' is not one of 'bash', 'zsh', 'fish'",
     "optimize embedding.onnx out.onnx": "got unexpected extra argument \\(out.onnx\\); -o out.onnx writes a file",
+    "optimize embedding.onnx out.onnx -o other.onnx": "got unexpected extra argument \\(out.onnx\\)\n",
+    "optimize embedding.onnx embedding.onnx": "got unexpected extra argument \\(embedding.onnx\\)\n",
     "fold embedding.onnx a b": "got unexpected extra arguments \\(a b\\)\n",
     "cost embedding.onnx other.onnx": "got unexpected extra argument \\(other.onnx\\)\n",
     "infer embedding.onnx --dim batch=1,seq=3": "did you mean --dim batch=1 --dim seq=3\\?",

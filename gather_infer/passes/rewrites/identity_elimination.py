@@ -202,7 +202,9 @@ def neutral_element(match: Match) -> Rewrite | None:
         if dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
             return None
         if _is_all(match, 1 - at, neutral) and match.same_shape(match.shape(at), match.result().shape):
-            return match.replace_with("x + 0 == x - 0 == x * 1 == x / 1 == x, x is integer", match.input(at))
+            is_bool = dtype is DType.BOOL
+            law = "x | false == x ^ false == x & true" if is_bool else "x + 0 == x - 0 == x * 1 == x / 1"
+            return match.replace_with(f"{law} == x, x is {'bool' if is_bool else 'integer'}", match.input(at))
     return None
 
 
