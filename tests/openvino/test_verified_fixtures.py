@@ -81,7 +81,11 @@ def test_loops_run_at_least_once() -> None:
     text = f"first = Reshape(flag, scalar) y = Loop <body = b {body}> (n, first, x)"
     given = "(int64 n, bool[1] flag, int64[0] scalar, float[B] x)"
     once = [ElementLimits(None, 1, None)]
-    assert limits(text, given) == {"n": once, "flag": once}
+    found = limits(text, given)
+    assert found == {"n": once, "flag": once}
+    for turn in range(4):
+        numbers = np.random.default_rng(turn)
+        assert ElementDrawer(found, {}, FloatPattern.FINITE, 0, turn, numbers).tensor("flag", DType.BOOL, (1,)).all()
 
 
 def test_preconditions_concern_other_inputs_than_their_dim() -> None:
