@@ -27,8 +27,8 @@ class LoweredBody:
 
     function            takes the inputs of the node in order and returns its outputs
     preserves_failures  the body fails exactly where the operator fails, so constraints of the body's nodes are
-                        constraints of the operator. If False, only the output facts are used; constraints and
-                        diagnostics of the body are dropped
+                        constraints of the operator. If False, no facts follow from them: they are sufficient
+                        conditions for the operator, and its own preconditions are declared in the dialect
     """
 
     function: FunctionProto
@@ -43,19 +43,46 @@ Raises LoweringRefused when there is no safe body, SpecViolation when the node b
 
 
 @dataclass(frozen=True, slots=True)
+class AxisSize:
+    """The size of an axis of an input of a node.
+
+    input         position of the input
+    axis          the axis
+    attribute     name of the integer attribute that holds the axis, in place of `axis`; "" for none
+    axis_input    position of the input that holds the axis, in place of `axis`; None for none
+    by_component  component j of an index tuple is compared to axis j
+    """
+
+    input: int
+    axis: int = 0
+    attribute: str = ""
+    axis_input: int | None = None
+    by_component: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class InputPrecondition:
-    """Precondition on the elements of an input; if an element violates it, a runtime may return an undefined result.
+    """Precondition on the elements of an input; if an element violates it, the operator fails or defines no result.
 
     lower         smallest allowed element; None for no bound
-    size          (input, axis): the largest allowed element is the dim of that input at that axis, less `margin`. The
-                  axis is a number or the name of the attribute that holds it; None for no bound
+    size          the largest allowed element is this size, less `margin`; None for no bound
+    from_end      negative elements count from the end of the axis `size`: the smallest allowed element is -size
     is_ascending  no element is smaller than the element before it
+    is_enforced   the operator fails; if False, its result may be undefined instead
+    may_skip      the operator does not read every element
+    ignored       element that the precondition exempts; None for no such element
+    clause        a further requirement as text; the contract lists it as open
     """
 
     lower: int | None = None
-    size: tuple[int, int | str] | None = None
+    size: AxisSize | None = None
     margin: int = 0
+    from_end: bool = False
     is_ascending: bool = False
+    is_enforced: bool = True
+    may_skip: bool = False
+    ignored: int | None = None
+    clause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +112,9 @@ class Dialect(Protocol):
 
     def find(self, op_type: str, version: int) -> Builder | None:
         """The builder of an operator at `version` of its domain; None for an unknown operator."""
+
+    def addresses(self, op_type: str, version: int) -> Mapping[int, int]:
+        """Inputs of an operator whose elements are compared to sizes -> the inputs of these sizes; see `Traits`."""
 
     def operators(self) -> VersionedTable[DialectOp]:
         """Every operator, once for each version that changes it."""

@@ -119,8 +119,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "context", "dialect", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops",
-            "passes", "rules", "symbolic", "tensor", "validate", "versioned",
+            "access", "context", "dialect", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids",
+            "ops", "passes", "rules", "symbolic", "tensor", "validate", "versioned",
         },
         {"numpy", "onnx"},
     ),

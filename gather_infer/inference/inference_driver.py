@@ -432,7 +432,7 @@ class _Run:
         reader = DimReader(self.known, self.dim_specs.bound)
         notes = declared_outputs(interpreter, self.graph.output, [simplifier.value(v) for v in outputs], reader)
         notes += contradicted_hints(interpreter, reader)
-        input_only = [constraint for constraint in implied_constraints if constraint.symbols <= self.known]
+        input_only = [one for one in implied_constraints if one.symbols <= self.known and not one.runtime]
         constraints = tuple(dict.fromkeys(map(simplifier.constraint, unproved(context, declared, input_only))))
         assumptions = tuple(map(simplifier.assumption, assumptions))
         annotations = {(b.node.graph, b.value): b for b in interpreter.trail.all(TrustedAnnotation)}.values()

@@ -400,6 +400,8 @@ class Interpreter(InterpreterState):
         except LoweringRefused as refusal:
             self.context.report("GI105", f"{op.op_type} cannot be inferred: {refusal}", (), None)
             return [None] * len(outputs)
+        if self.context.findings:  # before the body reports its own
+            self.take_findings(self.location_at(self.context.node, node, environment))
         return lowered(self, body, node, inputs, environment)
 
     def infer_both(

@@ -129,6 +129,8 @@ def _resolve(
         traits = found.traits if known is None else _merged_traits(found.traits, known.traits)
     if function is not None or found is not None:
         dialect = None
+    if dialect is not None and (addresses := dialect.addresses(op_type, version)):
+        traits = Traits(addresses=addresses)
     return ResolvedOp(
         op_type,
         name,

@@ -27,6 +27,7 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.sampling import RANDOM
 from gather_infer.openvino.state_variables import is_state
+from gather_infer.ops import standard_rule
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.rules import OpCall
 from gather_infer.tensor import Value
@@ -119,7 +120,9 @@ class _LayerConverter:
         self.reorders = {node for one in find_beam_indices(model) for node in one.gathers}
         self.accesses: dict[NodePath, list[Access]] = {}
         for access in inference.accesses:
-            self.accesses.setdefault(access.node, []).append(access)
+            rule = standard_rule(access.domain, access.op_type, access.version)
+            if rule is not None and rule.traits.gathers:
+                self.accesses.setdefault(access.node, []).append(access)
         self.functions = {(f.domain, f.name) for f in model.proto.functions}
         self.versions = versions_of(model.proto.opset_import)
 

@@ -67,10 +67,11 @@ def _upper_bound(precondition: InputPrecondition, node: NodeProto, inference: In
     """The largest element that a precondition of a node allows; None if there is no limit, or it is not known."""
     if precondition.size is None:
         return None
-    position, axis = precondition.size
-    if isinstance(axis, str):
-        axis = integer_attribute(node, axis, 1)
-    fact = inference.get(node.input[position]) if position < len(node.input) else None
+    size = precondition.size
+    if size.axis_input is not None or size.by_component:
+        return None  # ONNX's operators check these bounds
+    axis = integer_attribute(node, size.attribute, 1) if size.attribute else size.axis
+    fact = inference.get(node.input[size.input]) if size.input < len(node.input) else None
     if not isinstance(fact, SymbolicTensor) or fact.shape is None or not -len(fact.shape) <= axis < len(fact.shape):
         return None
     return fact.shape[axis] - precondition.margin

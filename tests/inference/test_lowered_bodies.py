@@ -11,6 +11,7 @@ from gather_infer import Inference, ModelFile, SymbolicTensor, infer
 from gather_infer.dialect import Builder, DialectOp, LoweredBody
 from gather_infer.node_ids import MAIN
 from gather_infer.rules import OpCall
+from gather_infer.validate.contract_builder import contract
 from gather_infer.versioned import VersionedTable
 
 FIRST = "f (x) => (y) { i = Constant<value_int = 0>() t = Gather(x, i) y = Identity(x) }"
@@ -27,6 +28,9 @@ class Own:
 
     def find(self, op_type: str, version: int) -> Builder | None:
         return self.body if op_type == "F" else None
+
+    def addresses(self, op_type: str, version: int) -> dict[int, int]:
+        return {}
 
     def operators(self) -> VersionedTable[DialectOp]:
         return VersionedTable(self.domain, "bodies", [("F", DialectOp("F", 1, self.body))])
@@ -49,6 +53,14 @@ def test_what_a_body_implies_stays_inside_unless_the_node_fails_too(is_alike: bo
     found = inferred(Own(FIRST, is_alike), graph)["s"]
     assert isinstance(found, SymbolicTensor) and found.shape is not None
     assert [str(dim) for dim in found.shape] == [size]
+
+
+def test_constraints_of_a_body_are_sufficient_for_a_node_that_may_fail_otherwise() -> None:
+    graph = "g (float[N] x, float[M] z) => (y) { y = own.F(x, z) }"
+    text = "F (x, z) => (y) { y = Add(x, z) }"
+    same, other = (contract(inferred(Own(text, is_alike), graph)).contract for is_alike in (True, False))
+    assert [(line.text, line.tight) for line in same.lines] == [("N == M or N == 1 or M == 1", True)]
+    assert [(line.text, line.tight) for line in other.lines] == [("N == M or N == 1 or M == 1", False)]
 
 
 def test_nodes_of_equal_facts_and_other_lineage_are_not_the_same() -> None:

@@ -15,6 +15,7 @@ from xml.sax.saxutils import quoteattr
 WORKER = Path(__file__).with_name("ir_worker.py")
 MADE = (
     "mlp", "branches", "counted", "until", "forward", "backward", "pairs", "pairs_backward", "nested", "shapes",
+    "scattered", "bags", "reversed_rows", "blocks",
 )  # fmt: skip
 
 

@@ -197,6 +197,56 @@ def shapes() -> Built:
     return [op.relu(a), op.relu(b), op.relu(c), state, words, op.constant(np.zeros((0, 3), np.int64))], [a, b, c], []
 
 
+@model
+def scattered() -> Built:
+    """Updates of rows, of elements and by index tuples; row numbers are not negative, the others may be."""
+    data, rows, new = parameter([-1, 3], "data"), parameter([-1], "rows", np.int64), parameter([-1, 3], "new")
+    places, tuples = parameter([-1, 3], "places", np.int64), parameter([-1, 2], "tuples", np.int64)
+    single = parameter([-1], "single")
+    a = op.scatter_update(data, rows, new, op.constant(0))
+    b = op.scatter_elements_update(data, places, new, op.constant(0))
+    c = op.scatter_nd_update(data, tuples, single)
+    feeds = {
+        "data": floats(4, 3), "rows": np.array([3, 0]), "new": floats(2, 3),
+        "places": np.array([[0, 1, -1], [1, 0, 2]]), "tuples": np.array([[3, 2], [0, -3], [1, 1]]), "single": floats(3),
+    }  # fmt: skip
+    return [a, b, c], [data, rows, new, places, tuples, single], [feeds]
+
+
+@model
+def bags() -> Built:
+    table = op.constant(floats(5, 3))
+    ids, packed = parameter([-1], "ids", np.int64), parameter([-1, 2], "packed", np.int64)
+    offsets, default = parameter([-1], "offsets", np.int64), parameter([], "default", np.int64)
+    segments = parameter([-1], "segments", np.int64)
+    a = op.embedding_bag_offsets_sum(table, ids, offsets, default)
+    b = op.embedding_bag_packed_sum(table, packed)
+    c = op.embedding_segments_sum(table, ids, segments, op.constant(np.int64(4)))
+    feeds = {
+        "ids": np.array([4, 0, 2, 2]), "packed": np.array([[1, 2], [0, 4]]), "offsets": np.array([0, 1, 1]),
+        "default": np.int64(3), "segments": np.array([0, 1, 1, 3]),
+    }  # fmt: skip
+    return [a, b, c], [ids, packed, offsets, default, segments], [feeds]
+
+
+@model
+def reversed_rows() -> Built:
+    x, lengths = parameter([-1, -1, 2], "x"), parameter([-1], "lengths", np.int64)
+    feeds = {"x": floats(2, 3, 2), "lengths": np.array([3, 2])}
+    return [op.reverse_sequence(x, lengths, 0, 1)], [x, lengths], [feeds]
+
+
+@model
+def blocks() -> Built:
+    """Layers whose sizes have to fit: space to depth, a strided convolution, a pooling, a reshape, a split."""
+    x, y = parameter([-1, 2, -1, -1], "x"), parameter([-1, -1], "y")
+    deep = op.space_to_depth(x, "blocks_first", 2)
+    conv = op.convolution(x, op.constant(floats(3, 2, 3, 3)), [2, 2], [0, 0], [0, 0], [1, 1])
+    rows = op.reshape(y, op.constant(np.array([-1, 6], np.int64)), False)
+    feeds = {"x": floats(1, 2, 4, 6), "y": floats(2, 3)}
+    return [deep, conv, rows], [x, y], [feeds]
+
+
 def write(folder: Path, name: str) -> None:
     outputs, parameters, runs = MODELS[name]()
     sinks = MODELS[f"{name}.sinks"]()[0] if f"{name}.sinks" in MODELS else []

@@ -133,7 +133,7 @@ def wrong_facts(one: Recorded) -> str:
 def _broken(known: Inference, sizes: Mapping[str, int]) -> str:
     """Constraints on input sizes that these sizes violate."""
     needs = [((c.left, c.relation, c.right),) for c in known.constraints] + [
-        d.any_of for d in known.implied_constraints
+        d.any_of for d in known.implied_constraints if not d.runtime
     ]
     for any_of in needs:
         told = all(free_symbols(left) | free_symbols(right) <= sizes.keys() for left, _, right in any_of)

@@ -70,7 +70,7 @@ def test_for_what_layers_define_a_result() -> None:
     turned = f'k = {OV}Convert<destination_type = "i32">(l) y = {OV}ReverseSequence<seq_axis = 1>(x, k)'
     assert limits(turned, "(float[B, T] x, int64[B] l)") == {"l": [ElementLimits(None, 0, t)]}
     bags = limits(f"y = {OV}EmbeddingBagOffsetsSum(x, i, o)", "(float[R, 3] x, int64[N] i, int64[B] o)")
-    assert bags == {"i": [ElementLimits(None, 0, rows - 1)], "o": [ElementLimits(None, 0, n, True)]}
+    assert bags == {"i": [ElementLimits(None, 0, rows - 1)], "o": [ElementLimits(None, 0, n - 1, True)]}
     assert limits(f"k = {OV}Negative(l) y = {OV}ReverseSequence(x, k)", "(float[B, T] x, int64[B] l)") == {}
     assert limits("y = Neg(x)", "(float[B] x)") == {}
 
@@ -96,7 +96,7 @@ def test_preconditions_concern_other_inputs_than_their_dim() -> None:
     for held in found.values():
         for position, one in held.items():
             assert isinstance(one, InputPrecondition) and 0 <= position < 5
-            assert one.size is None or one.size[0] != position
+            assert one.size is None or one.size.input != position
 
 
 @pytest.mark.parametrize("dtype", [DType.INT64, DType.FLOAT32])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
@@ -20,6 +20,12 @@ Feeds = dict[str, np.ndarray[Any, Any]]
 SIZES = (1, 2, 3, 5, 7, 1, 2, 4, 8, 13, 16, 24, 31, 48, 64, 97, 0)
 
 onnxruntime.set_default_logger_severity(4)
+
+
+class Judge(Protocol):
+    """A runtime that holds a model."""
+
+    def error(self, feeds: Feeds) -> str: ...
 
 
 class Runtime:
@@ -164,9 +170,9 @@ class Drawer:
 
 
 def judge(
-    contract: Contract, runtime: Runtime, *, draws: int, seed: int = 0, pool: tuple[int, ...] = SIZES
+    contract: Contract, runtime: Judge, *, draws: int, seed: int = 0, pool: tuple[int, ...] = SIZES
 ) -> tuple[int, int]:
-    """Runs inside and just outside, judged by onnxruntime; how many there were of each.
+    """Runs inside and just outside, judged by a runtime; how many there were of each.
 
     pool   sizes that are drawn
     """

@@ -77,8 +77,10 @@ def test_boxes_that_were_selected(columns: tuple[int, int]) -> None:
 
 
 def test_a_network_of_openvino() -> None:
+    """That ONNX's Conv refuses empty axes is no requirement of OpenVINO's layer."""
     contract = contract_of(NETWORK).contract
-    assert (contract.lines, contract.nonempty, contract.open) == ((), (), ())
+    assert (contract.lines, contract.open) == ((), ())
+    assert [(line.text, line.tight) for line in contract.nonempty] == [("image.2 >= 1", False), ("image.3 >= 1", False)]
 
 
 @pytest.mark.parametrize(("index", "kind"), [("0, 2", VerdictKind.PROVED), ("0, 3", VerdictKind.CONDITIONAL)])

@@ -5,7 +5,7 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from gather_infer.dialect import InputPrecondition
+from gather_infer.dialect import AxisSize, InputPrecondition
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
@@ -42,7 +42,7 @@ def greedy(op: LayerView, g: FunctionBuilder) -> str:
     return g.unsqueeze(g.Cast(decoded, to=int(op.dtype(0))), 2, 3)
 
 
-@lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, size=(0, 1))})
+@lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, AxisSize(0, 1))})
 def greedy_of_length(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """sequence/ctc-greedy-decoder-seq-len-6: CTCGreedyDecoder with lengths of sequences instead of a mask.
 
@@ -99,9 +99,9 @@ def _packed(g: FunctionBuilder, labels: str, kept: str) -> tuple[str, str]:
     "CTCLoss",
     since=4,
     preconditions={
-        1: InputPrecondition(1, size=(0, 1)),
-        2: InputPrecondition(0, size=(0, 2), margin=1),
-        3: InputPrecondition(1, size=(2, 1)),
+        1: InputPrecondition(1, AxisSize(0, 1)),
+        2: InputPrecondition(0, AxisSize(0, 2), margin=1, is_enforced=False),
+        3: InputPrecondition(1, AxisSize(2, 1), clause="each at most the logit length"),
     },
 )
 def loss(op: LayerView, g: FunctionBuilder) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from gather_infer.dialect import InputPrecondition
+from gather_infer.dialect import AxisSize, InputPrecondition
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
@@ -24,10 +24,15 @@ _SUMMED: Final = {
 }  # fmt: skip
 """Computation types for sums, for the types without a kernel in onnxruntime; casting back gives the same sums."""
 
-_ROWS: Final = InputPrecondition(0, size=(0, 0), margin=1)
-_DEFAULT: Final = replace(_ROWS, lower=-1)
-_OFFSETS: Final = {1: _ROWS, 2: InputPrecondition(0, size=(1, 0), is_ascending=True), 3: _DEFAULT}
-_SEGMENTS: Final = {1: _ROWS, 2: InputPrecondition(0, is_ascending=True), 4: _DEFAULT}
+_ROWS: Final = InputPrecondition(0, AxisSize(0), margin=1)
+_SOME_ROWS: Final = replace(_ROWS, may_skip=True)
+_DEFAULT: Final = replace(_SOME_ROWS, lower=-1, ignored=-1)
+_OFFSETS: Final = {
+    1: _SOME_ROWS,
+    2: InputPrecondition(0, AxisSize(1), margin=1, is_ascending=True, clause="offsets ascend"),
+    3: _DEFAULT,
+}
+_SEGMENTS: Final = {1: _SOME_ROWS, 2: InputPrecondition(0, is_ascending=True, is_enforced=False), 4: _DEFAULT}
 
 
 @lowers("EmbeddingBagOffsetsSum", since=3, preconditions=_OFFSETS)

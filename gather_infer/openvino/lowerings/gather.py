@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gather_infer.dialect import InputPrecondition, LoweringRefused
+from gather_infer.dialect import AxisSize, InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FAR, FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
@@ -365,7 +365,7 @@ def _gather_nd(op: LayerView, g: FunctionBuilder) -> str:
     "GatherTree",
     since=1,
     opset=13,
-    preconditions={1: InputPrecondition(0, size=(0, 2), margin=1), 2: InputPrecondition(1, size=(0, 0))},
+    preconditions={1: InputPrecondition(0, AxisSize(0, 2), margin=1), 2: InputPrecondition(1, AxisSize(0))},
 )
 def gather_tree(op: LayerView, g: FunctionBuilder) -> str:
     """gather-tree-1: a Loop from the last step of each sequence back to the first, along the parents of the beams.

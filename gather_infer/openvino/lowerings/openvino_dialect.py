@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Final
@@ -14,6 +14,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringEntry, LoweringTable
+from gather_infer.openvino.lowerings.preconditions import addressed_inputs, check_preconditions
 from gather_infer.openvino.lowerings.unsupported import REASONS
 from gather_infer.rules import OpCall
 from gather_infer.tensor import DType
@@ -126,6 +127,10 @@ class OpenVINODialect:
         entry = self._lowerings.lookup(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
 
+    def addresses(self, op_type: str, version: int) -> Mapping[int, int]:
+        entry = self._lowerings.lookup(op_type, version)
+        return {} if entry is None else addressed_inputs(entry.preconditions)
+
     def operators(self) -> VersionedTable[DialectOp]:
         return VersionedTable(self.domain, "lowerings", ((one.op_type, one) for one in self._operators()))
 
@@ -144,6 +149,7 @@ def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
 
     Raises LoweringRefused when the layer cannot be lowered, and SpecViolation when it breaks its specification.
     """
+    check_preconditions(call, entry.preconditions)
     names = tuple(f"x{i}" if value is not None else "" for i, value in enumerate(call.inputs))
     builder = FunctionBuilder(BODY_OPSET)
     outputs = lower(entry, LayerView(call, names), builder)

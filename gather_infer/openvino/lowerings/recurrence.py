@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.dialect import InputPrecondition, LoweringRefused
+from gather_infer.dialect import AxisSize, InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
@@ -58,7 +58,7 @@ _GATES: Final = (1, 3, 0, 2)
 OpenVINO writes an attribute `weights_format`, but ignores it.
 """
 
-_LENGTHS: Final = InputPrecondition(0, size=(0, 1))
+_LENGTHS: Final = InputPrecondition(0, AxisSize(0, 1), is_enforced=False)
 """Precondition on the lengths of the sequences in X [batch, length, input]: in [0, length]."""
 
 
@@ -77,6 +77,8 @@ def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     dtype, first = op.dtype(0), 1 + kind.states
     wide = AS_FLOAT.get(dtype, dtype)
     direction = op.text("direction", "forward", choices=_DIRECTIONS)
+    for position in filter(op.has_rank, range(1, first + 1)):
+        op.call.require_equal(op.dim(0, 0), op.dim(position, 0), f"batch of inputs 0 and {position}")
     x, *states = (_batch_second(g, g.cast(op.x(i), op.dtype(i), wide)) for i in range(first))
     lengths = g.cast(op.x(first), op.dtype(first), DType.INT32)
     weights = [g.cast(op.x(i), op.dtype(i), wide) for i in range(first + 1, first + 4)]

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.dialect import InputPrecondition
+from gather_infer.dialect import AxisSize, InputPrecondition
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
@@ -29,7 +29,7 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
-_IMAGES: Final = {2: InputPrecondition(0, size=(0, 0), margin=1)}
+_IMAGES: Final = {2: InputPrecondition(0, AxisSize(0), margin=1)}
 """Precondition on the image index of each region, input 2: it is in [0, n - 1] for n images."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
-from gather_infer.dialect import InputPrecondition
+from gather_infer.dialect import AxisSize, InputPrecondition
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, range_of
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
@@ -23,8 +23,9 @@ _INDICES: Final = (DType.INT32, DType.INT64)
 _REDUCED: Final[TypeLegalization] = {
     DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32, DType.BOOL: DType.INT32,
 }  # fmt: skip
-_NOT_NEGATIVE: Final = {1: InputPrecondition(0)}
-"""Precondition on indices, input 1: none is negative; ONNX's operators check the upper bound."""
+_IN_AXIS: Final = {1: InputPrecondition(0, AxisSize(0, axis_input=3), margin=1)}
+_FROM_END: Final = {1: InputPrecondition(0, AxisSize(0, axis_input=3), margin=1, from_end=True, is_enforced=False)}
+_TUPLES: Final = {1: InputPrecondition(0, AxisSize(0, by_component=True), margin=1, from_end=True)}
 _REDUCTIONS: Final = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
 
 
@@ -32,7 +33,7 @@ def _positions(op: LayerView, g: FunctionBuilder, index: int) -> str:
     return op.x(index) if op.dtype(index) in _INDICES else as_int64(op, g, index)
 
 
-@lowers("ScatterElementsUpdate", since=3, preconditions=_NOT_NEGATIVE)
+@lowers("ScatterElementsUpdate", since=3, preconditions=_FROM_END)
 def scatter_elements(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-3: ONNX's ScatterElements, with the axis from the fourth input."""
     return _elements(op, g)
@@ -42,7 +43,7 @@ def _elements(op: LayerView, g: FunctionBuilder) -> str:
     return g.ScatterElements(op.x(0), _positions(op, g, 1), op.x(2), axis=known_axis(op, 3))
 
 
-@lowers("ScatterElementsUpdate", since=12)
+@lowers("ScatterElementsUpdate", since=12, preconditions=_FROM_END)
 def scatter_elements_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-elements-update-12: ScatterElements with `reduction`; `use_init_val` includes the initial element.
 
@@ -82,13 +83,13 @@ def _neutral(reduction: str, dtype: DType) -> float:
     return most if reduction == "min" else least
 
 
-@lowers("ScatterNDUpdate", since=3, preconditions=_NOT_NEGATIVE)
+@lowers("ScatterNDUpdate", since=3, preconditions=_TUPLES)
 def scatter_nd(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-nd-update-3: ONNX's ScatterND."""
     return g.ScatterND(op.x(0), as_int64(op, g, 1), op.x(2))
 
 
-@lowers("ScatterNDUpdate", since=15, preconditions=_NOT_NEGATIVE)
+@lowers("ScatterNDUpdate", since=15, preconditions=_TUPLES)
 def scatter_nd_reduced(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-nd-update-15: ScatterND with `reduction`; `sub`, which ONNX lacks, adds the negated updates."""
     reduction = op.text("reduction", "none", choices=("none", "sum", "sub", "prod", "min", "max"))
@@ -104,7 +105,7 @@ def scatter_nd_reduced(op: LayerView, g: FunctionBuilder) -> str:
     return legalized(g, dtype, combined, op.x(0), op.x(2), by=_REDUCED)
 
 
-@lowers("ScatterUpdate", since=3, preconditions=_NOT_NEGATIVE)
+@lowers("ScatterUpdate", since=3, preconditions=_IN_AXIS)
 def scatter_update(op: LayerView, g: FunctionBuilder) -> str:
     """scatter-update-3: ScatterND on data whose axis is moved to the front by Transpose.
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.dialect import InputPrecondition, LoweringRefused
+from gather_infer.dialect import AxisSize, InputPrecondition, LoweringRefused
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
@@ -161,7 +161,7 @@ def _reversed(g: FunctionBuilder, x: str, axes: Sequence[int]) -> str:
     return g.Slice(x, g.i64(*[-1] * count), g.i64(*[_LOWEST] * count), g.i64(*axes), g.i64(*[-1] * count))
 
 
-@lowers("ReverseSequence", preconditions={1: InputPrecondition(0, size=(0, "seq_axis"))})
+@lowers("ReverseSequence", preconditions={1: InputPrecondition(0, AxisSize(0, attribute="seq_axis"))})
 def reverse_sequence(op: LayerView, g: FunctionBuilder) -> str:
     """reverse-sequence-1: ReverseSequence between two Transposes, because ONNX only takes the first two axes."""
     rank = op.rank(0)
