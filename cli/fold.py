@@ -9,7 +9,7 @@ from .rewriting import Rewriting, rewriting_options
 
 
 @click.command("fold", cls=Command, example="gather-infer fold fixtures/bert-torchscript.onnx -o folded.onnx")
-@rewriting_options("fold", becomes="folded", verbose="Print each folded node, and why others were not folded.")
+@rewriting_options("fold", becomes="folded", verbose="Print each folded node, and notes on nodes left alone.")
 def command(rewriting: Rewriting) -> int:
     """Fold nodes with known results into constants.
 

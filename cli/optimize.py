@@ -17,7 +17,7 @@ from .rule_files import load_sets
     option("--rewrites", section="Rewriting", multiple=True, metavar="FILE.py",
            help="Run this file and apply its rewrite sets first."),
     becomes="optimized",
-    verbose="Print each rewrite with its law, and why other nodes were not rewritten.",
+    verbose="Print each rewrite with its law, and notes on nodes left alone.",
 )  # fmt: skip
 def command(rewriting: Rewriting, rewrites: tuple[str, ...]) -> int:
     """Make a model smaller and faster with the same results.

@@ -43,7 +43,7 @@ from gather_infer.openvino.state_variables import Variable, expose_state
 from gather_infer.openvino.weights import WeightConversion, WeightFormat, fold_constant_reshapes, lower_weights
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.passes.pass_input import PassInput
-from gather_infer.passes.result import PassResult
+from gather_infer.passes.result import PassResult, Size, size_of
 from gather_infer.rules import RuleSet
 
 _OPSET = 21
@@ -70,14 +70,20 @@ class ConversionResult(PassResult):
     weights         the format of each compressed weight in the result
     variables       the state variables of the model, with the inputs and outputs that replace them
     dropped_inputs  names of the removed inputs, which only reordered state
+    original        the model as read; `source` has compressed weights in the format of the result
     """
 
     inference: Inference
     converted: tuple[Converted, ...]
+    original: ModelFile
     kept: tuple[Refused, ...] = ()
     variables: tuple[Variable, ...] = ()
     weights: tuple[WeightConversion, ...] = ()
     dropped_inputs: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> Size:
+        return size_of(self.original, self.original.proto)
 
     def save(
         self,
@@ -162,7 +168,8 @@ def convert(
         source = with_constants(source)
     source.require_data()
     target = _target_opset(source, opset)
-    source, dropped, compressed = _prepared(source, beam_idx, weights, target)
+    original = source
+    source, dropped, compressed = _prepared(original, beam_idx, weights, target)
     inference = infer(source, dims=dims, inputs=inputs, rules=rules, assume=False)
     has_layers = any(is_opaque(node) for _, body in bodies(source.proto) for node in body.node)
     declared, interface = declare(source.proto, inference, is_relied_on=has_layers or bool(source.foreign_format))
@@ -194,6 +201,7 @@ def convert(
         model=to_caller_type(model, proto),
         inference=inference,
         converted=tuple(layers.converted),
+        original=original,
         kept=tuple(layers.refused),
         variables=variables,
         weights=compressed,

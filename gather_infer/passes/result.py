@@ -67,11 +67,11 @@ class PassResult:
 
     @property
     def before(self) -> Size:
-        return _size(self.source, self.source.proto)
+        return size_of(self.source, self.source.proto)
 
     @property
     def after(self) -> Size:
-        return _size(self.source, self.proto)
+        return size_of(self.source, self.proto)
 
     def save(
         self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
@@ -80,7 +80,7 @@ class PassResult:
         return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
 
 
-def _size(source: ModelFile, proto: ModelProto) -> Size:
+def size_of(source: ModelFile, proto: ModelProto) -> Size:
     found: Counter[tuple[str, str]] = Counter()
     initializers = 0
     for _, body in bodies(proto):

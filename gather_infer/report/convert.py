@@ -53,10 +53,10 @@ def _head(result: ConversionResult) -> str:
     """The first line: file, format, and the number of nodes before and after."""
     opset = versions_of(result.proto.opset_import).get("", 0)
     source_format = result.source.foreign_format or "ONNX"
-    before, after = result.before.nodes, result.after.nodes
+    before = count(result.before.nodes, "layer" if result.source.foreign_format else "node")
     if not result.converted:
         return f"{result.source.name}   {source_format}, no OpenVINO nodes"
-    return f"{result.source.name}   {source_format}, {count(before, 'node')} -> {count(after, 'node')}, opset {opset}"
+    return f"{result.source.name}   {source_format}, {before} -> {count(result.after.nodes, 'node')}, opset {opset}"
 
 
 def _operators(converted: Sequence[Converted], view: View) -> list[str]:
