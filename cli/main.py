@@ -194,12 +194,14 @@ def _abandon_stdout() -> None:
 
 
 def _versions(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
-    """Print the versions of the program, onnx and numpy, without importing them."""
+    """Print the versions of the program, onnx and numpy, without importing the last two."""
     if is_wanted:
         from importlib.metadata import version
 
+        from gather_infer import __version__
+
         others = ", ".join(f"{name} {version(name)}" for name in ("onnx", "numpy"))
-        click.echo(f"gather-infer {version('gather-infer')}, {others}")
+        click.echo(f"gather-infer {__version__}, {others}")
         context.exit()
 
 

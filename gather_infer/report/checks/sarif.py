@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
+from gather_infer import __version__
 from gather_infer.checks.result import CheckResult, fingerprint
 from gather_infer.diagnostic import ADVICE, CODES, Diagnostic, Severity, group_of
 from gather_infer.report.checks.files import uri_of
@@ -26,7 +25,7 @@ def checks_sarif(report: CheckReport) -> dict[str, Json]:
                 "tool": {
                     "driver": {
                         "name": "gather-infer",
-                        "version": version("gather-infer"),
+                        "version": __version__,
                         "rules": [_rule(c) for c in codes],
                     }
                 },
