@@ -94,7 +94,8 @@ def test_every_kind_of_result_with_json_lists_the_number_first(kind: str) -> Non
 def _begins_with_schema(module: str, function: str) -> bool:
     source = Path(str(import_module(f"gather_infer.report.{module}").__file__)).read_text(encoding="utf-8")
     functions = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-    returned = [node.value for node in ast.walk(functions[function]) if isinstance(node, ast.Return)]
+    outer = [statement for statement in functions[function].body if not isinstance(statement, ast.FunctionDef)]
+    returned = [node.value for each in outer for node in ast.walk(each) if isinstance(node, ast.Return)]
     objects = [value for value in returned if isinstance(value, ast.Dict)]
     firsts = [ast.unparse(each.keys[0] or each.values[0]) for each in objects]
     return bool(firsts) and all(first in ("'schema'", "report.contract.to_json()") for first in firsts)
