@@ -25,7 +25,7 @@ PRIVATE = {
     "astray", "beside", "front", "keeps", "said", "settle", "stated", "supposed", "told", "tried", "twins", "wake",
     "walked",
 }  # fmt: skip
-"""Words that name no concept of compilers or shape inference; CHANGELOG lists what replaced them."""
+"""Words that name no concept of compilers or shape inference; docs/glossary.md has those in use."""
 PRIVATE_MODULES = {"nothing", "own"}
 
 CONCEPTS = [
