@@ -100,3 +100,10 @@ def test_the_action(tmp_path: Path) -> None:
     assert act(tmp_path, "models/**/*.onnx", "--ignore 'GI301'").returncode == 0
     nothing = act(tmp_path, "weights/*.onnx")
     assert (nothing.returncode, nothing.stdout) == (2, "::error title=gather-infer::no file matches weights/*.onnx\n")
+
+
+def test_a_wrong_command_line_of_the_action_is_reported_once(tmp_path: Path) -> None:
+    onnx.save(lookup(), tmp_path / "good.onnx")
+    found = act(tmp_path, "good.onnx", "--nonsense", sarif="found.sarif")
+    assert (found.returncode, found.stdout, found.stderr.count("no such option")) == (2, "", 1)
+    assert not (tmp_path / "found.sarif").exists()
