@@ -1,10 +1,10 @@
 """Build the source distribution and the wheel, the same bytes from the same commit: `python tools/build_dists.py`.
 
 The archives are built from a copy of the tracked files. The time stamps in both are SOURCE_DATE_EPOCH, by default the
-time of the commit; owners, permissions and the order of files do not depend on the machine. The script fails if a
-tracked file is missing from the source distribution, or a source file, py.typed or the license from the wheel.
-`--twice` builds again from a copy with other permissions and times, and compares the bytes. The script needs git and
-the package `build`.
+time of the commit; owners, permissions and the order of files do not depend on the machine. Relative links of README.md
+become absolute, because package indexes show it without the other pages. The script fails if a tracked file is missing
+from the source distribution, or a source file, py.typed or the license from the wheel. `--twice` builds again from a
+copy with other permissions and times, and compares the bytes. The script needs git and the package `build`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,9 +118,28 @@ def copied(folder: Path, *, mode: int, time: int) -> Path:
     for path in tracked_files():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, folder / path)
+    readme = folder / "README.md"
+    readme.write_text(with_absolute_links(readme.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+    for path in tracked_files():
         (folder / path).chmod(mode)
         os.utime(folder / path, (time, time))
     return folder
+
+
+def with_absolute_links(page: str) -> str:
+    """`page` with links into the repository at the tag of this version in place of relative ones."""
+    return re.sub(
+        r"\]\((?!https?:|#)",
+        f"]({constant('pyproject.toml', 'Source')}/blob/v{constant('gather_infer/__init__.py', '__version__')}/",
+        page,
+    )
+
+
+def constant(path: str, name: str) -> str:
+    """The text that a line `name = "..."` of a file assigns."""
+    found = re.search(rf'^{name} = "(.*)"$', (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    assert found is not None, f"{path} assigns {name}"
+    return found[1]
 
 
 def missing_files(sdist: Path, wheel: Path) -> list[str]:
