@@ -23,7 +23,7 @@ LOCATIONS = {
     "absolute": (f"{os.sep}etc{os.sep}passwd", "is not relative to the model"),
     "a link": ("link.bin", "leads out of the directory of the model"),
     "a folder of a link": ("linked/outside.bin", "leads out of the directory of the model"),
-    "a pipe": ("pipe", "not a regular file"),
+    **({"a pipe": ("pipe", "not a regular file")} if hasattr(os, "mkfifo") else {}),  # Windows has none
     "a folder": ("inner", "not a regular file"),
     "too short": ("short.bin", "needs 16384 bytes"),
 }
@@ -49,7 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (models / "short.bin").write_bytes(b"short")
     (models / "link.bin").symlink_to("../outside.bin")
     (models / "linked").symlink_to("..")
-    os.mkfifo(models / "pipe")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(models / "pipe")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
