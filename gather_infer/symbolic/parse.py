@@ -120,9 +120,7 @@ class _Parser:
         self.position = 0
         self.wants_value = True
 
-    def fail(
-        self, problem: str, position: int | None = None, kind: type[DimSyntaxError] = DimSyntaxError
-    ) -> NoReturn:
+    def fail(self, problem: str, position: int | None = None, kind: type[DimSyntaxError] = DimSyntaxError) -> NoReturn:
         raise kind(self.text, self.position if position is None else position, problem)
 
     def tokens(self) -> Iterator[tuple[str, str]]:

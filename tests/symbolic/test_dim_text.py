@@ -51,7 +51,7 @@ NORMAL_FORMS = {
     "TruncToInt(1.5*ToFloat(s0))": "s0 + s0//2",
     "ModularIndexing(s0, 4, 8)": "s0//4 - 8*(s0//32)",
     "N^0": "N",
-    "4^N + 3": "max(4, N + 3)",
+    "4^N + 3": "max(1, N) + 3",
     "a^b&c": "max(a, min(b, c))",
     "a + b /: 2": "a + b//2",
     "+N": "N",
