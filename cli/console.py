@@ -77,7 +77,9 @@ class Console:
         announce(f"error: {error}", colour=self.colour)
 
     def wrote(self, saved: SaveReport, *, timed: bool = False) -> None:
-        """Print which files were written and, if `timed`, the duration of the command."""
+        """Print notes about the written model, its files and, if `timed`, the duration of the command."""
+        for note in saved.notes:
+            self.message(note)
         if saved.path is None:
             return
         same = ", a copy: nothing to change" if saved.verbatim else ""

@@ -65,7 +65,7 @@ def command(
 
 def _infer(model: str, facts: Facts, request: InferRequest, target: Target | None, outputs: bool) -> int:
     """Infer one model, write it if `target` is given and the exit code is 0, and return the exit code."""
-    from gather_infer.model import save
+    from gather_infer.inference.dim_dialects import save_translated
     from gather_infer.model.model_loading import to_model_file, to_onnx_file, with_constants
 
     from .infer_reports import inference_report
@@ -83,7 +83,8 @@ def _infer(model: str, facts: Facts, request: InferRequest, target: Target | Non
         )
         lines = console.lines_of(INFERENCE, report)
     code = request.exit_code(report)
-    written = write_and_print(lines, functools.partial(save, file, annotated), target, console, refused=code != 0)
+    save = functools.partial(save_translated, file, annotated, generated=report.inference.causes)
+    written = write_and_print(lines, save, target, console, refused=code != 0)
     if written is not None:
         console.wrote(written)
     return code

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,13 +19,26 @@ if TYPE_CHECKING:
     from gather_infer.model import SaveReport
 
 
+DIM_DIALECTS = ("gather-infer", "rfc0009", "torch", "onnxruntime", "onnx-ir", "paddle")
+"""The keys of `gather_infer.symbolic.notations.NOTATIONS`, which start-up does not load."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The destination of a model, from -o, --external-data and --in-place; `path` "-" is standard output."""
+    """The destination of a model, from -o, --external-data and --in-place; `path` "-" is standard output.
+
+    dim_dialect   the dialect of the dims, from --dim-dialect; None keeps the default
+    """
 
     path: str
     external_data: str | None
     in_place: bool
+    dim_dialect: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of `Save`."""
+        return {"external_data": self.external_data, "in_place": self.in_place, "dim_dialect": self.dim_dialect}
 
     @property
     def is_stdout(self) -> bool:
@@ -35,20 +48,34 @@ class Target:
 class Save(Protocol):
     """A function that writes a model, like the `save` of a result."""
 
-    def __call__(self, path: str, *, external_data: str | None, in_place: bool) -> SaveReport: ...
+    def __call__(
+        self, path: str, *, external_data: str | None, in_place: bool, dim_dialect: str | None
+    ) -> SaveReport: ...
 
 
 def output_options(help: str) -> Callable[[Function], Function]:
-    """A decorator that adds -o, --external-data and --in-place to a command, which receives them as `target`.
+    """A decorator that adds -o, --external-data, --in-place and --dim-dialect to a command, which receives them as
+    `target`.
 
     `target` is None if the options request no file. `help` is the help text of -o.
     """
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def run(*args: Any, output: str | None, external_data: str | None, in_place: bool, **rest: Any) -> int:
+        def run(
+            *args: Any,
+            output: str | None,
+            external_data: str | None,
+            in_place: bool,
+            dim_dialect: str | None,
+            **rest: Any,
+        ) -> int:
             models = rest["models"] if "models" in rest else (rest["model"],)
             target = target_of(models, output, external_data, in_place)
+            if target is not None:
+                target = replace(target, dim_dialect=dim_dialect)
+            elif dim_dialect is not None:
+                raise click.UsageError("--dim-dialect needs -o or --in-place")
             return function(*args, target=target, **rest)
 
         return with_options(
@@ -57,6 +84,8 @@ def output_options(help: str) -> Callable[[Function], Function]:
             option("--external-data", section="Output", metavar="FILE",
                    help="Write large tensors to FILE, in the folder of OUT."),
             option("--in-place", section="Output", is_flag=True, help="Overwrite MODEL."),
+            option("--dim-dialect", section="Output", type=click.Choice(DIM_DIALECTS), metavar="NAME",
+                   help=f"Write dims as readers of NAME take them: {', '.join(DIM_DIALECTS)}."),
         )  # fmt: skip
 
     return decorate
@@ -115,7 +144,7 @@ def write_and_print(
         stop_if_interrupted()
         with console.progress() as progress:
             progress(_writing())
-            written = save(target.path, external_data=target.external_data, in_place=target.in_place)
+            written = save(target.path, **target.options)
     console.print(lines)
     if target is not None and refused:
         console.message("nothing written")

@@ -42,7 +42,10 @@ def reader_of(state: InterpreterState, environment: Environment) -> DimReader:
             known = state.reader.known if environment.parameters is None else frozenset[str]()
             bound = state.reader.bound if environment.parameters is None else {}
             environment.reader = DimReader(
-                known, bound, lambda name: state.context.fresh(f"a body declares it as {name}")
+                known,
+                bound,
+                lambda name: state.context.fresh(f"a body declares it as {name}"),
+                state.reader.noted if environment.parameters is None else None,
             )
     return environment.reader
 

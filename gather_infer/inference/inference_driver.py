@@ -17,6 +17,7 @@ from gather_infer.inference.constraints.given import InputConstraints, read_cons
 from gather_infer.inference.constraints.parse import GivenType, bound_dim, scope_of
 from gather_infer.inference.declarations import contradicted_hints, declared_outputs
 from gather_infer.inference.defaults import overridable_finding, with_defaults_named
+from gather_infer.inference.dim_notes import dim_text_findings
 from gather_infer.inference.dim_rendering import kept_names, mentions_generated, names_in, names_of_dims
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.failures import with_conditional_severity
@@ -25,6 +26,7 @@ from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.interpreter_state import UnreachableFinding
 from gather_infer.inference.join import contradiction
 from gather_infer.inference.limits import proof_fuel, proof_fuel_findings
+from gather_infer.inference.proto.dim_texts import DimText
 from gather_infer.inference.proto.types import DimReader, from_type
 from gather_infer.inference.provenance.origin import provenance_of_input
 from gather_infer.inference.result import Access, Inference, TrustedAnnotation
@@ -169,6 +171,7 @@ class _Run:
         self.rules = tuple(rules)
         self.fixed_defaults = fixed_defaults
         self.early_findings: list[Diagnostic] = []
+        self.noted: dict[str, DimText] = {}
         self.constants: dict[tuple[int, bytes], Value | None] = {}
         self.reserved_names: frozenset[str] = frozenset()  # dim names of the file that generated symbols must avoid
         self.rule_sets: list[Mapping[str, RuleSet]] = [*({r.domain: r} for r in rules), standard_rules()]
@@ -334,7 +337,8 @@ class _Run:
         scope.fuels = (proof_fuel(self.model.proto),)
         zero = {name for name, interval in self.dim_specs.bounds.items() if interval.lo == 0}
         context = Context(scope, reserved=names_in(self.known) | self.reserved_names, may_assume=assume, zero_dims=zero)
-        reader = DimReader(self.known, self.dim_specs.bound, context.declared_symbol)
+        self.noted = {}
+        reader = DimReader(self.known, self.dim_specs.bound, context.declared_symbol, self.noted)
         interpreter = self._interpreter(context, reader, until)
         environment = Environment(interpreter.opsets(imports_of(self.model.proto)), hints=self.model.hints)
         self.early_findings = list(structural_findings(self.model, (i.name for i in self.inputs)))
@@ -429,7 +433,7 @@ class _Run:
         for values in {id(values): values for values in interpreter.scopes.values()}.values():
             for name, value in values.items():
                 values[name] = simplifier.value(value)
-        reader = DimReader(self.known, self.dim_specs.bound)
+        reader = DimReader(self.known, self.dim_specs.bound, noted=self.noted)
         notes = declared_outputs(interpreter, self.graph.output, [simplifier.value(v) for v in outputs], reader)
         notes += contradicted_hints(interpreter, reader)
         input_only = [one for one in implied_constraints if one.symbols <= self.known and not one.runtime]
@@ -453,6 +457,7 @@ class _Run:
                 *self.early_findings,
                 *interpreter.trail.all(Diagnostic),
                 *notes,
+                *dim_text_findings(self.noted, self.graph),
                 *proof_fuel_findings(context.scope),
             ),
             constraints=constraints,

@@ -367,18 +367,34 @@ class Inference(Mapping[str, Value]):
         return again
 
     def save(
-        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: str | None = None,
+        in_place: bool = False,
+        dim_dialect: str | None = None,
     ) -> SaveReport:
         """Write `annotated()` atomically; see `gather_infer.model.save`.
+
+        dim_dialect   write the expressions in dims as readers of this dialect take them, see docs/dims.md
 
         Raises ModelReadError when the model is not in ONNX format, ModelWriteError when the file cannot be written.
         """
         from gather_infer.inference.annotate import annotated
-        from gather_infer.model import save
+        from gather_infer.inference.dim_dialects import save_translated
         from gather_infer.model.model_loading import to_onnx_file
 
         model = to_onnx_file(self.model)
-        return save(model, annotated(model, self)[0], path, external_data=external_data, in_place=in_place)
+        proto = annotated(model, self)[0]
+        return save_translated(
+            model,
+            proto,
+            path,
+            dim_dialect=dim_dialect,
+            generated=self.causes,
+            external_data=external_data,
+            in_place=in_place,
+        )
 
     def __repr__(self) -> str:
         coverage, faults = self.coverage(), len(self.errors)

@@ -44,6 +44,7 @@ class SaveReport:
     external_data  the data file that was written, None if there is none
     copied         existing data files that were copied to the directory of the output
     verbatim       the output has exactly the bytes that the model was read from
+    notes          printed notes about what the file could not express
     """
 
     path: Path | None
@@ -51,6 +52,7 @@ class SaveReport:
     external_data: Path | None = None
     copied: tuple[Path, ...] = ()
     verbatim: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -11,12 +11,13 @@ from gather_infer.dialect import LoweringRefused
 from gather_infer.domains import canonical_domain, versions_of
 from gather_infer.errors import ConversionRefused, UsageError, shortened
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.dim_dialects import save_translated
 from gather_infer.inference.interface_types import declare
 from gather_infer.ir import Model, Node, require_well_formed
 from gather_infer.ir.dead_code import eliminate_all_dead_code
 from gather_infer.ir.toposort import toposort
 from gather_infer.ir.write_back import journal_of
-from gather_infer.model import ModelFile, SaveReport, save
+from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.apply import apply
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_model_file, with_constants
 from gather_infer.model.paths import bodies
@@ -92,6 +93,7 @@ class ConversionResult(PassResult):
         external_data: str | None = None,
         in_place: bool = False,
         in_place_weights: bool = False,
+        dim_dialect: str | None = None,
     ) -> SaveReport:
         """Write the model, completely or not at all, with the weights of an IR inline.
 
@@ -99,6 +101,7 @@ class ConversionResult(PassResult):
         in_place           the output may overwrite the input; not allowed for an IR
         in_place_weights   leave the weights in the .bin of the IR, and refer to them there; the .bin has to be in the
                            directory of the output or below it
+        dim_dialect        write the expressions in dims as readers of this dialect take them, see docs/dims.md
 
         Raises UsageError when the output would overwrite the IR, and when runtimes would not find the .bin; other
         errors as `gather_infer.model.save`.
@@ -106,16 +109,30 @@ class ConversionResult(PassResult):
         if not self.source.foreign_format:
             if in_place_weights:
                 raise UsageError("in_place_weights: the weights of an ONNX file stay where they are anyway")
-            return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
+            return PassResult.save(self, path, external_data=external_data, in_place=in_place, dim_dialect=dim_dialect)
         if in_place or (
             os.path.exists(path) and os.path.exists(self.source.name) and os.path.samefile(path, self.source.name)
         ):
             raise UsageError(f"{self.source.name}: an IR, which is not overwritten with ONNX; write to another file")
         if not in_place_weights:
-            return save(self.source, self.proto, path, external_data=external_data, embed=True)
+            return save_translated(
+                self.source,
+                self.proto,
+                path,
+                dim_dialect=dim_dialect,
+                generated=self.generated,
+                external_data=external_data,
+                embed=True,
+            )
         if external_data is not None:
             raise UsageError("in_place_weights and external_data exclude each other")
-        return save(*with_sidecar_weights(self.source, self.proto, path), path)
+        source, proto = with_sidecar_weights(self.source, self.proto, path)
+        return save_translated(source, proto, path, dim_dialect=dim_dialect, generated=self.generated)
+
+    @property
+    def generated(self) -> Collection[str]:
+        """The generated symbols that dims of the model may contain."""
+        return self.inference.causes
 
 
 def convert(

@@ -43,12 +43,17 @@ class FreezeResult(PassResult):
         return f"<FreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)
 
     def save(
-        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: str | None = None,
+        in_place: bool = False,
+        dim_dialect: str | None = None,
     ) -> SaveReport:
         """Write the model, whole or not at all. Raises UsageError if it is refused, and as `PassResult.save`."""
         if self.refused:
             raise UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}")
-        return PassResult.save(self, path, external_data=external_data, in_place=in_place)
+        return PassResult.save(self, path, external_data=external_data, in_place=in_place, dim_dialect=dim_dialect)
 
 
 def freeze(

@@ -83,6 +83,11 @@ class OptimizeResult(PassResult):
     def edits(self) -> list[str]:
         return [line for each in self.rounds for line in each.journal.describe(each.inference.model.proto)]
 
+    @property
+    def generated(self) -> Collection[str]:
+        """The generated symbols that dims of the model may contain."""
+        return self.inference.causes
+
 
 def fold(
     model: ModelLike,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from onnx import ModelProto, TensorProto
 from gather_infer.diagnostic import Diagnostic, severity_counts
 from gather_infer.domains import qualified
 from gather_infer.errors import ModelReadError
+from gather_infer.inference.dim_dialects import save_translated
 from gather_infer.inference.interface_types import UNCHANGED, Interface
-from gather_infer.model import ModelFile, SaveReport, save
+from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
@@ -74,10 +76,31 @@ class PassResult:
         return size_of(self.source, self.proto)
 
     def save(
-        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: str | None = None,
+        in_place: bool = False,
+        dim_dialect: str | None = None,
     ) -> SaveReport:
-        """Write the model, whole or not at all. Raises as `gather_infer.model.save`."""
-        return save(self.source, self.proto, path, external_data=external_data, in_place=in_place)
+        """Write the model, whole or not at all. Raises as `gather_infer.model.save`.
+
+        dim_dialect   write the expressions in dims as readers of this dialect take them, see docs/dims.md
+        """
+        return save_translated(
+            self.source,
+            self.proto,
+            path,
+            dim_dialect=dim_dialect,
+            generated=self.generated,
+            external_data=external_data,
+            in_place=in_place,
+        )
+
+    @property
+    def generated(self) -> Collection[str]:
+        """The generated symbols that dims of the model may contain."""
+        return ()
 
 
 def size_of(source: ModelFile, proto: ModelProto) -> Size:

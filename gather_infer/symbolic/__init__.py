@@ -51,12 +51,13 @@ Budget. Expressions have hard caps (`normal_form.MAX_TERMS`, `MAX_SIZE`, ...); b
 callers take a fresh symbol. `prove` limits the cases of one proof and its eliminations (`Fuel`). A spent budget gives
 None or a wider range, never a wrong one. All limits are counts, not clocks, so results are reproducible.
 
-Text (`parse`, `printing`, `factored_printing`, `canonical_relations`). `parse_dim` and `str` are inverse to each other;
-the syntax is that of `dim_param` expressions in onnx-ir. `factored` and `canonical_relation` choose the form that
-people read.
+Text (`parse`, `ratios`, `dim_functions`, `printing`, `notations`, `factored_printing`, `canonical_relations`).
+`parse_dim` and `str` are inverse to each other. `parse_dim` reads `dim_param` expressions as ONNX tools write them,
+with exact rational arithmetic between the operators; `to_text` writes them in the notation of one of these tools.
+`factored` and `canonical_relation` choose the form that people read.
 
     parse_dim("2*N + N - 1")                prints as 3*N - 1
-    parse_dim("ceil(N/2)")                  prints as (N + 1)//2
+    parse_dim("floor(N/2 - 1/2) + 1")       prints as (N + 1)//2
     factored(128*N*N*M + 64*N*M)            is 64*M*N*(2*N + 1)
     canonical_relation(6*N, "==", 12*(N//2))                is N % 2 and 0
 
@@ -72,17 +73,19 @@ from gather_infer.symbolic.factored_printing import factored
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.min_max import maximum, minimum
 from gather_infer.symbolic.normal_form import Dim, DimTooLarge, Expr, symbol
-from gather_infer.symbolic.parse import DimSyntaxError, parse_dim
+from gather_infer.symbolic.parse import AmbiguousDim, DimSyntaxError, InexactDim, parse_dim
 from gather_infer.symbolic.prove import known_eq, known_le, known_lt
 from gather_infer.symbolic.scope import Fuel, Scope
 from gather_infer.symbolic.substitution import simplify, substitute
 
 __all__ = [
+    "AmbiguousDim",
     "Dim",
     "DimSyntaxError",
     "DimTooLarge",
     "Expr",
     "Fuel",
+    "InexactDim",
     "Interval",
     "Scope",
     "canonical_lower_bound",

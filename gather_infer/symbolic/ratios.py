@@ -79,6 +79,7 @@ def dim_of(value: Ratio) -> Dim:
         if isinstance(num, int):
             if num % den == 0:
                 return num // den
+            raise InexactValue(f"{num}/{den} is not an integer")
         elif all(coefficient % den == 0 for _, coefficient in num.terms) or _is_multiple(num, den):
             return floordiv(num, den)
     raise InexactValue("'/' may leave a fraction, expected floor(...), ceil(...) or '//' around it")

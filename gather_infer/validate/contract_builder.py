@@ -15,8 +15,9 @@ from gather_infer.contract import KEY, Contract, ContractInput, DimsLine, Elemen
 from gather_infer.contract.checking import compound_axes, solvings
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, severity_counts
 from gather_infer.inference import Inference, infer
+from gather_infer.inference.dim_dialects import save_translated
 from gather_infer.inference.inference_driver import infer_with_shapes
-from gather_infer.model import ModelFile, SaveReport, save
+from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.model_loading import ModelLike, to_onnx_file
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
@@ -84,11 +85,23 @@ class ContractResult:
         return proto
 
     def save(
-        self, path: str | os.PathLike[str], *, external_data: str | None = None, in_place: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external_data: str | None = None,
+        in_place: bool = False,
+        dim_dialect: str | None = None,
     ) -> SaveReport:
         """Write the model with the contract in its metadata, whole or not at all; see `gather_infer.model.save`."""
         self.source.require_data()
-        return save(self.source, self.embedded(), path, external_data=external_data, in_place=in_place)
+        return save_translated(
+            self.source,
+            self.embedded(),
+            path,
+            dim_dialect=dim_dialect,
+            external_data=external_data,
+            in_place=in_place,
+        )
 
 
 def contract_of(

@@ -91,7 +91,7 @@ USAGE = {
     "infer embedding.onnx --dim seq=tokens": r"there are batch, seq \(--input 'ids=\[batch, tokens\]' gives 'seq' that",
     "contract embedding.onnx --range ids=0-9": r"found '0-9'; did you mean 0\.\.9\?",
     "infer embedding.onnx --dim seq=9223372036854775808": "is 9223372036854775808",
-    "infer embedding.onnx --dim seq=4.5": "a size, bounds LOW..HIGH or an expression in other dims: expected .*'4.5'",
+    "infer embedding.onnx --dim seq=4.5": "an expression in other dims: 9/2 is not an integer at position 3 of '4.5'",
     "infer embedding.onnx --dim seq=2*": "an expression in other dims: expected .* at position 2 of '2\\*'",
     "infer embedding.onnx --dim seq=4K": (
         "dim 'seq' counts elements, not bytes, and has no unit, found '4K'; "

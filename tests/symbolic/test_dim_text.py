@@ -120,7 +120,7 @@ ERRORS = {
     "2**9999999": (3, "exponent 9999999 is outside [0, 64]"),
     "N**M": (3, "expected a number as exponent"),
     "1.": (0, "expected a number, a name, a quoted name, an operator or a parenthesis"),
-    "1.5": (3, "'/' may leave a fraction, expected floor(...), ceil(...) or '//' around it"),
+    "1.5": (3, "3/2 is not an integer"),
     "'open": (0, "expected a number, a name, a quoted name, an operator or a parenthesis"),
     "9" * 1301: (0, "a number of 1301 digits, the limit is 1300"),
     "((2**64)**64)**64": (8, "a number of more than 4096 bits"),

@@ -24,7 +24,8 @@ from gather_infer.inference.constraints.parse import (
 )
 from gather_infer.inference.constraints.persisted import KEY, DimConstraint, persisted_texts, read_persisted
 from gather_infer.inference.dim_rendering import is_sized
-from gather_infer.inference.proto.types import DimReader, expression_of
+from gather_infer.inference.proto.dim_texts import expression_of
+from gather_infer.inference.proto.types import DimReader
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import Shape, ValueRange
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from onnx import ModelProto
 
-from gather_infer.inference.proto.types import expression_of
+from gather_infer.inference.proto.dim_texts import expression_of
 from gather_infer.symbolic import Dim, DimSyntaxError, Expr, Interval, free_symbols, parse_dim
 
 KEY: Final = "gather_infer.dims"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Set
 from functools import partial
 
 import onnx
 from onnx import TypeProto
 
-from gather_infer.symbolic import Dim, DimSyntaxError, Expr, parse_dim, substitute, symbol
+from gather_infer.inference.proto.dim_texts import DimText, read_dim_text
+from gather_infer.symbolic import Dim, Expr, substitute, symbol
+from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import (
     MAX_NESTING,
     DType,
@@ -23,27 +24,11 @@ from gather_infer.tensor import (
 )
 
 _DTYPES: dict[int, DType] = {int(d): d for d in DType}
-_PADDED_NAME = re.compile(r"\s*(?:[A-Za-z_][A-Za-z0-9_.]*|'(?:[^'\\]|\\.)*')\s*", re.DOTALL)
 
 
 def dtype_of(elem_type: int) -> DType | None:
     """The DType of a TensorProto.DataType number; None for 0 (undefined) and for numbers this version does not know."""
     return _DTYPES.get(elem_type)
-
-
-def expression_of(text: str, names: Set[str]) -> Expr | None:
-    """The expression that a dim_param denotes if every symbol in it is one of `names`; None if it is a plain name.
-
-    onnx and the runtimes compare dim_params literally. So blanks or quotes around a name make a different name, and a
-    number as text is also a name, which may have any size.
-    """
-    if _PADDED_NAME.fullmatch(text):
-        return None
-    try:
-        dim = parse_dim(text, names=names)
-    except DimSyntaxError:
-        return None
-    return dim if isinstance(dim, Expr) else None
 
 
 class DimReader:
@@ -52,6 +37,7 @@ class DimReader:
     known        names of the symbols of the inputs
     bound        name -> Dim, from `--dim seq=128` and `--dim total=past+seq`
     new_symbol   makes the Dim for a dim_param that is neither a known name nor an expression of known names
+    noted        receives the meaning of each dim_param with a note, by its text
     """
 
     def __init__(
@@ -59,7 +45,9 @@ class DimReader:
         known: Set[str] = frozenset(),
         bound: Mapping[str, Dim] | None = None,
         new_symbol: Callable[[str], Dim] = symbol,
+        noted: dict[str, DimText] | None = None,
     ) -> None:
+        self.noted = noted
         self.known = known
         self.bound = dict(bound or {})
         self.new_symbol = new_symbol
@@ -73,7 +61,13 @@ class DimReader:
         return found
 
     def _param(self, text: str) -> Dim:
-        dim: Dim | None = symbol(text) if text in self.known else expression_of(text, self.known)
+        dim: Dim | None = symbol(text) if text in self.known else None
+        if not is_plain_name(text):
+            meaning = read_dim_text(text, self.known)
+            if dim is None:
+                dim = meaning.expression
+            if meaning.note is not None and self.noted is not None:
+                self.noted[text] = meaning
         if dim is None:
             return self.new_symbol(text)
         try:
