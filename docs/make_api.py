@@ -34,7 +34,7 @@ GROUPS = {
         "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
         "ConversionResult",
     ),
-    "Contracts at run time": ("Contract", "Violation"),
+    "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (
         "SymbolicTensor", "SequenceType", "OptionalType", "ValueRange", "DType", "Dim", "Expr", "parse_dim",
         "symbol",
@@ -44,7 +44,7 @@ GROUPS = {
     "Errors": (
         "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",
         "SpecViolation",
-        "ConversionRefused", "ContractViolated",
+        "ConversionRefused", "ContractViolated", "EmissionRefused",
     ),
 }  # fmt: skip
 

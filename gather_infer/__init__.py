@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gather_infer.errors import (
         ContractViolated,
         ConversionRefused,
+        EmissionRefused,
         GatherInferError,
         ModelReadError,
         ModelStructureError,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.passes import FreezeResult, Match, OptimizeResult, Rewrite, RewriteSet, fold, freeze, optimize
     from gather_infer.rules import OpCall, RuleSet
+    from gather_infer.serving import Emission, emit
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
     from gather_infer.validate import Verdict, verdicts
@@ -49,8 +51,8 @@ _HOME = {
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "errors": (
-        "ContractViolated", "ConversionRefused", "GatherInferError", "ModelReadError", "ModelStructureError",
-        "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
+        "ContractViolated", "ConversionRefused", "EmissionRefused", "GatherInferError", "ModelReadError",
+        "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
     ),
     "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
     "inference": ("Access", "Inference", "TensorRow", "infer"),
@@ -58,6 +60,7 @@ _HOME = {
     "openvino": ("ConversionResult", "convert"),
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Match", "fold", "freeze", "optimize"),
     "rules": ("OpCall", "RuleSet"),
+    "serving": ("Emission", "emit"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
     "validate": ("Verdict", "verdicts"),
@@ -76,6 +79,8 @@ __all__ = [
     "DType",
     "Diagnostic",
     "Dim",
+    "Emission",
+    "EmissionRefused",
     "Explainer",
     "Explanation",
     "Expr",
@@ -109,6 +114,7 @@ __all__ = [
     "check_many",
     "contract_of",
     "convert",
+    "emit",
     "explain",
     "fold",
     "freeze",

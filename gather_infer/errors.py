@@ -70,6 +70,12 @@ class ConversionRefused(GatherInferError):
     exit_code = 1
 
 
+class EmissionRefused(GatherInferError):
+    """The contract has no form in the requested format; the text gives the reason."""
+
+    exit_code = 1
+
+
 class ContractViolated(GatherInferError):
     """Feeds violate the contract of a model.
 

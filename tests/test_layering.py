@@ -131,6 +131,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"numpy"},
     ),
+    "serving": ({"contract", "errors", "report", "symbolic"}, set()),  # contracts as other programs take them
 }  # fmt: skip
 CIRCLES = {
     # a module of the circle: why it stays

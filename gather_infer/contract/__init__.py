@@ -2,6 +2,7 @@
 
 from gather_infer.contract.checking import Violation
 from gather_infer.contract.contract import SCHEMA, Contract
+from gather_infer.contract.interface import DeclaredDim, DeclaredTensor, ModelInterface
 from gather_infer.contract.lines import (
     ConditionalBody,
     ContractInput,
@@ -20,10 +21,13 @@ __all__ = [
     "ConditionalBody",
     "Contract",
     "ContractInput",
+    "DeclaredDim",
+    "DeclaredTensor",
     "DimsLine",
     "ElementsLine",
     "InputCondition",
     "Line",
+    "ModelInterface",
     "Open",
     "Relation",
     "Violation",

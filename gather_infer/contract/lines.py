@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols, known_eq, known_le
 from gather_infer.symbolic.normal_form import FloorDiv
 
 HUGE_LIMIT: Final = 10**9
@@ -50,6 +50,13 @@ class Relation:
         if self.relation == "<=":
             return left <= right
         return left == right if self.relation == "==" else left >= right
+
+    def known(self, scope: Scope) -> bool | None:
+        """Whether the relation holds under the facts in `scope`: True for every binding, False for none, else None."""
+        if self.relation == "==":
+            return known_eq(self.left, self.right, scope)
+        low, high = (self.left, self.right) if self.relation == "<=" else (self.right, self.left)
+        return known_le(low, high, scope)
 
     def add_to(self, scope: Scope) -> None:
         """Add the relation to the facts of a scope; skip it when the expression of the fact exceeds the size limit."""

@@ -15,7 +15,6 @@ from gather_infer.inference.result import Inference
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.validate.contract_builder import contract
-from gather_infer.validate.minimal_constraints import known_relation as is_known
 
 _SHOWN: Final = 4
 """Maximum number of example tensors in an explanation."""
@@ -61,7 +60,7 @@ def _independent_nonempty(contract: Contract) -> Iterator[DimsLine]:
         if isinstance(line, DimsLine) and line.single_relation is not None:
             line.single_relation.add_to(scope)
     for line in contract.nonempty:
-        if not any(is_known(relation, scope) is True for relation in line.relations):
+        if not any(relation.known(scope) is True for relation in line.relations):
             yield line
 
 

@@ -61,7 +61,12 @@ def guard_source(contract: Contract, *, strict: bool = False) -> str:
 
     strict   default of the module's `strict`: whether to enforce lines that are sufficient but not necessary
     """
-    return f"{_head(contract)}{_module()}\n\n{chr(10).join(_tables(contract))}\nSTRICT = {strict}\n{_FUNCTIONS}"
+    return f"{_head(contract)}{checker_source(contract, strict=strict)}{_FUNCTIONS}"
+
+
+def checker_source(contract: Contract, *, strict: bool = False) -> str:
+    """The source that defines `violations` and `refusals`, the `TABLES` of the contract and `STRICT`."""
+    return f"{_module()}\n\n{chr(10).join(_tables(contract))}\nSTRICT = {strict}\n"
 
 
 def _module() -> str:

@@ -9,9 +9,20 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from onnx import ModelProto
+from onnx import ModelProto, ValueInfoProto
 
-from gather_infer.contract import KEY, Contract, ContractInput, DimsLine, ElementsLine, Line, Open, Relation
+from gather_infer.contract import (
+    KEY,
+    Contract,
+    ContractInput,
+    DeclaredTensor,
+    DimsLine,
+    ElementsLine,
+    Line,
+    ModelInterface,
+    Open,
+    Relation,
+)
 from gather_infer.contract.checking import compound_axes, solvings
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, severity_counts
 from gather_infer.inference import Inference, infer
@@ -22,7 +33,7 @@ from gather_infer.model.model_loading import ModelLike, to_onnx_file
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
-from gather_infer.tensor import OptionalType, SymbolicTensor, ValueRange
+from gather_infer.tensor import DType, OptionalType, SymbolicTensor, ValueRange
 from gather_infer.trail import InputPredicate
 from gather_infer.validate.condition import Condition, Elements, follows
 from gather_infer.validate.conditional_constraints import ConditionalConstraints, bodies_of
@@ -31,7 +42,6 @@ from gather_infer.validate.minimal_constraints import (
     SizeConstraint,
     avoidable_failures,
     is_always_reached,
-    known_relation,
     minimal_constraint_set,
     only_excludes_empty,
     scope_with,
@@ -47,11 +57,13 @@ class ContractResult:
 
     diagnostics  errors of the model, accesses that are always out of bounds, and declarations that the model does not
                  accept
+    interface    inputs and outputs as the file declares them, for `gather_infer.emit`
     """
 
     contract: Contract
     diagnostics: tuple[Diagnostic, ...]
     source: ModelFile
+    interface: ModelInterface
 
     def __repr__(self) -> str:
         found = severity_counts(self.diagnostics)
@@ -179,7 +191,7 @@ class _ContractBuilder:
             (*self._declared(), *spelt),
             tuple(dict.fromkeys((*self._open(), *bodies.open(claims)))),
         )
-        return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model)
+        return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model, _interface(self.inference))
 
     # elements
 
@@ -367,7 +379,7 @@ class _ContractBuilder:
                 where = self.declared.child()
                 if end is not None:
                     where.declare(name, Interval(end, end))
-                    if only is not None and bounds is not None and known_relation(only, where) is False:
+                    if only is not None and bounds is not None and only.known(where) is False:
                         yield f"{name}={bounds.lo or 0}..{'' if bounds.hi is None else bounds.hi}"
                         break
 
@@ -381,6 +393,29 @@ def _inputs(inference: Inference) -> Iterator[ContractInput]:
             yield ContractInput(name, None if value.dtype is None else str(value.dtype), value.shape, name in defaults)
         else:
             yield ContractInput(name, None, None, isinstance(value, OptionalType) or name in defaults)
+
+
+def _interface(inference: Inference) -> ModelInterface:
+    """The inputs that callers send and the outputs of a model, as its file declares them."""
+    graph = inference.model.proto.graph
+    outputs = {value.name: inference[value.name] for value in graph.output}
+    return ModelInterface(
+        tuple(_declared(value) for value in graph.input if value.name in inference.inputs),
+        tuple(map(_declared, graph.output)),
+        {name: value.shape if isinstance(value, SymbolicTensor) else None for name, value in outputs.items()},
+    )
+
+
+def _declared(value: ValueInfoProto) -> DeclaredTensor:
+    tensor = value.type.tensor_type if value.type.WhichOneof("value") == "tensor_type" else None
+    if tensor is None:
+        return DeclaredTensor(value.name, None, None)
+    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param for d in tensor.shape.dim)
+    return DeclaredTensor(
+        value.name,
+        str(DType(tensor.elem_type)) if tensor.elem_type else None,
+        dims if tensor.HasField("shape") else None,
+    )
 
 
 def _without_ambiguity(inputs: tuple[ContractInput, ...]) -> tuple[ContractInput, ...]:
@@ -411,7 +446,7 @@ def _declared_equation(
     relation = Relation(symbol(spec.axis_name(axis)), "==", dim)
     makers = [c for c in demands if spec.axis_name(axis) in c.symbols]
     nodes = tuple(dict.fromkeys(node for c in makers for node in c.nodes))
-    tight = known_relation(relation, where) is True
+    tight = relation.known(where) is True
     if tight:
         unless = dict.fromkeys(empty for claim in makers for empty in claim.unless)
         return SizeConstraint((relation, *unless), True, nodes, "the file declares it, and the nodes require it")

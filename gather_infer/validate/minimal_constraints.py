@@ -23,7 +23,6 @@ from gather_infer.symbolic import (
     divisors,
     free_symbols,
     is_total,
-    known_eq,
     known_le,
 )
 from gather_infer.symbolic.normal_form import Extremum, Min
@@ -164,7 +163,7 @@ def _weakened_by_assumptions(
             continue
         if is_true(constraint, kept) or not free_symbols(dim) <= names:
             return replace(constraint, tight=False)
-        outside = [relation for relation in outside if known_relation(relation, kept) is not False]
+        outside = [relation for relation in outside if relation.known(kept) is not False]
         outside.append(Relation(dim, "==", 0) if least == 1 else Relation(dim, "<=", least - 1))
     return replace(constraint, relations=(*constraint.relations, *outside)) if outside else constraint
 
@@ -378,14 +377,6 @@ def scope_with(scope: Scope, constraints: Iterable[SizeConstraint]) -> Scope:
     return where
 
 
-def known_relation(relation: Relation, scope: Scope) -> bool | None:
-    """Whether a relation holds under the facts in `scope`; None if unknown."""
-    left, right = relation.left, relation.right
-    if relation.relation == "==":
-        return known_eq(left, right, scope)
-    return known_le(left, right, scope) if relation.relation == "<=" else known_le(right, left, scope)
-
-
 def minimal_constraint_set(constraints: Iterable[SizeConstraint], scope: Scope) -> list[SizeConstraint]:
     """The constraints without those that the scope and other constraints imply.
 
@@ -418,7 +409,7 @@ def _divisors(constraint: SizeConstraint) -> list[Expr]:
 
 def _without_false_relations(constraint: SizeConstraint, scope: Scope) -> SizeConstraint | None:
     """The constraint without the relations that never hold; None when one relation always holds."""
-    answers = [known_relation(relation, scope) for relation in constraint.relations]
+    answers = [relation.known(scope) for relation in constraint.relations]
     if True in answers:
         return None
     kept = tuple(r for r, answer in zip(constraint.relations, answers, strict=True) if answer is None)
@@ -440,10 +431,10 @@ def _without_implied(constraints: Sequence[SizeConstraint], scope: Scope) -> lis
 
 def is_true(constraint: SizeConstraint, scope: Scope) -> bool:
     """Whether a constraint is proved: one of its relations holds, or holds where the others do not."""
-    if any(known_relation(relation, scope) is True for relation in constraint.relations):
+    if any(relation.known(scope) is True for relation in constraint.relations):
         return True
     return len(constraint.relations) > 1 and any(
-        known_relation(relation, _where_false(scope, (r for r in constraint.relations if r is not relation))) is True
+        relation.known(_where_false(scope, (r for r in constraint.relations if r is not relation))) is True
         for relation in constraint.relations
     )
 

@@ -13,7 +13,6 @@ from gather_infer.symbolic import Scope, floordiv, maximum, minimum, symbol, tot
 from gather_infer.validate.minimal_constraints import (
     SizeConstraint,
     _split,
-    known_relation,
     merged_constraints,
     minimal_constraint_set,
     only_excludes_empty,
@@ -186,21 +185,21 @@ def test_how_many_claims_are_held_against_each_other(limit: int, left: int, monk
 def test_what_is_known_of_a_relation() -> None:
     scope = scope_with(Scope(), [claim((A, "==", 2)), claim((B, ">=", 3)), claim((C, "<=", 1), (C, ">=", 9))])
     assert (
-        known_relation(Relation(A, "==", 2), scope)
-        is known_relation(Relation(A, "<=", 2), scope)
-        is known_relation(Relation(B, ">=", 3), scope)
+        Relation(A, "==", 2).known(scope)
+        is Relation(A, "<=", 2).known(scope)
+        is Relation(B, ">=", 3).known(scope)
         is True
     )
     assert (
-        known_relation(Relation(A, "==", 3), scope)
-        is known_relation(Relation(B, "<=", 2), scope)
-        is known_relation(Relation(A, ">=", 3), scope)
+        Relation(A, "==", 3).known(scope)
+        is Relation(B, "<=", 2).known(scope)
+        is Relation(A, ">=", 3).known(scope)
         is False
     )
     assert (
-        known_relation(Relation(B, "==", 3), scope)
-        is known_relation(Relation(B, ">=", 4), scope)
-        is known_relation(Relation(C, "<=", 1), scope)
+        Relation(B, "==", 3).known(scope)
+        is Relation(B, ">=", 4).known(scope)
+        is Relation(C, "<=", 1).known(scope)
         is None
     )
 
