@@ -10,10 +10,13 @@ import click
 
 from gather_infer.report.output_formats import CONTRACT, ContractReport
 
-from .console import Console
+from .console import Console, announce
 from .facts import Facts, facts_options, ranges_option
 from .options import Command, common_options, model_argument, option
 from .saving import Target, output_options, write_and_print, write_texts
+
+_TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "ort", "pydantic")
+"""`gather_infer.serving.TARGETS`, whose import would be slow."""
 
 
 @click.command(
@@ -23,7 +26,35 @@ from .saving import Target, output_options, write_and_print, write_texts
 @facts_options
 @ranges_option
 @option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of OUT.")
-@output_options("With --embed, write the model with its contract to OUT.")
+@option(
+    "--emit",
+    section="Output",
+    type=click.Choice(_TARGETS),
+    help="Write the contract in the form that another program takes, to OUT or standard output.",
+)
+@output_options("With --embed, write the model with its contract to OUT; with --emit, the emitted text.")
+@option(
+    "--opt",
+    section="Output",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="With --emit trtexec, polygraphy or ort-trt: optimize for this size, seq=32.",
+)
+@option(
+    "--profiles",
+    section="Output",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="With the same: write at most N profiles.",
+)
+@option(
+    "--dependent-axes",
+    section="Output",
+    is_flag=True,
+    help="With the same: give an axis such as past + seq a range, although not all sizes in it are legal.",
+)
 @option(
     "--python",
     "guard",
@@ -42,7 +73,7 @@ from .saving import Target, output_options, write_and_print, write_texts
     "--strict",
     section="Output",
     is_flag=True,
-    help="Make both also enforce lines that are not tight.",
+    help="Make these two and --emit pydantic also enforce lines that are not tight.",
 )
 @option(
     "--require-proved",
@@ -56,6 +87,10 @@ def command(
     facts: Facts,
     ranges: tuple[str, ...],
     embed: bool,
+    emit: str | None,
+    opt: tuple[str, ...],
+    profiles: int,
+    dependent_axes: bool,
     target: Target | None,
     guard: str | None,
     schema: str | None,
@@ -72,14 +107,22 @@ def command(
     """
     if embed and target is None:
         raise click.UsageError("--embed needs -o or --in-place")
-    if target is not None and not embed:
-        raise click.UsageError("a model is written with --embed only")
-
-    if strict and guard is None and schema is None:
-        raise click.UsageError("--strict needs --python or --json-schema")
-    streams = [name for name, path in (("--python", guard), ("--json-schema", schema)) if path == "-"]
-    if len(streams) + (target is not None and target.is_stdout) > 1:
-        raise click.UsageError("only one of --python, --json-schema and -o can go to standard output")
+    if embed and emit is not None:
+        raise click.UsageError("--embed and --emit exclude each other")
+    if target is not None and not (embed or emit is not None):
+        raise click.UsageError("a model is written with --embed only, and a text with --emit")
+    if emit is not None and target is not None and (target.in_place or target.external_data is not None):
+        raise click.UsageError("--in-place and --external-data need --embed")
+    if emit is None and (opt or dependent_axes):
+        raise click.UsageError(f"{'--opt' if opt else '--dependent-axes'} needs --emit")
+    if strict and guard is None and schema is None and emit != "pydantic":
+        raise click.UsageError("--strict needs --python, --json-schema or --emit pydantic")
+    emitted_to = None if emit is None else "-" if target is None else target.path
+    model_to = target if embed else None
+    written_to = {"--python": guard, "--json-schema": schema, "--emit": emitted_to}
+    streams = [name for name, path in written_to.items() if path == "-"]
+    if len(streams) + (model_to is not None and model_to.is_stdout) > 1:
+        raise click.UsageError("only one of --python, --json-schema, --emit and -o can go to standard output")
     if streams:
         console = replace(console, results_to_stderr=True)
 
@@ -88,6 +131,7 @@ def command(
     from gather_infer.report.requests import request_schema
     from gather_infer.validate.contract_builder import contract_of
 
+    sizes = dict(map(_size, opt))
     with console.progress() as progress:
         result = contract_of(
             model,
@@ -106,15 +150,39 @@ def command(
         texts[guard] = guard_source(result.contract, strict=strict)
     if schema is not None:
         texts[schema] = json.dumps(request_schema(result.contract, strict=strict), indent=1) + "\n"
+    notes: tuple[str, ...] = ()
+    if emit is not None and emitted_to is not None and not refused:
+        from gather_infer.serving import emit as emission_of
+
+        emission = emission_of(
+            result.contract,
+            emit,
+            interface=result.interface,
+            opt=sizes,
+            profiles=profiles,
+            dependent_axes=dependent_axes,
+            strict=strict and emit == "pydantic",
+        )
+        texts[emitted_to], notes = emission.text, emission.notes
     streamed = texts.pop("-", "")
     if not refused:
         write_texts({Path(path): text for path, text in texts.items()})
         click.echo(streamed, nl=False)
-    written = write_and_print(lines, result.save, target, console, refused=refused)
-    if refused and (texts or streamed) and target is None:
+    written = write_and_print(lines, result.save, model_to, console, refused=refused)
+    for note in notes:
+        announce(f"note: {note}", colour=console.colour)
+    if refused and any(written_to.values()) and model_to is None:
         console.message("nothing written")
     for path in () if refused else texts:
         console.message(f"wrote {path}")
     if written is not None:
         console.wrote(written)
     return 1 if refused else 0
+
+
+def _size(text: str) -> tuple[str, int]:
+    """Name and size in a value of --opt. Raises click.UsageError if it does not read NAME=SIZE."""
+    name, _, size = text.rpartition("=")
+    if not name.strip() or not size.strip().isdecimal():
+        raise click.UsageError(f"--opt must read NAME=SIZE, found {text!r}")
+    return name.strip(), int(size)

@@ -35,3 +35,8 @@ class ModelInterface:
     inputs: tuple[DeclaredTensor, ...]
     outputs: tuple[DeclaredTensor, ...]
     output_shapes: Mapping[str, tuple[Dim, ...] | None] = field(default_factory=dict)
+
+    def input_dims(self, name: str, rank: int) -> tuple[DeclaredDim, ...]:
+        """The declared dims of an input, which is known to have `rank`; without names if the file declares no rank."""
+        dims = next(tensor.dims for tensor in self.inputs if tensor.name == name)
+        return ("",) * rank if dims is None else dims

@@ -13,7 +13,7 @@ from typing import Final
 from gather_infer.contract import Relation
 from gather_infer.errors import EmissionRefused
 from gather_infer.serving.sizes import Box, SizeCondition, SizeSystem
-from gather_infer.symbolic import Expr, Interval, Scope, evaluate, free_symbols, is_total, symbol
+from gather_infer.symbolic import Dim, Interval, Scope, evaluate, free_symbols, is_total, known_le, substitute, symbol
 
 _MAX_SCANNED: Final = 4096
 """Values of one size that are tested in search of legal ones."""
@@ -50,6 +50,14 @@ def _is_proved(condition: SizeCondition, box: Box) -> bool:
     return at_points.is_proved(scope)
 
 
+def grows(size: Dim, box: Box) -> bool:
+    """Whether a size never falls when one of its symbols grows, so that it is least and largest at corners of a box."""
+    scope = Scope()
+    for name, interval in box.items():
+        scope.declare(name, interval)
+    return all(known_le(size, substitute(size, {n: symbol(n) + 1}), scope) is True for n in free_symbols(size))
+
+
 def hull(conditions: Iterable[SizeCondition], names: Iterable[str]) -> dict[str, Interval]:
     """For each size the smallest interval that the engine derives from the conditions; it need not lie inside them.
 
@@ -67,15 +75,19 @@ def hull(conditions: Iterable[SizeCondition], names: Iterable[str]) -> dict[str,
     return found
 
 
-def inner_boxes(system: SizeSystem, root: Box, wanted: Mapping[str, int], limit: int) -> list[Box]:
+def inner_boxes(
+    system: SizeSystem, root: Box, wanted: Mapping[str, int], limit: int, *, followers_vary: bool = False
+) -> list[Box]:
     """At most `limit` boxes in `root`, all of whose points satisfy the conditions; the first contains `wanted`.
 
-    root     bounded intervals of the free sizes
-    wanted   sizes that callers send most; the search starts near them
+    root             bounded intervals of the free sizes
+    wanted           sizes that callers send most; the search starts near them
+    followers_vary   whether axes that follow from other sizes may have several sizes in one box. Its corners satisfy
+                     their equations then, other combinations of sizes need not
 
     The result is `[root]` if all its points are legal. Raises EmissionRefused if no legal point is found.
     """
-    return _BoxSearch(system, root, wanted).boxes(limit)
+    return _BoxSearch(system, root, wanted, followers_vary).boxes(limit)
 
 
 class _BoxSearch:
@@ -84,12 +96,13 @@ class _BoxSearch:
     coupled   the sizes in conditions that `root` does not satisfy as a whole; all others have their whole interval
     """
 
-    def __init__(self, system: SizeSystem, root: Box, wanted: Mapping[str, int]) -> None:
+    def __init__(self, system: SizeSystem, root: Box, wanted: Mapping[str, int], followers_vary: bool) -> None:
         self.system = system
+        self.fixed = () if followers_vary else system.followers
         self.root = root
         self.wanted = wanted
         self.open = unproved(system.conditions, root)
-        moving = [axis for axis in system.followers if not _is_constant(axis.size, root)]
+        moving = [axis for axis in self.fixed if not is_constant(axis.size, root)]
         names = {name for condition in self.open for name in condition.symbols}
         names |= {name for axis in moving for name in free_symbols(axis.size)}
         self.coupled = [name for name in system.free if name in names and not root[name].is_point]
@@ -175,7 +188,7 @@ class _BoxSearch:
         sizes = {**{name: _middle(interval) for name, interval in self.root.items()}, **seed}
         equations = [
             SizeCondition(f"{axis.name} == {axis.declared}", (Relation(axis.size, "==", evaluate(axis.size, sizes)),))
-            for axis in self.system.followers
+            for axis in self.fixed
         ]
         conditions = [*equations, *self.system.conditions]
         box = {**self.root, **{name: Interval(value, value) for name, value in seed.items()}}
@@ -220,9 +233,9 @@ def _hold(conditions: Iterable[SizeCondition], name: str, value: int) -> bool:
     return all(condition.holds({name: value}) for condition in conditions)
 
 
-def _is_constant(size: object, box: Box) -> bool:
-    """Whether a size has the same value at all points of a box."""
-    return not isinstance(size, Expr) or all(box[name].is_point for name in size.symbols)
+def is_constant(size: Dim, box: Box) -> bool:
+    """Whether a size depends on nothing that varies in a box."""
+    return all(box[name].is_point for name in free_symbols(size))
 
 
 def _ends(interval: Interval) -> tuple[int, int]:
@@ -269,4 +282,4 @@ def _text(box: Box) -> str:
     return ", ".join(f"{name}={interval.lo}..{interval.hi}" for name, interval in box.items())
 
 
-__all__ = ["hull", "inner_boxes", "is_inside", "unproved"]
+__all__ = ["grows", "hull", "inner_boxes", "is_constant", "is_inside", "unproved"]

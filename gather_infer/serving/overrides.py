@@ -58,10 +58,11 @@ def session_options() -> onnxruntime.SessionOptions:
 
 def _axes(contract: Contract, interface: ModelInterface, sizes: BoundedSizes) -> Iterator[tuple[str, int, str, Dim]]:
     """Yield the axes that the file leaves free: input, number, declared name and size."""
-    declared = {tensor.name: tensor.dims or () for tensor in interface.inputs}
     solved = {(axis.input, axis.number): axis.size for axis in sizes.system.axes}
     for spec in contract.inputs:
-        for number, (dim, name) in enumerate(zip(spec.shape or (), declared[spec.name], strict=True)):
+        for number, (dim, name) in enumerate(
+            zip(spec.shape or (), interface.input_dims(spec.name, len(spec.shape or ())), strict=True)
+        ):
             if isinstance(name, str):
                 yield spec.name, number, name, solved.get((spec.name, number), dim)
 

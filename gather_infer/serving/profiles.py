@@ -7,14 +7,14 @@ the same name have the same size. So the sizes of a profile are a box that is pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from gather_infer.contract import Contract, ContractInput, DimsLine, ModelInterface
 from gather_infer.errors import EmissionRefused
-from gather_infer.serving.boxes import hull, inner_boxes, unproved
+from gather_infer.serving.boxes import grows, hull, inner_boxes, is_constant, unproved
 from gather_infer.serving.emission import Notes, element_texts, listed, open_texts, size_texts, unique
-from gather_infer.serving.sizes import Box, SizeSystem
+from gather_infer.serving.sizes import Axis, Box, SizeSystem
 from gather_infer.symbolic import Dim, Expr, Interval, evaluate
 
 DEFAULT_BATCH: Final = 8
@@ -52,20 +52,30 @@ class OptimizationProfile:
     shapes: Mapping[str, ShapeRange]
 
 
-def profiles_of(
-    contract: Contract, interface: ModelInterface | None, preferred: Mapping[str, int], limit: int
-) -> tuple[list[OptimizationProfile], Notes]:
-    """At most `limit` profiles inside the contract, and the notes on them.
+@dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """Options of profiles.
 
-    interface   the inputs as the file declares them; those without a dynamic dim there have no shapes in a profile
-    preferred   the sizes to optimize for, by name
-
-    Raises EmissionRefused if there is no profile.
+    interface        the inputs as the file declares them; those without a dynamic dim there have no shapes in a profile
+    preferred        the sizes to optimize for, by name; others are chosen
+    limit            the largest number of profiles
+    dependent_axes   whether an axis such as `past + seq` gets the range of its size, so that a profile also has
+                     combinations of sizes that its equation excludes; the notes list these equations
     """
+
+    interface: ModelInterface | None = None
+    preferred: Mapping[str, int] = field(default_factory=dict)
+    limit: int = 4
+    dependent_axes: bool = False
+
+
+def profiles_of(contract: Contract, request: ProfileRequest) -> tuple[list[OptimizationProfile], Notes]:
+    """Profiles inside the contract, and the notes on them. Raises EmissionRefused if there is none."""
+    preferred = request.preferred
     for spec in contract.inputs:
         if spec.shape is None:
             raise EmissionRefused(f"the rank of input {spec.name} is unknown")
-    system = SizeSystem(contract)
+    system = SizeSystem(contract, request.interface)
     for name in preferred:
         require_size(name, system)
     root, chosen = root_box(contract, system)
@@ -73,13 +83,19 @@ def profiles_of(
         if size not in root[name]:
             ends = f"{root[name].lo}..{root[name].hi}"
             raise EmissionRefused(f"{name}={size} is outside {ends}, the sizes that the contract and --dim give")
-    boxes = inner_boxes(system, root, preferred, limit)
-    dynamic = _dynamic_inputs(contract, interface)
+    varying = [axis for axis in system.followers if request.dependent_axes and not is_constant(axis.size, root)]
+    for axis in varying:
+        if not grows(axis.size, root):
+            raise EmissionRefused(f"{axis.name} == {axis.declared} has no range: it may fall when a size grows")
+    boxes = inner_boxes(system, root, preferred, request.limit, followers_vary=request.dependent_axes)
+    dynamic = _dynamic_inputs(contract, request.interface)
     profiles = [_profile(dynamic, system, box, preferred) for box in boxes]
     if not all(name in preferred or root[name].is_point for name in root):
         chosen = (*chosen, f"opt sizes: {'; '.join(_preferred_text(system, box, preferred) for box in boxes)}")
-    remarks = tuple(_remarks(system, root, boxes))
-    return profiles, Notes(unique((*element_texts(contract), *open_texts(contract))), chosen, remarks)
+    equations = [f"{axis.name} == {axis.declared}" for axis in varying]
+    fixed = [axis for axis in system.followers if axis not in varying and not is_constant(axis.size, root)]
+    remarks = tuple(_remarks(system, root, boxes, fixed))
+    return profiles, Notes(unique((*equations, *element_texts(contract), *open_texts(contract))), chosen, remarks)
 
 
 def require_size(name: str, system: SizeSystem) -> None:
@@ -124,7 +140,7 @@ def _dynamic_inputs(contract: Contract, interface: ModelInterface | None) -> lis
     """The inputs with a dim that the file, or without it the contract, does not fix."""
     if interface is None:
         return [spec for spec in contract.inputs if any(not isinstance(dim, int) for dim in spec.shape or ())]
-    dims = {declared.name: declared.dims or () for declared in interface.inputs}
+    dims = {spec.name: interface.input_dims(spec.name, len(spec.shape or ())) for spec in contract.inputs}
     return [spec for spec in contract.inputs if any(not isinstance(dim, int) for dim in dims[spec.name])]
 
 
@@ -160,21 +176,20 @@ def _preferred_text(system: SizeSystem, box: Box, preferred: Mapping[str, int]) 
     return ", ".join(f"{name}={size}" for name, size in preferred_sizes(box, preferred).items())
 
 
-def _remarks(system: SizeSystem, root: Box, boxes: list[Box]) -> Iterator[str]:
-    """Yield why there are several profiles, and that they leave out legal sizes."""
+def _remarks(system: SizeSystem, root: Box, boxes: list[Box], fixed: list[Axis]) -> Iterator[str]:
+    """Yield why there are several profiles, and that they leave out legal sizes.
+
+    fixed   the axes whose equations allow only one size in each profile
+    """
     if boxes == [root]:
         return
-    reasons = [*size_texts(unproved(system.conditions, root))]
-    reasons += [
-        f"{axis.name} == {axis.declared}" for axis in system.followers if not _is_point(axis.size, root)
-    ]  # fmt: skip
+    equations = [f"{axis.name} == {axis.declared}" for axis in fixed]
+    reasons = unique((*size_texts(unproved(system.conditions, root)), *equations))
     many = f"{len(boxes)} profile{'s' * (len(boxes) != 1)}"
-    yield f"no single profile has all legal sizes, because of {listed(unique(reasons))}"
+    yield f"no single profile has all legal sizes, because of {listed(reasons)}"
     yield f"{many} of legal sizes; the engine refuses other sizes, though the contract may allow them"
+    if fixed:
+        yield f"--dependent-axes gives {listed([axis.name for axis in fixed])} a range"
 
 
-def _is_point(size: Dim, box: Box) -> bool:
-    return isinstance(size, int) or all(box[name].is_point for name in size.symbols)
-
-
-__all__ = ["OptimizationProfile", "ShapeRange", "preferred_sizes", "profiles_of", "require_size", "root_box"]
+__all__ = ["OptimizationProfile", "ProfileRequest", "ShapeRange", "profiles_of"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gather_infer.contract import Contract, DimsLine, ElementsLine, Line, Relation
+from gather_infer.contract import Contract, DimsLine, ElementsLine, Line, ModelInterface, Relation
 from gather_infer.contract.checking import RANGES, compound_axes, solvings
 from gather_infer.errors import EmissionRefused
 from gather_infer.symbolic import (
@@ -123,8 +123,14 @@ class SizeSystem:
     conditions   what the contract requires of the free sizes
     """
 
-    def __init__(self, contract: Contract) -> None:
-        """Raise EmissionRefused if the conditions are too large for proofs."""
+    def __init__(self, contract: Contract, interface: ModelInterface | None = None) -> None:
+        """Compile the contract of a model.
+
+        interface   the inputs as the file declares them. Axes of one size with different names there are not equal for
+                    a program that reads the file, so all but the first follow from it
+
+        Raises EmissionRefused if the conditions are too large for proofs.
+        """
         self._bound: dict[str, Dim] = {}
         try:
             conditions = [*self._bind_axes(contract), *self._bind_lines(contract), *self._lines(contract)]
@@ -143,7 +149,12 @@ class SizeSystem:
         names = dict.fromkeys(name for axis in self.axes for name in _ordered(axis.size))
         names |= dict.fromkeys(name for condition in self.conditions for name in sorted(condition.symbols))
         self.free = tuple(names)
-        self.followers = tuple(axis for axis in self.axes if isinstance(axis.size, Expr) and not self._is_free(axis))
+        groups = _groups(self.axes, contract, interface)
+        self.followers = tuple(
+            axis
+            for axis in self.axes
+            if isinstance(axis.size, Expr) and not (self._is_free(axis) and groups[axis] == 0)
+        )
 
     def resolved(self, dim: Dim) -> Dim:
         """A dim in free sizes."""
@@ -222,6 +233,22 @@ class SizeSystem:
                 columns = {each.column for each in (one, other) if each is not None and each.column is not None}
                 if line is not None and len(columns) <= 1:
                     yield SizeCondition(line.text, (Relation(low, "<=", high), empty), line)
+
+
+def _groups(axes: tuple[Axis, ...], contract: Contract, interface: ModelInterface | None) -> dict[Axis, int]:
+    """For each axis the position of its name in the file among the names of axes with the same size."""
+    if interface is None:
+        return dict.fromkeys(axes, 0)
+    ranks = {spec.name: len(spec.shape or ()) for spec in contract.inputs}
+    names: dict[Dim, list[object]] = {}
+    found: dict[Axis, int] = {}
+    for axis in axes:
+        name: object = interface.input_dims(axis.input, ranks[axis.input])[axis.number] or axis  # nameless: its own
+        of_size = names.setdefault(axis.size, [])
+        if name not in of_size:
+            of_size.append(name)
+        found[axis] = of_size.index(name)
+    return found
 
 
 def _ordered(dim: Dim) -> list[str]:

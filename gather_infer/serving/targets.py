@@ -10,6 +10,7 @@ from gather_infer.errors import UnknownName, UsageError
 from gather_infer.serving.emission import Emission
 from gather_infer.serving.openvino_shapes import openvino_shapes
 from gather_infer.serving.overrides import free_dimension_overrides
+from gather_infer.serving.profiles import ProfileRequest
 from gather_infer.serving.pydantic_model import pydantic_model
 from gather_infer.serving.tensorrt import ort_trt, polygraphy, trtexec
 from gather_infer.serving.torch_dims import torch_dims
@@ -31,6 +32,7 @@ def emit(
     interface: ModelInterface | None = None,
     opt: Mapping[str, int] | None = None,
     profiles: int = MAX_PROFILES,
+    dependent_axes: bool = False,
     strict: bool = False,
 ) -> Emission:
     """A contract in the form that another program takes; docs/serving.md describes the formats.
@@ -39,6 +41,8 @@ def emit(
     interface   `ContractResult.interface`; `triton` and `ort` need it
     opt         sizes to optimize for, by name, for `trtexec`, `polygraphy` and `ort-trt`; others are chosen
     profiles    the largest number of profiles for the same
+    dependent_axes   for the same: give an axis such as `past + seq` the range of its size, and report its equation;
+                     otherwise each profile fixes it
     strict      for `pydantic`: enforce lines that are sufficient but not necessary
 
     Raises EmissionRefused if the format cannot describe the model, or if no sizes are proved legal, and UsageError for
@@ -51,14 +55,14 @@ def emit(
     """
     if target not in TARGETS:
         raise UnknownName("target", target, TARGETS)
-    if opt and target not in _PROFILES:
-        raise UsageError(f"sizes to optimize for need one of {', '.join(_PROFILES)}, not {target}")
+    if (opt or dependent_axes) and target not in _PROFILES:
+        raise UsageError(f"{'sizes to optimize for' if opt else 'dependent axes'} need profiles, {target} has none")
     if strict and target != "pydantic":
         raise UsageError(f"only pydantic has a strict form, not {target}")
     if profiles < 1:
         raise UsageError(f"at least one profile is needed, found {profiles}")
     if target in _PROFILES:
-        return _PROFILES[target](contract, interface, opt or {}, profiles)
+        return _PROFILES[target](contract, ProfileRequest(interface, opt or {}, profiles, dependent_axes))
     match target:
         case "triton":
             return triton_config(contract, interface)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
-from gather_infer.contract import Contract, ModelInterface
+from gather_infer.contract import Contract
 from gather_infer.errors import EmissionRefused
 from gather_infer.serving.emission import Emission
-from gather_infer.serving.profiles import OptimizationProfile, profiles_of
+from gather_infer.serving.profiles import OptimizationProfile, ProfileRequest, profiles_of
 
 
-def trtexec(contract: Contract, interface: ModelInterface | None, opt: Mapping[str, int], limit: int) -> Emission:
+def trtexec(contract: Contract, request: ProfileRequest) -> Emission:
     """A command of trtexec, with `--profile=N` before the shapes of each profile if there are several.
 
     https://docs.nvidia.com/deeplearning/tensorrt/latest/reference/command-line-programs.html
     """
-    profiles, notes = profiles_of(contract, interface, opt, limit)
+    profiles, notes = profiles_of(contract, request)
     _require_plain(profiles, "trtexec", ",'")
     lines = [f"trtexec --onnx={shlex.quote(contract.model)} --saveEngine={shlex.quote(_stem(contract))}.engine"]
     for number, profile in enumerate(profiles):
@@ -29,12 +28,12 @@ def trtexec(contract: Contract, interface: ModelInterface | None, opt: Mapping[s
     return notes.emission("trtexec", contract, " \\\n    ".join(lines) + "\n")
 
 
-def ort_trt(contract: Contract, interface: ModelInterface | None, opt: Mapping[str, int], limit: int) -> Emission:
+def ort_trt(contract: Contract, request: ProfileRequest) -> Emission:
     """A Python module with the options `trt_profile_*_shapes` of onnxruntime's TensorRT provider.
 
     https://onnxruntime.ai/docs/execution-providers/TensorRT-ExecutionProvider.html#explicit-shape-range-for-dynamic-shape-input
     """
-    profiles, notes = profiles_of(contract, interface, opt, limit)
+    profiles, notes = profiles_of(contract, request)
     _require_plain(profiles, "the TensorRT provider", ",:")
     options = {
         f"trt_profile_{word}_shapes": ",".join(_shapes(profile, end, "") for profile in profiles if profile.shapes)
@@ -47,12 +46,12 @@ PROVIDERS = [("TensorrtExecutionProvider", TENSORRT_OPTIONS), "CUDAExecutionProv
     return notes.emission("ort-trt", contract, body)
 
 
-def polygraphy(contract: Contract, interface: ModelInterface | None, opt: Mapping[str, int], limit: int) -> Emission:
+def polygraphy(contract: Contract, request: ProfileRequest) -> Emission:
     """A Python script for `polygraphy convert --trt-config-script FILE.py`.
 
     https://docs.nvidia.com/deeplearning/tensorrt/latest/_static/polygraphy/backend/trt/profile.html
     """
-    profiles, notes = profiles_of(contract, interface, opt, limit)
+    profiles, notes = profiles_of(contract, request)
     texts = []
     for profile in profiles:
         calls = "".join(
