@@ -13,7 +13,19 @@ from typing import Final
 from gather_infer.contract import Relation
 from gather_infer.errors import EmissionRefused
 from gather_infer.serving.sizes import Box, SizeCondition, SizeSystem
-from gather_infer.symbolic import Dim, Interval, Scope, evaluate, free_symbols, is_total, known_le, substitute, symbol
+from gather_infer.symbolic import (
+    Dim,
+    Expr,
+    Interval,
+    Scope,
+    evaluate,
+    free_symbols,
+    is_total,
+    known_le,
+    substitute,
+    symbol,
+)
+from gather_infer.symbolic.normal_form import constant_term
 
 _MAX_SCANNED: Final = 4096
 """Values of one size that are tested in search of legal ones."""
@@ -129,7 +141,7 @@ class _BoxSearch:
         Raises EmissionRefused if there is none among the tested points.
         """
         conditions = [c for c in self.open if c.symbols <= self.root.keys()]
-        few = next((n for n in (7, 5, 3, 2) if n ** len(self.coupled) <= _MAX_POINTS), 2)
+        few = next((n for n in (7, 5, 3, 2) if (2 * n) ** len(self.coupled) <= _MAX_POINTS), 2)
         values = [self._legal_values(name, few) for name in self.coupled]
         fixed = {name: _middle(interval) for name, interval in self.root.items()}
         tested = islice(product(*values), _MAX_POINTS)
@@ -140,7 +152,9 @@ class _BoxSearch:
         return sorted(legal, key=self._distance)
 
     def _legal_values(self, name: str, few: int) -> list[int]:
-        """At most `few` values of a size, spread over those that the conditions on this size alone allow."""
+        """Values of a size: at most `few` spread over those that the conditions on this size alone allow, and as many of
+        the numbers in conditions, as in `a == 4 or b == 3`.
+        """
         low, high = _ends(self.root[name])
         alone = [condition for condition in self.open if condition.symbols == {name}]
         scanned = range(low, high + 1)
@@ -149,13 +163,15 @@ class _BoxSearch:
             legal = [v for part in (scanned[:half], scanned[-half:]) for v in part if _hold(alone, name, v)]
         else:
             legal = [value for value in scanned if _hold(alone, name, value)]
-        if name in self.wanted:
-            if not _hold(alone, name, self.wanted[name]):
-                raise EmissionRefused(f"{name}={self.wanted[name]} violates {'; '.join(_texts(alone))}")
-            legal = sorted({*legal, self.wanted[name]})
+        if name in self.wanted and not _hold(alone, name, self.wanted[name]):
+            raise EmissionRefused(f"{name}={self.wanted[name]} violates {'; '.join(_texts(alone))}")
         last = len(legal) - 1
         spread = {legal[round(last * step / (few - 1))] for step in range(few)} if legal else set[int]()
-        return sorted(spread | ({self.wanted[name]} if name in self.wanted else set()))
+        named = {
+            n for c in self.open if name in c.symbols for n in _numbers(c) if low <= n <= high and _hold(alone, name, n)
+        }
+        wanted = {self.wanted[name]} if name in self.wanted else set[int]()
+        return sorted(wanted) + sorted(spread - wanted) + sorted(named - spread - wanted)[:few]
 
     def _distance(self, point: Mapping[str, int]) -> float:
         """The distance of a point from the wanted sizes, else from the middle of the root box, by its sides."""
@@ -227,6 +243,12 @@ class _BoxSearch:
             if not left:
                 break
         return chosen
+
+
+def _numbers(condition: SizeCondition) -> set[int]:
+    """The numbers to which the relations of a condition compare a size."""
+    sides = ((relation.right, relation.left) for relation in condition.relations)
+    return {abs(constant_term(right - left)) for right, left in sides if isinstance(right - left, Expr)}
 
 
 def _hold(conditions: Iterable[SizeCondition], name: str, value: int) -> bool:

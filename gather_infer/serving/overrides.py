@@ -60,9 +60,9 @@ def _axes(contract: Contract, interface: ModelInterface, sizes: BoundedSizes) ->
     """Yield the axes that the file leaves free: input, number, declared name and size."""
     solved = {(axis.input, axis.number): axis.size for axis in sizes.system.axes}
     for spec in contract.inputs:
-        for number, (dim, name) in enumerate(
-            zip(spec.shape or (), interface.input_dims(spec.name, len(spec.shape or ())), strict=True)
-        ):
+        dims = spec.shape or ()
+        names = interface.input_dims(spec.name, len(dims))
+        for number, (dim, name) in enumerate(zip(dims, names, strict=True)):
             if isinstance(name, str):
                 yield spec.name, number, name, solved.get((spec.name, number), dim)
 

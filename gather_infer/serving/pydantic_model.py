@@ -13,7 +13,8 @@ from gather_infer.serving.emission import Emission, Notes, open_texts, unique
 
 _TAKEN: Final = frozenset(
     {
-        "construct", "copy", "dict", "feeds", "from_orm", "json", "parse_file", "parse_obj", "parse_raw", "schema",
+        "Annotated", "Any", "WithJsonSchema", "construct", "copy", "dict", "feeds", "from_orm",
+        "fulfils_contract", "json", "parse_file", "parse_obj", "parse_raw", "schema",
         "schema_json", "update_forward_refs", "validate",
     }
 )  # fmt: skip
