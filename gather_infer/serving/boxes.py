@@ -152,7 +152,7 @@ class _BoxSearch:
         return sorted(legal, key=self._distance)
 
     def _legal_values(self, name: str, few: int) -> list[int]:
-        """Values of a size: at most `few` spread over those that the conditions on this size alone allow, and as many of
+        """At most `few` values of a size, spread over those that conditions on this size alone allow, and as many of
         the numbers in conditions, as in `a == 4 or b == 3`.
         """
         low, high = _ends(self.root[name])
@@ -167,9 +167,8 @@ class _BoxSearch:
             raise EmissionRefused(f"{name}={self.wanted[name]} violates {'; '.join(_texts(alone))}")
         last = len(legal) - 1
         spread = {legal[round(last * step / (few - 1))] for step in range(few)} if legal else set[int]()
-        named = {
-            n for c in self.open if name in c.symbols for n in _numbers(c) if low <= n <= high and _hold(alone, name, n)
-        }
+        numbers = {number for condition in self.open if name in condition.symbols for number in _numbers(condition)}
+        named = {number for number in numbers if number in self.root[name] and _hold(alone, name, number)}
         wanted = {self.wanted[name]} if name in self.wanted else set[int]()
         return sorted(wanted) + sorted(spread - wanted) + sorted(named - spread - wanted)[:few]
 

@@ -41,6 +41,9 @@ class Request(BaseModel):
     def feeds(self) -> dict[str, Any]:
         """The inputs that the request has, by name, for `InferenceSession.run`."""
         return {{name: getattr(self, field) for field, name in ALIASES.items() if field in self.model_fields_set}}
+
+
+Request.model_rebuild(_types_namespace=globals())  # annotations are texts; a module may run without a name
 '''
 
 

@@ -81,12 +81,11 @@ dynamic_shapes = {{
 
 
 def _root(name: str, bounds: Interval, conditions: tuple[SizeCondition, ...]) -> RootDim:
-    """The root of a size: another size if a condition `(size + rest) % factor == 0` requires a multiple."""
+    """The root of a size: another size if a condition `size % factor == rest` requires a multiple."""
     for condition in conditions:
         found = _divisor(condition, name)
         if found is not None:
-            factor, shift = found
-            rest = -shift % factor
+            factor, rest = found
             low = max(0, -((rest - (bounds.lo or 0)) // factor))
             high = None if bounds.hi is None else (bounds.hi - rest) // factor
             return RootDim(f"_{name}", factor, rest, Interval(low, high))
@@ -94,16 +93,18 @@ def _root(name: str, bounds: Interval, conditions: tuple[SizeCondition, ...]) ->
 
 
 def _divisor(condition: SizeCondition, name: str) -> tuple[int, int] | None:
-    """Factor and shift of the condition `(name + shift) % factor == 0`; None for any other condition."""
+    """Factor and rest of a condition such as `name % factor == rest` or `(name + 3) % factor == 1`; None for others."""
     relation = condition.relations[0]
-    if len(condition.relations) > 1 or relation.relation != "==" or not is_remainder(relation.left):
+    left, right = relation.left, relation.right
+    is_alone = len(condition.relations) == 1 and relation.relation == "==" and is_remainder(left)
+    if not is_alone or not isinstance(left, Expr) or not isinstance(right, int):
         return None
-    if relation.right != 0 or not isinstance(relation.left, Expr):
-        return None
-    atoms = [atom for monomial, _ in relation.left.terms for atom in monomial if isinstance(atom, FloorDiv)]
+    atoms = [atom for monomial, _ in left.terms for atom in monomial if isinstance(atom, FloorDiv)]
     shift = atoms[0].num - symbol(name) if len(atoms) == 1 else None
     factor = atoms[0].den if atoms else None
-    return (factor, shift) if isinstance(factor, int) and isinstance(shift, int) else None
+    if not isinstance(factor, int) or not isinstance(shift, int) or not 0 <= right < factor:
+        return None
+    return factor, (right - shift) % factor
 
 
 def _linear_root(size: Expr) -> str | None:

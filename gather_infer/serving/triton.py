@@ -133,8 +133,8 @@ def _batch(
     if name not in sizes.bounds:
         return None, "an equation of the contract fixes the first axis" if name else "there is no input", ()
     most = sizes.bounds[name].hi
-    if most is not None and most < 1:
-        return None, f"{symbol(name)} is 0", ()
+    if most == 0:
+        raise EmissionRefused(f"{symbol(name)} is 0, which Triton does not accept")
     chosen = () if most is not None else (f"max_batch_size {DEFAULT_BATCH}",)
     return Batch(name, DEFAULT_BATCH if most is None else most), "", chosen
 

@@ -100,8 +100,8 @@ def runs(contract: Contract, model: onnx.ModelProto, found: list[Profile]) -> in
 @pytest.mark.parametrize("path", [path for path in FIXTURES if path.stem != "openvino-gather"], ids=lambda p: p.stem)
 def test_every_fixture(path: Path) -> None:
     result, model = result_of(path.stem), model_of(path.stem)
-    for more in ({}, {"profiles": 1}):
-        found = profiles(result, **more)
+    for limit in (4, 1):
+        found = profiles(result, profiles=limit)
         for number, profile in enumerate(found):
             assert violations(result.contract, model, profile, 1000, number) == []
         assert runs(result.contract, model, found) > 0
@@ -162,7 +162,7 @@ def test_several_boxes_that_hold_what_callers_send(lines: tuple[str, ...]) -> No
     for (low_a, high_a), (low_b, high_b) in found:
         for a in range(low_a, high_a + 1):
             for b in range(low_b, high_b + 1):
-                assert all(line.holds({"a": a, "b": b}) for line in contract.lines), (a, b)  # type: ignore[union-attr]
+                assert all(line.holds({"a": a, "b": b}) for line in contract.lines), (a, b)
     assert emit(contract, "trtexec").remarks[0].startswith("no single profile has all legal sizes, because of ")
     assert len(sizes_of(contract, profiles=1)) == 1
 
@@ -181,7 +181,7 @@ def test_corners_are_no_proof() -> None:
     for (low_a, high_a), (low_b, high_b) in sizes_of(contract):
         for a in range(low_a, high_a + 1):
             for b in range(low_b, high_b + 1):
-                assert all(line.holds({"a": a, "b": b}) for line in contract.lines)  # type: ignore[union-attr]
+                assert all(line.holds({"a": a, "b": b}) for line in contract.lines)
 
 
 def test_an_axis_that_follows_is_fixed_or_reported() -> None:
