@@ -20,7 +20,10 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
 
 
 @click.command(
-    "contract", cls=Command, example="gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150"
+    "contract",
+    cls=Command,
+    example="""gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150
+gather-infer contract fixtures/bert-torchscript.onnx --emit trtexec --dim batch=1..8 -o build.sh""",
 )
 @model_argument()
 @facts_options
@@ -29,8 +32,9 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
 @option(
     "--emit",
     section="Output",
+    metavar="TARGET",
     type=click.Choice(_TARGETS),
-    help="Write the contract in the form that another program takes, to OUT or standard output.",
+    help=f"Write the contract for another program, to OUT or standard output: {', '.join(_TARGETS)}.",
 )
 @output_options("With --embed, write the model with its contract to OUT; with --emit, the emitted text.")
 @option(
@@ -38,7 +42,7 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
     section="Output",
     multiple=True,
     metavar="NAME=SIZE",
-    help="With --emit trtexec, polygraphy or ort-trt: optimize for this size, seq=32.",
+    help="With --emit trtexec, polygraphy, ort-trt: optimize for this size.",
 )
 @option(
     "--profiles",
@@ -53,7 +57,7 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
     "--dependent-axes",
     section="Output",
     is_flag=True,
-    help="With the same: give an axis such as past + seq a range, although not all sizes in it are legal.",
+    help="With the same: give axes such as past + seq a range, with sizes that are not legal.",
 )
 @option(
     "--python",

@@ -50,7 +50,7 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help page groups options into sections and ends with a working example."""
+    """A command whose help page groups options into sections and ends with working examples, one per line."""
 
     def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -80,7 +80,8 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Example"):
-            formatter.write(f"  {self.example}\n")
+            for line in self.example.splitlines():
+                formatter.write(f"  {line}\n")
 
 
 def option(*names: str, section: str, **settings: Any) -> Callable[[Function], Function]:

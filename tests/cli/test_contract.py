@@ -6,14 +6,17 @@ import json
 import runpy
 from pathlib import Path
 
+import click
 import numpy as np
 import onnx
 import pytest
+from gather_infer_cli.contract import command
 
 import gather_infer
 from gather_infer import Contract
 from gather_infer.contract import KEY
 from gather_infer.report import ContractReport, View, contract_text
+from gather_infer.serving import TARGETS
 from tests.cli.cli_models import MODELS
 from tests.cli.conftest import Run
 from tests.contract.contracts import BERT, MIXED
@@ -103,7 +106,10 @@ def test_strict_enforces_lines_that_are_sufficient_only(run: Run) -> None:
         assert schema["properties"]["s"].get("maxItems") == (5 if more else None)
         assert ("known to work only for: W <= 5" in schema.get("description", "")) is not bool(more)
     result = run("contract", "unsure.onnx", "--strict")
-    assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "error: --strict needs --python or --json-schema")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (
+        2,
+        "error: --strict needs --python, --json-schema or --emit pydantic",
+    )
 
 
 def test_a_guard_and_a_schema_go_to_standard_output(run: Run) -> None:
@@ -118,7 +124,7 @@ def test_a_guard_and_a_schema_go_to_standard_output(run: Run) -> None:
     for more in (["--python", "-"], ["--embed", "-o", "-"]):
         result = run("contract", "embedding.onnx", "--json-schema", "-", *more)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "only one of --python, --json-schema and -o can go to standard output" in result.stderr
+        assert "only one of --python, --json-schema, --emit and -o can go to standard output" in result.stderr
     result = run("contract", "embedding.onnx", "--range", "ids=0..100", "--json-schema", "-")
     assert (result.exit_code, result.stdout) == (1, "")
 
@@ -137,6 +143,63 @@ def test_a_file_that_cannot_be_written(run: Run) -> None:
     result = run("contract", "embedding.onnx", "--python", "nowhere/guard.py")
     assert (result.exit_code, result.stdout) == (3, "")
     assert "nowhere/guard.py: No such file or directory" in result.stderr
+
+
+def test_the_formats_of_the_option() -> None:
+    (option,) = (parameter for parameter in command.params if parameter.name == "emit")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == TARGETS
+
+
+@pytest.mark.parametrize("target", [target for target in TARGETS if target != "ort"])
+def test_an_emission_goes_to_standard_output_or_to_a_file(target: str, run: Run) -> None:
+    result = run("contract", "embedding.onnx", "--emit", target)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"# contract of embedding.onnx, written by gather-infer contract --emit {target}\n")
+    assert "contract of embedding.onnx\n  ids < 100" in result.stderr.replace("-100 <= ids", "ids")
+    assert run("contract", "embedding.onnx", "--emit", target, "-o", "emitted").stdout.startswith("contract of")
+    assert Path("emitted").read_text() == result.stdout
+    notes = [line for line in result.stdout.splitlines() if line.startswith("# ")][1:]
+    notes = [line for line in notes if not line.startswith("# by input of the model")]
+    assert [line.replace("note: ", "# ") for line in result.stderr.splitlines() if line.startswith("note: ")] == notes
+    quiet = run("contract", "embedding.onnx", "--emit", target, "-q", "-o", "emitted")
+    assert quiet.stderr.count("note: ") == len(notes), "that a format widens the contract is no chatter"
+
+
+def test_a_refused_emission_writes_nothing(run: Run) -> None:
+    before = {path.name for path in Path().iterdir()}
+    for more, message in (
+        (["--emit", "ort"], "no dim with a name has a fixed size"),
+        (["--emit", "trtexec", "--opt", "seq=17"], "seq=17 is outside 1..16"),
+        (["--emit", "triton", "--range", "ids=0..100"], "error[GI501]"),
+    ):
+        result = run("contract", "embedding.onnx", "-o", "emitted", "--python", "guard.py", *more)
+        assert result.exit_code == 1
+        assert message in result.output
+    assert {path.name for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--emit nothing", "'nothing' is not one of 'triton', 'trtexec'"),
+        ("--emit triton --embed -o out", "--embed and --emit exclude each other"),
+        ("--emit triton --in-place", "--in-place and --external-data need --embed"),
+        ("--emit triton --opt seq=3", "sizes to optimize for need profiles, triton has none"),
+        ("--emit trtexec --opt seq", "--opt must read NAME=SIZE, found 'seq'"),
+        ("--emit trtexec --opt seq=0x3", "--opt must read NAME=SIZE, found 'seq=0x3'"),
+        ("--emit trtexec --profiles 0", "0 is not in the range x>=1"),
+        ("--emit trtexec --strict", "--strict needs --python, --json-schema or --emit pydantic"),
+        ("--emit trtexec --python -", "only one of --python, --json-schema, --emit and -o can go to standard output"),
+        ("--opt seq=3", "--opt needs --emit"),
+        ("--dependent-axes", "--dependent-axes needs --emit"),
+        ("-o out", "a model is written with --embed only, and a text with --emit"),
+    ],
+)
+def test_options_of_an_emission(options: str, message: str, run: Run) -> None:
+    result = run("contract", "embedding.onnx", *options.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
