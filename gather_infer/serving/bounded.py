@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from gather_infer.contract import Contract
 from gather_infer.errors import EmissionRefused
-from gather_infer.serving.boxes import hull, unproved
+from gather_infer.serving.boxes import implied_sizes, unproved
 from gather_infer.serving.emission import element_texts, open_texts, size_texts, unique
 from gather_infer.serving.sizes import Axis, Box, SizeSystem
-from gather_infer.symbolic import Interval, Scope, free_symbols
+from gather_infer.symbolic import Interval, free_symbols, symbol
 
 
 class BoundedSizes:
@@ -26,14 +26,12 @@ class BoundedSizes:
                 raise EmissionRefused(f"the rank of input {spec.name} is unknown")
         self.contract = contract
         self.system = SizeSystem(contract)
-        self.bounds = hull(self.system.conditions, self.system.free)
+        self._scope = implied_sizes(self.system.conditions)
+        self.bounds = {name: self._scope.bounds(symbol(name)) for name in self.system.free}
 
     def of_axis(self, axis: Axis) -> Interval:
         """The interval of the size of an axis."""
-        scope = Scope()
-        for name, interval in self.bounds.items():
-            scope.declare(name, interval)
-        return scope.bounds(axis.size) & Interval(0, None)
+        return self._scope.bounds(axis.size) & Interval(0, None)
 
     def inexpressible(self, kept: Box, *, ties: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """The texts of everything that the contract requires and a format does not express.

@@ -33,6 +33,8 @@ _MAX_SCANNED: Final = 4096
 _MAX_POINTS: Final = 4096
 """Points that are tested in search of legal ones."""
 
+_ROUNDS: Final = 2
+
 _MAX_SEEDS: Final = 12
 """Points from which boxes grow."""
 
@@ -70,21 +72,30 @@ def grows(size: Dim, box: Box) -> bool:
     return all(known_le(size, substitute(size, {n: symbol(n) + 1}), scope) is True for n in free_symbols(size))
 
 
+def implied_sizes(conditions: Iterable[SizeCondition]) -> Scope:
+    """A scope with the facts that conditions imply, without those that stay disjunctions.
+
+    Raises EmissionRefused if the conditions contradict each other.
+    """
+    scope = Scope()
+    left = list(conditions)
+    for _ in range(_ROUNDS):  # a fact may refute relations of other conditions: `past + seq <= 48 or batch == 0`
+        for condition in left:
+            possible = [relation for relation in condition.relations if relation.known(scope) is not False]
+            if len(possible) == 1 and is_total(possible[0].left) and is_total(possible[0].right):
+                possible[0].add_to(scope)
+            if not possible or scope.is_contradictory:
+                raise EmissionRefused(f"no size satisfies the contract, because of {condition.text}")
+    return scope
+
+
 def hull(conditions: Iterable[SizeCondition], names: Iterable[str]) -> dict[str, Interval]:
     """For each size the smallest interval that the engine derives from the conditions; it need not lie inside them.
 
     Raises EmissionRefused if the conditions contradict each other.
     """
-    scope = Scope()
-    for condition in conditions:
-        only = condition.relations[0] if len(condition.relations) == 1 else None
-        if only is not None and is_total(only.left) and is_total(only.right):
-            only.add_to(scope)
-    found = {name: scope.bounds(symbol(name)) for name in names}
-    empty = scope.is_contradictory or any(interval.is_empty for interval in found.values())
-    if empty:
-        raise EmissionRefused("no size satisfies the contract")
-    return found
+    scope = implied_sizes(conditions)
+    return {name: scope.bounds(symbol(name)) for name in names}
 
 
 def inner_boxes(
@@ -303,4 +314,4 @@ def _text(box: Box) -> str:
     return ", ".join(f"{name}={interval.lo}..{interval.hi}" for name, interval in box.items())
 
 
-__all__ = ["grows", "hull", "inner_boxes", "is_constant", "is_inside", "unproved"]
+__all__ = ["grows", "hull", "implied_sizes", "inner_boxes", "is_constant", "is_inside", "unproved"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -62,6 +63,11 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
+def literal(text: str) -> str:
+    """A string as a literal that is valid in JSON and in Python."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def element_texts(contract: Contract) -> Iterator[str]:
     """The lines on elements, for formats that constrain sizes only."""
     return (line.text for line in contract.all_lines if isinstance(line, ElementsLine))
@@ -97,4 +103,4 @@ def listed(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-__all__ = ["Emission", "Notes", "element_texts", "listed", "open_texts", "size_texts", "unique"]
+__all__ = ["Emission", "Notes", "element_texts", "listed", "literal", "open_texts", "size_texts", "unique"]

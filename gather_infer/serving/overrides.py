@@ -41,7 +41,7 @@ def free_dimension_overrides(contract: Contract, interface: ModelInterface | Non
     body = f"""
 import onnxruntime
 
-FREE_DIMENSION_OVERRIDES = {json.dumps(overrides, indent=4)}
+FREE_DIMENSION_OVERRIDES = {json.dumps(overrides, indent=4, ensure_ascii=False)}
 
 
 def session_options() -> onnxruntime.SessionOptions:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gather_infer.contract import Contract, ContractInput, DimsLine, ModelInterface
-from gather_infer.errors import EmissionRefused
+from gather_infer.errors import EmissionRefused, UnknownName
 from gather_infer.serving.boxes import grows, hull, inner_boxes, is_constant, unproved
 from gather_infer.serving.emission import Notes, element_texts, listed, open_texts, size_texts, unique
 from gather_infer.serving.sizes import Axis, Box, SizeSystem
@@ -99,9 +99,9 @@ def profiles_of(contract: Contract, request: ProfileRequest) -> tuple[list[Optim
 
 
 def require_size(name: str, system: SizeSystem) -> None:
-    """Raise EmissionRefused if no free size of the contract has the name."""
+    """Raise UnknownName if no free size of the contract has the name."""
     if name not in system.free:
-        raise EmissionRefused(f"no free size {name!r}; there are {', '.join(system.free) or 'none'}")
+        raise UnknownName("free size", name, system.free)
 
 
 def root_box(contract: Contract, system: SizeSystem) -> tuple[dict[str, Interval], tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gather_infer.contract import Contract
 from gather_infer.errors import EmissionRefused
-from gather_infer.serving.emission import Emission
+from gather_infer.serving.emission import Emission, literal
 from gather_infer.serving.profiles import OptimizationProfile, ProfileRequest, profiles_of
 
 
@@ -40,7 +40,7 @@ def ort_trt(contract: Contract, request: ProfileRequest) -> Emission:
         for end, word in enumerate(("min", "opt", "max"))
     }
     body = f"""
-TENSORRT_OPTIONS = {json.dumps(options, indent=4)}
+TENSORRT_OPTIONS = {json.dumps(options, indent=4, ensure_ascii=False)}
 PROVIDERS = [("TensorrtExecutionProvider", TENSORRT_OPTIONS), "CUDAExecutionProvider", "CPUExecutionProvider"]
 """
     return notes.emission("ort-trt", contract, body)
@@ -55,7 +55,7 @@ def polygraphy(contract: Contract, request: ProfileRequest) -> Emission:
     texts = []
     for profile in profiles:
         calls = "".join(
-            f"\n    .add({json.dumps(name)}, min={s.least}, opt={s.preferred}, max={s.most})"
+            f"\n    .add({literal(name)}, min={s.least}, opt={s.preferred}, max={s.most})"
             for name, s in profile.shapes.items()
         )
         texts.append(f"    Profile(){calls}".replace("\n    ", "\n        ") + ",\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 import re
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from gather_infer.contract import Contract
 from gather_infer.contract.lines import is_remainder
 from gather_infer.serving.bounded import BoundedSizes
 from gather_infer.serving.boxes import unproved
-from gather_infer.serving.emission import Emission, Notes, element_texts, open_texts, size_texts, unique
+from gather_infer.serving.emission import Emission, Notes, element_texts, literal, open_texts, size_texts, unique
 from gather_infer.serving.sizes import SizeCondition
 from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, substitute, symbol
 from gather_infer.symbolic.normal_form import FloorDiv
@@ -67,7 +66,7 @@ def torch_dims(contract: Contract) -> Emission:
     box = {root.root: root.bounds for root in roots.values()}
     at_roots = (c.at({name: root.size for name, root in roots.items()}) for c in sizes.system.conditions)
     left = unproved([condition for condition in at_roots if condition is not None], box)
-    shapes = "".join(f"    {json.dumps(spec.name)}: {_shape(spec.name, texts)},\n" for spec in contract.inputs)
+    shapes = "".join(f"    {literal(spec.name)}: {_shape(spec.name, texts)},\n" for spec in contract.inputs)
     body = f"""
 from torch.export import Dim
 
@@ -134,7 +133,7 @@ def _derived(name: str, root: str, size: Expr) -> str:
 
 def _dim(name: str, bounds: Interval) -> str:
     ends = [f"min={bounds.lo}"] * bool(bounds.lo) + [f"max={bounds.hi}"] * (bounds.hi is not None)
-    return f"{name} = Dim({', '.join([json.dumps(name), *ends])})\n"
+    return f"{name} = Dim({', '.join([literal(name), *ends])})\n"
 
 
 def _shape(name: str, texts: dict[tuple[str, int], str]) -> str:

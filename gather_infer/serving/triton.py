@@ -14,6 +14,8 @@ from gather_infer.serving.emission import Emission, Notes
 from gather_infer.serving.profiles import DEFAULT_BATCH
 from gather_infer.symbolic import Dim, Expr, Interval, free_symbols, symbol
 
+_MAX_INT32: Final = 2**31 - 1
+
 _TYPES: Final = {
     "bool": "TYPE_BOOL",
     "uint8": "TYPE_UINT8",
@@ -136,7 +138,7 @@ def _batch(
     if most == 0:
         raise EmissionRefused(f"{symbol(name)} is 0, which Triton does not accept")
     chosen = () if most is not None else (f"max_batch_size {DEFAULT_BATCH}",)
-    return Batch(name, DEFAULT_BATCH if most is None else most), "", chosen
+    return Batch(name, DEFAULT_BATCH if most is None else min(most, _MAX_INT32)), "", chosen
 
 
 def _is_free(tensor: DeclaredTensor) -> bool:

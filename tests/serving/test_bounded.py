@@ -47,6 +47,10 @@ BOUNDS: dict[str, tuple[list[str], dict[str, list[list[int]]]]] = {
         ["past=5", "batch=..2"],
         {"input_ids": [[1, 2], [1, 43]], "past_key_values.0.decoder.key": [[1, 2], [4, 4], [5, 5], [4, 4]]},
     ),
+    "gpt2-kv-torchscript": (
+        [],
+        {"past_key_values.0.key": [[1, -1], [4, 4], [0, 47], [8, 8]], "attention_mask": [[1, -1], [1, 48]]},
+    ),
     "gpt2-kv-dynamo": (["past=1..8", "seq=2..3", "batch=1"], {"attention_mask": [[1, 1], [3, 11]]}),
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -237,12 +239,11 @@ def test_a_condition_on_an_input_is_required_of_all() -> None:
 
 
 REFUSED = {
-    "no legal size": (contract_with("a <= 3", "a >= 5"), {}, "no size satisfies the contract"),
+    "no legal size": (contract_with("a <= 3", "a >= 5"), {}, "no size satisfies the contract, because of a >= 5"),
     "no legal size is found": (contract_with("a <= 3", "b <= 3", "a*a == 2"), {}, "no legal sizes found in "),
     "an illegal size to optimize for": (
         contract_with("a <= 99", "b <= 2", "a % 32 == 0"), {"a": 33}, "a=33 violates a % 32 == 0"),
     "a size outside": (contract_with("a <= 9", "b <= 2"), {"a": 10}, "a=10 is outside 1..9, the sizes that"),
-    "no such size": (contract_with("a <= 9"), {"c": 10}, "no free size 'c'; there are a, b"),
     "unknown rank": (
         Contract("m.onnx", (gather_infer.contract.ContractInput("x", "float32", None),), ()), {},
         "the rank of input x is unknown"),
@@ -259,6 +260,59 @@ def test_refused(case: str) -> None:
         emit(contract, "trtexec", opt=opt)
     assert str(caught.value).startswith(message)
     assert caught.value.exit_code == 1
+
+
+def test_a_size_without_that_name() -> None:
+    with pytest.raises(UsageError, match="no free size 'sec'; did you mean 'seq'"):
+        emit(contract_with("seq <= 9", inputs=("seq",)), "trtexec", opt={"sec": 10})
+
+
+def test_names_that_are_not_ascii() -> None:
+    contract = Contract("m.onnx", (spec("é \U0001f600", "float32", "n"),), (dims("n <= 4"),))
+    for target, read in READERS.items():
+        assert read(emit(contract, target).text)[0].most == {"é \U0001f600": (4,)}
+
+
+def test_random_lines() -> None:
+    """Every point of the boxes of random lines, against `Contract.check`."""
+    random = Random(3)
+    boxes_found = 0
+    for _ in range(25):
+        lines = [*(_line(random) for _ in range(random.randint(1, 3))), "a <= 9", "b <= 8"]
+        contract = contract_with(*lines, inputs=random.choice([("a b",), ("a b", "a+b"), ("a b", "2*b+a")]))
+        try:
+            found = of_trtexec(emit(contract, "trtexec").text)
+        except EmissionRefused:
+            continue
+        for profile in found:
+            boxes_found += 1
+            ends = {
+                str(dim): (profile.least[s.name][axis], profile.most[s.name][axis])
+                for s in contract.inputs
+                for axis, dim in enumerate(s.shape or ())
+            }
+            for point in itertools.product(*(range(low, high + 1) for low, high in ends.values())):
+                sizes = dict(zip(ends, point, strict=True))
+                feeds = {
+                    s.name: np.broadcast_to(np.float32(0), [sizes[str(dim)] for dim in s.shape or ()])
+                    for s in contract.inputs
+                }
+                assert contract.check(feeds, strict=True) == [], (lines, sizes)
+    assert boxes_found > 20
+
+
+def _line(random: Random) -> str:
+    """A line such as `a*b <= 12`, `(a+3)//2 >= b`, `a%4 <= 1 or b == 3`."""
+
+    def term() -> str:
+        one, other, number = random.choice("ab"), random.choice("ab"), random.randint(2, 6)
+        return random.choice([one, f"{number}*{one}", f"{one}*{other}", f"({one}+3)//{number}", f"{one}%{number}",
+                              f"min({one},{number})", f"{one}//{other}"])  # fmt: skip
+
+    relation = (
+        f"{term()}+{term()} {random.choice(['<=', '>=', '=='])} {random.choice([term(), str(random.randint(2, 20))])}"
+    )
+    return relation if random.random() < 0.7 else f"{relation} or {term()} <= {random.randint(0, 9)}"
 
 
 def test_a_colon_in_a_name() -> None:

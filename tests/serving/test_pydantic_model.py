@@ -17,7 +17,7 @@ from gather_infer import Contract
 from gather_infer.serving.pydantic_model import _TAKEN
 from gather_infer.serving.targets import emit
 from tests.contract.agreement import Agreement
-from tests.contract.contracts import BERT, MIXED, good, spec
+from tests.contract.contracts import BERT, MIXED, elements, good, spec
 
 FIXTURES = ("bert-torchscript", "gpt2-kv-dynamo", "lstm-tagger-torchscript", "dlrm-dynamo", "gnn-dynamo")
 
@@ -69,6 +69,15 @@ def test_1000_requests_of_a_fixture(name: str, tmp_path: Path) -> None:
     counts = agreement(gather_infer.contract_of(f"fixtures/{name}.onnx").contract, tmp_path, 1000)
     assert sum(counts.values()) == 2000
     assert min(counts[False, True], counts[False, False]) > 100
+
+
+def test_a_difference_is_seen(tmp_path: Path) -> None:
+    """A fault planted in the contract: the model enforces one token id more."""
+    model = request_class(BERT, tmp_path)
+    other = Contract(BERT.model, BERT.inputs, (elements("ids", "-30522", "30520"), *BERT.lines[1:]), BERT.nonempty)
+    request = good_bert(np.full((1, 2), 30521))
+    assert accepts(model, request) is (BERT.check(request) == [])
+    assert accepts(model, request) is not (other.check(request) == [])
 
 
 def test_the_message_and_the_feeds(tmp_path: Path) -> None:
