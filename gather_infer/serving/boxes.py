@@ -33,10 +33,11 @@ _MAX_SCANNED: Final = 4096
 _MAX_POINTS: Final = 4096
 """Points that are tested in search of legal ones."""
 
-_ROUNDS: Final = 2
-
 _MAX_SEEDS: Final = 12
 """Points from which boxes grow."""
+
+_ROUNDS: Final = 2
+"""Times that the conditions are read for facts."""
 
 
 def unproved(conditions: Iterable[SizeCondition], box: Box) -> list[SizeCondition]:
@@ -104,11 +105,12 @@ def inner_boxes(
     """At most `limit` boxes in `root`, all of whose points satisfy the conditions; the first contains `wanted`.
 
     root             bounded intervals of the free sizes
-    wanted           sizes that callers send most; the search starts near them
+    wanted           sizes that callers send most
     followers_vary   whether axes that follow from other sizes may have several sizes in one box. Its corners satisfy
                      their equations then, other combinations of sizes need not
 
-    The result is `[root]` if all its points are legal. Raises EmissionRefused if no legal point is found.
+    The result is `[root]` if all its points are legal. Raises EmissionRefused if no legal point is found, or none with
+    the wanted sizes.
     """
     return _BoxSearch(system, root, wanted, followers_vary).boxes(limit)
 
@@ -149,7 +151,7 @@ class _BoxSearch:
     def _legal_points(self) -> list[dict[str, int]]:
         """Points of coupled sizes at which all conditions hold; those near `wanted` first.
 
-        Raises EmissionRefused if there is none among the tested points.
+        Raises EmissionRefused if there is none among the tested points, or none with the wanted sizes.
         """
         conditions = [c for c in self.open if c.symbols <= self.root.keys()]
         few = next((n for n in (7, 5, 3, 2) if (2 * n) ** len(self.coupled) <= _MAX_POINTS), 2)
@@ -160,6 +162,10 @@ class _BoxSearch:
         legal = [point for point in points if all(c.holds({**fixed, **point}) for c in conditions)]
         if not legal:
             raise EmissionRefused(f"no legal sizes found in {_text(self.root)}: {'; '.join(_texts(self.open))}")
+        wanted = {name: size for name, size in self.wanted.items() if name in self.coupled}
+        if not any(wanted.items() <= point.items() for point in legal):
+            shown = ", ".join(f"{name}={size}" for name, size in wanted.items())
+            raise EmissionRefused(f"no legal sizes found with {shown}, because of {'; '.join(_texts(conditions))}")
         return sorted(legal, key=self._distance)
 
     def _legal_values(self, name: str, few: int) -> list[int]:

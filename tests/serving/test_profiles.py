@@ -243,6 +243,9 @@ REFUSED = {
     "no legal size is found": (contract_with("a <= 3", "b <= 3", "a*a == 2"), {}, "no legal sizes found in "),
     "an illegal size to optimize for": (
         contract_with("a <= 99", "b <= 2", "a % 32 == 0"), {"a": 33}, "a=33 violates a % 32 == 0"),
+    "sizes that are illegal together": (
+        contract_with("a <= 9", "b <= 9", "a + b <= 12"), {"a": 9, "b": 8},
+        "no legal sizes found with a=9, b=8, because of a + b <= 12"),
     "a size outside": (contract_with("a <= 9", "b <= 2"), {"a": 10}, "a=10 is outside 1..9, the sizes that"),
     "unknown rank": (
         Contract("m.onnx", (gather_infer.contract.ContractInput("x", "float32", None),), ()), {},
