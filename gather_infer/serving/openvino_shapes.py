@@ -12,7 +12,7 @@ from gather_infer.symbolic import Interval
 
 
 def openvino_shapes(contract: Contract) -> Emission:
-    """A command of OpenVINO's `ovc` with the bounded shape of each input.
+    """A command of OpenVINO's `ovc` with the bounded shape of each input, or of `benchmark_app` for an OpenVINO IR.
 
     A dim is a number, bounds `1..8`, `1..` or `..8`, or `?`; `openvino.PartialShape` reads the shapes.
     https://docs.openvino.ai/2025/openvino-workflow/model-preparation/setting-input-shapes.html
@@ -28,7 +28,8 @@ def openvino_shapes(contract: Contract) -> Emission:
             for number, dim in enumerate(spec.shape or ())
         )
         texts.append(f"{spec.name}[{','.join(map(partial_dim, dims))}]")
-    body = f"ovc {shlex.quote(contract.model)} --input {shlex.quote(','.join(texts))}\n"
+    program = "benchmark_app -m {} -shape {}" if contract.model.endswith(".xml") else "ovc {} --input {}"
+    body = f"{program.format(shlex.quote(contract.model), shlex.quote(','.join(texts)))}\n"
     return Notes(sizes.inexpressible(sizes.bounds)).emission("openvino", contract, body)
 
 

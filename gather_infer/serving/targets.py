@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gather_infer.contract import Contract, ModelInterface
-from gather_infer.errors import UnknownName, UsageError
+from gather_infer.errors import EmissionRefused, UnknownName, UsageError
 from gather_infer.serving.emission import Emission
 from gather_infer.serving.openvino_shapes import openvino_shapes
 from gather_infer.serving.overrides import free_dimension_overrides
@@ -61,6 +61,8 @@ def emit(
         raise UsageError(f"only pydantic has a strict form, not {target}")
     if profiles < 1:
         raise UsageError(f"at least one profile is needed, found {profiles}")
+    if contract.model.endswith(".xml") and target not in ("openvino", "torch", "pydantic"):
+        raise EmissionRefused(f"{target} is for ONNX models, {contract.model} is an OpenVINO IR; convert it first")
     if target in _PROFILES:
         return _PROFILES[target](contract, ProfileRequest(interface, opt or {}, profiles, dependent_axes))
     match target:

@@ -58,8 +58,6 @@ def triton_config(contract: Contract, interface: ModelInterface | None) -> Emiss
     """
     if interface is None:
         raise UsageError("a configuration for Triton needs the interface of the model, ContractResult.interface")
-    if Path(contract.model).suffix == ".xml":
-        raise EmissionRefused("the configuration is for the onnxruntime backend, the model is an OpenVINO IR")
     sizes = BoundedSizes(contract)
     batch, reason, chosen = _batch(contract, interface, sizes)
     remarks = [*_changed_outputs(interface)]

@@ -65,6 +65,14 @@ def test_openvino_reads_the_bounds(name: str) -> None:
     assert {name: found[name] for name in expected} == expected
 
 
+def test_an_ir_is_for_programs_that_read_one() -> None:
+    contract = Contract("m.xml", (spec("x", "float32", "n", "3"),), (dims("n <= 4"),))
+    assert emit(contract, "openvino").text.splitlines()[-1] == "benchmark_app -m m.xml -shape 'x[..4,3]'"
+    for target in ("trtexec", "ort-trt", "ort"):
+        with pytest.raises(EmissionRefused, match=f"{target} is for ONNX models, m.xml is an OpenVINO IR"):
+            emit(contract, target)
+
+
 def test_openvino_needs_plain_names() -> None:
     contract = Contract("m.onnx", (spec("x[0]", "float32", "n"),), ())
     with pytest.raises(EmissionRefused, match="ovc cannot read the name of input"):

@@ -255,7 +255,10 @@ REFUSED = {
     "element type": (made({"x": "b"}, {"y": "b"}, dtype="int4"), "Triton has no element type for input x, of int4"),
     "size 0": (made({"x": "b 0"}, {"y": "b"}), "input x has a dim of 0, which Triton does not accept"),
     "batch 0": (made({"x": "b 2"}, {"y": "b"}, "b <= 0"), "b is 0, which Triton does not accept"),
-    "IR": ((Contract("m.xml", (), ()), ModelInterface((), ())), "the configuration is for the onnxruntime backend"),
+    "IR": (
+        (Contract("m.xml", (), ()), ModelInterface((), ())),
+        "triton is for ONNX models, m.xml is an OpenVINO IR; convert it first",
+    ),
     "rank of an output": (
         (Contract("m.onnx", (), ()), ModelInterface((), (DeclaredTensor("y", "int8", None),))),
         "the file declares no shape of output y",
