@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto
 
 from gather_infer.contract import (
     KEY,
     Contract,
     ContractInput,
-    DeclaredTensor,
     DimsLine,
     ElementsLine,
     Line,
@@ -33,7 +32,7 @@ from gather_infer.model.model_loading import ModelLike, to_onnx_file
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
-from gather_infer.tensor import DType, OptionalType, SymbolicTensor, ValueRange
+from gather_infer.tensor import OptionalType, SymbolicTensor, ValueRange
 from gather_infer.trail import InputPredicate
 from gather_infer.validate.condition import Condition, Elements, follows
 from gather_infer.validate.conditional_constraints import ConditionalConstraints, bodies_of
@@ -48,6 +47,7 @@ from gather_infer.validate.minimal_constraints import (
     scopes_without_assumptions,
     size_constraints_of,
 )
+from gather_infer.validate.model_interface import model_interface
 from gather_infer.validate.verdict import Outside, Verdict, VerdictKind, verdict_diagnostics
 
 
@@ -57,13 +57,13 @@ class ContractResult:
 
     diagnostics  errors of the model, accesses that are always out of bounds, and declarations that the model does not
                  accept
-    interface    inputs and outputs as the file declares them, for `gather_infer.emit`
+    inference    the inference from which the contract is derived
     """
 
     contract: Contract
     diagnostics: tuple[Diagnostic, ...]
     source: ModelFile
-    interface: ModelInterface
+    inference: Inference
 
     def __repr__(self) -> str:
         found = severity_counts(self.diagnostics)
@@ -82,6 +82,11 @@ class ContractResult:
             for o in self.contract.open
         )
         return (*lines, *rest)
+
+    @property
+    def interface(self) -> ModelInterface:
+        """The inputs and outputs as onnxruntime reports them, for `gather_infer.emit`."""
+        return model_interface(self.inference)
 
     def embedded(self) -> ModelProto:
         """The model with the contract in its metadata, otherwise unchanged.
@@ -191,7 +196,7 @@ class _ContractBuilder:
             (*self._declared(), *spelt),
             tuple(dict.fromkeys((*self._open(), *bodies.open(claims)))),
         )
-        return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model, _interface(self.inference))
+        return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model, self.inference)
 
     # elements
 
@@ -393,29 +398,6 @@ def _inputs(inference: Inference) -> Iterator[ContractInput]:
             yield ContractInput(name, None if value.dtype is None else str(value.dtype), value.shape, name in defaults)
         else:
             yield ContractInput(name, None, None, isinstance(value, OptionalType) or name in defaults)
-
-
-def _interface(inference: Inference) -> ModelInterface:
-    """The inputs that callers send and the outputs of a model, as its file declares them."""
-    graph = inference.model.proto.graph
-    outputs = {value.name: inference[value.name] for value in graph.output}
-    return ModelInterface(
-        tuple(_declared(value) for value in graph.input if value.name in inference.inputs),
-        tuple(map(_declared, graph.output)),
-        {name: value.shape if isinstance(value, SymbolicTensor) else None for name, value in outputs.items()},
-    )
-
-
-def _declared(value: ValueInfoProto) -> DeclaredTensor:
-    tensor = value.type.tensor_type if value.type.WhichOneof("value") == "tensor_type" else None
-    if tensor is None:
-        return DeclaredTensor(value.name, None, None)
-    dims = tuple(d.dim_value if d.HasField("dim_value") else d.dim_param for d in tensor.shape.dim)
-    return DeclaredTensor(
-        value.name,
-        str(DType(tensor.elem_type)) if tensor.elem_type else None,
-        dims if tensor.HasField("shape") else None,
-    )
 
 
 def _without_ambiguity(inputs: tuple[ContractInput, ...]) -> tuple[ContractInput, ...]:
