@@ -124,6 +124,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"numpy", "onnx"},
     ),
+    "compat": (
+        {"diagnostic", "domains", "errors", "inference", "model", "node_ids", "passes", "rules", "symbolic", "tensor"},
+        {"olive", "onnx", "onnx_ir", "onnxruntime"},
+    ),
     "report": (
         {
             "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "trail", "symbolic",
