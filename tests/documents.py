@@ -14,6 +14,8 @@ import contextlib
 import io
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,9 +76,17 @@ def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:
     return ran
 
 
+_PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:gather-infer"]
+_PLUGIN = ["-p", "gather_infer_cli.pytest_plugin"]
+
+
 def run_command(line: str) -> tuple[int, str]:
-    """Exit code and output of a `gather-infer` command, run in this process."""
+    """Exit code and output of a `gather-infer` command, run in this process, or of `python` and `pytest` in another."""
     program, *arguments = shlex.split(line, comments=True)
+    if program in ("python", "pytest"):
+        before = [] if program == "python" else [*_PYTEST, *_PLUGIN]
+        done = subprocess.run([sys.executable, *before, *arguments], capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout + done.stderr
     assert program == "gather-infer", f"not run by the tests: {line}"
     result = CliRunner().invoke(main, arguments)
     return result.exit_code, result.output
