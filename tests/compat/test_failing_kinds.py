@@ -35,6 +35,7 @@ def test_the_drop_in_finds_the_shapes(name: str) -> None:
             else:
                 assert known_eq(dim, wanted) is True, f"{output.name}: {dim}, not {wanted}"
     onnx.checker.check_model(found)
+    ort.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from fixtures import feeds
 from gather_infer import UsageError, infer
 from gather_infer.compat.onnx_ir import CAUSE, FACT, FoldPass, OptimizePass, ShapeInferencePass
-from gather_infer.symbolic import Expr, evaluate
+from gather_infer.symbolic import Expr, evaluate, parse_dim
 from gather_infer.tensor import SymbolicTensor
 from tests.inference.models import model
 
@@ -31,6 +31,13 @@ def values(of: ir.Model) -> Iterator[ir.Value]:
 
 def shapes(of: ir.Model) -> dict[str, str]:
     return {f"{value.name}": f"{value.dtype} {value.shape}" for value in values(of)}
+
+
+def size_of(dim: ir.SymbolicDim, sizes: dict[str, int]) -> object:
+    """The dim at some sizes, by onnx-ir itself if its release has expressions."""
+    if hasattr(dim, "evaluate"):
+        return dim.evaluate(sizes)
+    return evaluate(parse_dim(str(dim.value)), sizes)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -52,7 +59,7 @@ def test_values_have_the_inferred_types(name: str) -> None:
             elif not inference.is_generated(wanted):
                 bound = {name: 40 + 7 * number for number, name in enumerate(sorted(wanted.symbols))}
                 assert isinstance(dim, ir.SymbolicDim)
-                assert dim.evaluate(bound) == evaluate(wanted, bound), f"{value.name}: {dim} is {wanted}"
+                assert size_of(dim, bound) == evaluate(wanted, bound), f"{value.name}: {dim} is {wanted}"
 
 
 @pytest.mark.parametrize("name", SOME)
