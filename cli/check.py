@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +19,7 @@ from .configuration import Configuration, find_configuration
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
 from .options import Command, common_options, model_argument, option
+from .parallel import Arrivals, Parallel, parallel_options
 
 if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
@@ -66,13 +68,7 @@ ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     is_flag=True,
     help="Run the rule files that pyproject.toml names; they are code.",
 )
-@option(
-    "--jobs",
-    section="Run",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Check N files at a time; one per core by default.",
-)
+@parallel_options("Check")
 @common_options(CHECKS, verbose="Also print notes, and the contract of each model.")
 def command(
     models: tuple[str, ...],
@@ -87,7 +83,7 @@ def command(
     exit_zero: bool,
     statistics: bool,
     trust_config: bool,
-    jobs: int | None,
+    parallel: Parallel,
     console: Console,
 ) -> int:  # fmt: skip
     """Check models for problems that would break deployment.
@@ -101,13 +97,15 @@ def command(
         raise click.UsageError(
             f"--statistics needs the format text or json, found --format {console.output_format.value}"
         )
-    models = tuple(_expanded(models))
-    project = find_configuration(Path.cwd())
-    rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
 
     from gather_infer.checks.selection import Selection, read_codes
+    from gather_infer.pool.executors import in_order
+    from gather_infer.pool.folders import expanded
     from gather_infer.report.layout import count
 
+    models = expanded(models)
+    project = find_configuration(Path.cwd())
+    rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
     selection = Selection(
         read_codes(select or project.texts("select"), "--select"),
         read_codes(ignore or project.texts("ignore"), "--ignore"),
@@ -123,11 +121,13 @@ def command(
     accepted = _BaselineFilter(None if write_baseline else file)
 
     results: list[CheckResult] = []
-    names = ["<stdin>" if model == "-" else model for model in models]
+    folder = parallel.folder(bool(rule_files), console)
+    names = dict.fromkeys("<stdin>" if model == "-" else model for model in models)
     with console.progress() as progress:
-        arrived = _Arrivals(_results(models, facts, ranges, project, rule_files, jobs or project.number("jobs")))
+        jobs = parallel.jobs or project.number("jobs")
+        arrived = Arrivals(_results(models, facts, ranges, project, rule_files, jobs, folder))
         progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
-        for result in arrived.in_order(dict.fromkeys(names)):
+        for result in in_order(names, arrived, lambda result: result.model):
             result = accepted.filtered(selection.of(result))
             results.append(result)
             if console.output_format in CHECK.formats and not statistics:
@@ -144,24 +144,6 @@ def command(
     if write_baseline and file is not None:
         _write_baseline(file, results, threshold, console)
     return code
-
-
-class _Arrivals:
-    """Reorders results from order of completion to the order of the arguments."""
-
-    def __init__(self, results: Iterator[CheckResult]) -> None:
-        self._results = results
-        self.number = 0
-
-    def in_order(self, names: Iterable[str]) -> Iterator[CheckResult]:
-        """Yield the results of the models `names`, in this order, each as soon as all earlier ones are complete."""
-        waiting: dict[str, CheckResult] = {}
-        for name in names:
-            while name not in waiting:
-                result = next(self._results)
-                waiting[result.model] = result
-                self.number += 1
-            yield waiting.pop(name)
 
 
 class _BaselineFilter:
@@ -183,20 +165,6 @@ class _BaselineFilter:
         return 0 if self._baseline is None else self._baseline.unused(results)
 
 
-def _expanded(models: Iterable[str]) -> Iterator[str]:
-    """Yield `models`, with each folder replaced by the models below it. Raises UsageError for a folder without any."""
-    from gather_infer.checks.folders import models_below
-
-    for model in models:
-        if model == "-" or not Path(model).is_dir():
-            yield model
-            continue
-        found = models_below(model)
-        if not found:
-            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with its .bin")
-        yield from found
-
-
 def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
     """The rule files that pyproject.toml names, if `is_trusted`; else none, and a message names them.
 
@@ -210,6 +178,39 @@ def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -
     return files
 
 
+@dataclass(frozen=True, slots=True)
+class _CheckTask:
+    """The check of one file with options of the command.
+
+    constraints   given on the command line
+    defaults      given in the configuration
+    is_alone      no other file is checked
+    """
+
+    constraints: ConstraintTexts
+    defaults: ConstraintTexts
+    rule_files: tuple[str, ...]
+    constants: bool
+    is_alone: bool
+
+    def __call__(self, path: str) -> CheckResult:
+        from gather_infer.checks.check_model import check_file
+        from gather_infer.inference.constraints.shared import SharedConstraints
+
+        return check_file(
+            path,
+            SharedConstraints(*self.constraints, _rules(self.rule_files), self.constants),
+            SharedConstraints(*self.defaults),
+            is_alone=self.is_alone,
+        )
+
+    @staticmethod
+    def crashed(path: str, ending: str) -> CheckResult:
+        from gather_infer.checks.check_many_models import CheckTask
+
+        return CheckTask.crashed(path, ending)
+
+
 def _results(
     models: Sequence[str],
     facts: Facts,
@@ -217,50 +218,34 @@ def _results(
     project: Configuration,
     rule_files: tuple[str, ...],
     jobs: int | None,
+    cache_folder: str | None,
 ) -> Iterator[CheckResult]:
     """Yield the check result of each model, in the order of completion.
 
     A single model and standard input are checked in this process, several files in worker processes.
     """
-    constraints = (facts.dims, facts.inputs, ranges)
+    from gather_infer.checks.check_many_models import with_cache
+
     defaults = (
         () if facts.dims else project.texts("dim"),
         () if facts.inputs else project.texts("input"),
         () if ranges else project.texts("range"),
     )
     constants = facts.constants or project.is_set("initializers-as-constants")
-    task = partial(_check_one, constraints=constraints, defaults=defaults, rule_files=rule_files, constants=constants)
+    is_alone = len(models) == 1
+    checked = _CheckTask((facts.dims, facts.inputs, ranges), defaults, rule_files, constants, is_alone)
+    task = with_cache(checked, cache_folder)
     _rules(rule_files)  # report errors in rule files once, before the workers load them
-    if len(models) == 1:
-        yield task(models[0], is_alone=True)
+    if is_alone:
+        yield task(models[0])
         return
     if "-" in models:
         yield task("-")
     others = list(dict.fromkeys(model for model in models if model != "-"))
     if others:
-        from gather_infer.checks.check_many_models import run_task
+        from gather_infer.pool.executors import run_task
 
         yield from run_task(task, others, jobs=jobs)
-
-
-def _check_one(
-    path: str,
-    *,
-    constraints: ConstraintTexts,
-    defaults: ConstraintTexts,
-    rule_files: tuple[str, ...],
-    constants: bool,
-    is_alone: bool = False,
-) -> CheckResult:
-    from gather_infer.checks.check_model import check_file
-    from gather_infer.inference.constraints.shared import SharedConstraints
-
-    return check_file(
-        path,
-        SharedConstraints(*constraints, _rules(rule_files), constants),
-        SharedConstraints(*defaults),
-        is_alone=is_alone,
-    )
 
 
 @cache

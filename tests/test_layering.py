@@ -55,6 +55,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"dialect", "domains", "errors", "lazy", "node_ids"},
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
+    "pool": ({"errors", "model", "processes"}, set()),
     "cost": (
         {
             "domains", "errors", "extensions", "lazy", "ir", "model", "node_facts", "ops", "node_ids", "trail", "rules",
@@ -111,7 +112,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "ir", "lazy", "model", "node_ids", "processes", "rules",
+            "diagnostic", "domains", "errors", "inference", "ir", "lazy", "model", "node_ids", "pool", "rules",
             "value_ranges", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},

@@ -158,7 +158,7 @@ def children() -> set[int]:
             fields = entry.read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        if fields[1] == me and fields[0] != "Z" and b"checks.worker" in entry.with_name("cmdline").read_bytes():
+        if fields[1] == me and fields[0] != "Z" and b"pool.worker" in entry.with_name("cmdline").read_bytes():
             found.add(int(entry.parent.name))
     return found
 

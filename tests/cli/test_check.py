@@ -11,9 +11,9 @@ from typing import Any
 
 import onnx
 import pytest
-from gather_infer_cli.check import _Arrivals
 
 from gather_infer.checks.result import CheckResult
+from gather_infer.pool.executors import in_order
 from tests.checks.small_models import called, lookup
 from tests.cli.cli_models import embedding
 from tests.cli.conftest import PROGRAM, Run
@@ -317,5 +317,9 @@ def test_a_file_is_reported_as_soon_as_those_before_it_are() -> None:
             seen.append(name)
             yield CheckResult(name)
 
-    told = [(result.model, "".join(seen)) for result in _Arrivals(arriving()).in_order("abcd")]
+    told = [(result.model, "".join(seen)) for result in in_order("abcd", arriving(), _name)]
     assert told == [("a", "ca"), ("b", "cadb"), ("c", "cadb"), ("d", "cadb")]
+
+
+def _name(result: CheckResult) -> str:
+    return result.model

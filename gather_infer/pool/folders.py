@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+
+from gather_infer.errors import UsageError
+
+STDIN = "-"
+
+
+def expanded(models: Iterable[str]) -> tuple[str, ...]:
+    """`models`, with each folder replaced by the models below it. Raises UsageError for a folder without any."""
+    found: list[str] = []
+    for model in models:
+        below = models_below(model) if model != STDIN and os.path.isdir(model) else [model]
+        if not below:
+            raise UsageError(f"{model}: no models below this folder: no .onnx, no .xml with its .bin")
+        found += below
+    return tuple(found)
 
 
 def models_below(folder: str | os.PathLike[str]) -> list[str]:

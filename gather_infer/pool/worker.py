@@ -1,7 +1,7 @@
 """Main loop of a worker process, which isolates the parent from crashes that a file may cause.
 
-The worker reads pickles from standard input: first the task, then paths of files. It writes the result of the task for
-each path as a pickle to standard output. All other output of the process is redirected to standard error.
+The worker reads pickles from standard input: first the task, then its items. It writes the result of the task for each
+item as a pickle to standard output. All other output of the process is redirected to standard error.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def main() -> None:
     replies.flush()
     while True:
         try:
-            path = pickle.load(requests)
+            item = pickle.load(requests)
         except EOFError:  # the parent has closed the pipe or has ended
             return
         try:
-            reply: object = task(path)
+            reply: object = task(item)
         except GatherInferError as error:
             reply = error
         pickle.dump(reply, replies)
