@@ -73,13 +73,11 @@ def test_a_changed_configuration_counts(run: Run) -> None:
 
 def test_rules_disable_the_cache(run: Run) -> None:
     onnx.save(called("Op"), "op.onnx")
-    for returned, code in (("[call.tensor(0)]", 0), ("[]", 2)):
-        Path("rules.py").write_text(RULES.replace("[call.tensor(0)]", returned))
-        result = run("check", "op.onnx", "--rules", "rules.py", "--cache", "c")
+    for name, returned, code in (("a.py", "[call.tensor(0)]", 0), ("b.py", "[]", 2)):
+        Path(name).write_text(RULES.replace("[call.tensor(0)]", returned))
+        result = run("check", "op.onnx", "--rules", name, "--cache", "c")
         assert result.exit_code == code, result.output
-        assert result.stderr.startswith(
-            "--cache is not used: the results depend on rules or extensions, which are code"
-        )
+        assert result.stderr.startswith("--cache is not used: the results depend on rules or extensions")
     assert not Path("c").exists()
 
 
