@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 from gather_infer.diagnostic import Severity
-from gather_infer.errors import UsageError
 from gather_infer.report.output_formats import CHECK, CHECKS, CheckReport, FileReport, OutputFormat
 
 from .completers import codes
@@ -19,11 +17,11 @@ from .configuration import Configuration, find_configuration
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
 from .options import Command, common_options, model_argument, option
-from .parallel import Arrivals, Parallel, parallel_options
+from .parallel import Arrivals, Parallel, parallel_options, require_used
 
 if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
-    from gather_infer.rules import RuleSet
+    from gather_infer.user_code.user_code import UserCode
 
 ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]"
 """The constraints on dims, on inputs and on ranges, in this order, each as strings `NAME=...`."""
@@ -66,7 +64,7 @@ ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     "--trust-config",
     section="Run",
     is_flag=True,
-    help="Run the rule files that pyproject.toml names; they are code.",
+    help="Load the rule files and extensions that pyproject.toml names; they are code.",
 )
 @parallel_options("Check")
 @common_options(CHECKS, verbose="Also print notes, and the contract of each model.")
@@ -105,7 +103,7 @@ def command(
 
     models = expanded(models)
     project = find_configuration(Path.cwd())
-    rule_files = facts.rule_files or _trusted_rules(project, trust_config, console)
+    code = _code(facts, project, trust_config, console)
     selection = Selection(
         read_codes(select or project.texts("select"), "--select"),
         read_codes(ignore or project.texts("ignore"), "--ignore"),
@@ -121,11 +119,11 @@ def command(
     accepted = _BaselineFilter(None if write_baseline else file)
 
     results: list[CheckResult] = []
-    folder = parallel.folder(bool(rule_files), console)
+    folder = parallel.folder(not code.is_plain, console)
     names = dict.fromkeys("<stdin>" if model == "-" else model for model in models)
     with console.progress() as progress:
         jobs = parallel.jobs or project.number("jobs")
-        arrived = Arrivals(_results(models, facts, ranges, project, rule_files, jobs, folder))
+        arrived = Arrivals(_results(models, facts, ranges, project, code, jobs, folder))
         progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
         for result in in_order(names, arrived, lambda result: result.model):
             result = accepted.filtered(selection.of(result))
@@ -134,16 +132,16 @@ def command(
                 lines = console.lines_of(CHECK, FileReport(result, len(models) == 1, threshold))
                 with progress.aside():
                     console.print(lines)
-    _require_used(results, facts, ranges)
+    require_used(set(result.unused) for result in results if result.was_checked)
 
-    code = max(result.exit_code(threshold) for result in results)
-    if code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
-        code = 0
-    report = CheckReport(results, threshold, code, accepted.number, accepted.outdated(results), statistics)
+    exit_code = max(result.exit_code(threshold) for result in results)
+    if exit_code == 1 and (exit_zero or project.is_set("exit-zero") or write_baseline):
+        exit_code = 0
+    report = CheckReport(results, threshold, exit_code, accepted.number, accepted.outdated(results), statistics)
     console.result(CHECKS, report)
     if write_baseline and file is not None:
         _write_baseline(file, results, threshold, console)
-    return code
+    return exit_code
 
 
 class _BaselineFilter:
@@ -165,17 +163,23 @@ class _BaselineFilter:
         return 0 if self._baseline is None else self._baseline.unused(results)
 
 
-def _trusted_rules(project: Configuration, is_trusted: bool, console: Console) -> tuple[str, ...]:
-    """The rule files that pyproject.toml names, if `is_trusted`; else none, and a message names them.
+def _code(facts: Facts, project: Configuration, is_trusted: bool, console: Console) -> UserCode:
+    """The rule files and extensions of the command line, each else those of pyproject.toml, if `is_trusted`.
 
-    Rule files are executed, and pyproject.toml is looked up from the folder where the command runs.
+    If it is not trusted, a message names them: they are code, and pyproject.toml is looked up from the folder where the
+    command runs.
     """
-    files = project.paths("rules")
-    if files and not is_trusted:
-        named = ", ".join(files)
-        console.message(f"rules of {project.folder / 'pyproject.toml'} are not loaded: --trust-config runs {named}")
-        return ()
-    return files
+    from gather_infer.user_code.user_code import UserCode
+
+    rules = () if facts.rule_files else project.paths("rules")
+    extensions = () if facts.extensions else project.texts("extensions")
+    if not is_trusted:
+        for key, names in (("rules", rules), ("extensions", extensions)):
+            if names:
+                file, named = project.folder / "pyproject.toml", ", ".join(names)
+                console.message(f"{key} of {file} are not loaded: --trust-config runs {named}")
+        rules = extensions = ()
+    return UserCode(facts.rule_files or rules, (), facts.extensions or extensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,7 @@ class _CheckTask:
 
     constraints: ConstraintTexts
     defaults: ConstraintTexts
-    rule_files: tuple[str, ...]
+    code: UserCode
     constants: bool
     is_alone: bool
 
@@ -199,8 +203,10 @@ class _CheckTask:
 
         return check_file(
             path,
-            SharedConstraints(*self.constraints, _rules(self.rule_files), self.constants),
+            SharedConstraints(*self.constraints, tuple(self.code.rule_sets()), self.constants),
             SharedConstraints(*self.defaults),
+            checks=self.code.check_sets(),
+            opener=self.code.open_model,
             is_alone=self.is_alone,
         )
 
@@ -216,7 +222,7 @@ def _results(
     facts: Facts,
     ranges: tuple[str, ...],
     project: Configuration,
-    rule_files: tuple[str, ...],
+    code: UserCode,
     jobs: int | None,
     cache_folder: str | None,
 ) -> Iterator[CheckResult]:
@@ -233,9 +239,9 @@ def _results(
     )
     constants = facts.constants or project.is_set("initializers-as-constants")
     is_alone = len(models) == 1
-    checked = _CheckTask((facts.dims, facts.inputs, ranges), defaults, rule_files, constants, is_alone)
+    checked = _CheckTask((facts.dims, facts.inputs, ranges), defaults, code, constants, is_alone)
     task = with_cache(checked, cache_folder)
-    _rules(rule_files)  # report errors in rule files once, before the workers load them
+    code.load()  # report its errors once, before the workers load it
     if is_alone:
         yield task(models[0])
         return
@@ -248,22 +254,9 @@ def _results(
         yield from run_task(task, others, jobs=jobs)
 
 
-@cache
-def _rules(files: tuple[str, ...]) -> tuple[RuleSet, ...]:
-    """The rule sets that `files` define; the cache makes each process run the files once."""
-    return tuple(Facts((), (), files).rules()) if files else ()
-
-
 def _path(project: Configuration, key: str) -> str | None:
     text = project.text(key)
     return None if text is None else str(project.folder / text)
-
-
-def _require_used(results: Iterable[CheckResult], facts: Facts, ranges: tuple[str, ...]) -> None:
-    """Raise UsageError if a constraint names an input or an input dim that no checked model has."""
-    checked = [set(result.unused) for result in results if result.was_checked]
-    for name in sorted(set.intersection(*checked)) if checked else ():
-        raise UsageError(f"no model has an input or an input dim with the name {name!r}")
 
 
 def _write_baseline(file: str, results: Sequence[CheckResult], threshold: Severity, console: Console) -> None:

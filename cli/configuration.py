@@ -79,6 +79,7 @@ KEYS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
     "input": (_texts, "a list of strings"),
     "range": (_texts, "a list of strings"),
     "rules": (_texts, "a list of paths"),
+    "extensions": (_texts, "a list of names"),
     "jobs": (_number, "a number of 1 or more"),
 }
 

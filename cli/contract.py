@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from gather_infer.report.output_formats import CONTRACT, ContractReport
+from gather_infer.report.output_formats import CONTRACT, MODELS
 
 from .console import Console, announce
 from .facts import Facts, facts_options, ranges_option
 from .options import Command, common_options, model_argument, option
-from .saving import Target, output_options, write_and_print, write_texts
+from .parallel import Parallel, parallel_options, require_no_cache, run_many
+from .saving import Target, are_several, output_options, write_and_print, write_texts
 
 _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "ort", "pydantic")
 """`gather_infer.serving.TARGETS`, whose import would be slow."""
@@ -25,7 +26,7 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
     example="""gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150
 gather-infer contract fixtures/bert-torchscript.onnx --emit trtexec --dim batch=1..8 -o build.sh""",
 )
-@model_argument()
+@model_argument("models", nargs=-1, required=True)
 @facts_options
 @ranges_option
 @option("--embed", section="Output", is_flag=True, help="Store the contract in the metadata of OUT.")
@@ -36,7 +37,7 @@ gather-infer contract fixtures/bert-torchscript.onnx --emit trtexec --dim batch=
     type=click.Choice(_TARGETS),
     help=f"Write the contract for another program, to OUT or standard output: {', '.join(_TARGETS)}.",
 )
-@output_options("With --embed, write the model with its contract to OUT; with --emit, the emitted text.")
+@output_options("With --embed, write the model with its contract to OUT; with --emit, the emitted text.", several=True)
 @option(
     "--opt",
     section="Output",
@@ -85,9 +86,10 @@ gather-infer contract fixtures/bert-torchscript.onnx --emit trtexec --dim batch=
     is_flag=True,
     help="Exit with 1 if --dim and --range do not prove every line.",
 )
-@common_options(CONTRACT, verbose="Print all nodes and the reason of every line.")
+@parallel_options("Derive")
+@common_options(CONTRACT, MODELS, verbose="Print all nodes and the reason of every line.")
 def command(
-    model: str,
+    models: tuple[str, ...],
     facts: Facts,
     ranges: tuple[str, ...],
     embed: bool,
@@ -100,14 +102,15 @@ def command(
     schema: str | None,
     strict: bool,
     require_proved: bool,
+    parallel: Parallel,
     console: Console,
 ) -> int:
     """Derive what inputs must satisfy for a run to succeed.
 
     With such inputs no index is out of bounds and no shapes clash.
 
-    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR. The command exits with 1 and writes
-    nothing if the model has an error, or if --dim or --range exceed the contract.
+    MODELS are ONNX files (- is standard input), .xml files of OpenVINO IRs, or folders. The command exits with 1 and
+    writes nothing if the model has an error, or if --dim or --range exceed the contract.
     """
     if embed and target is None:
         raise click.UsageError("--embed needs -o or --in-place")
@@ -130,38 +133,39 @@ def command(
     if streams:
         console = replace(console, results_to_stderr=True)
 
-    from gather_infer.diagnostic import Severity
+    from gather_infer.many.contract import ContractJob
     from gather_infer.report.guard import guard_source
     from gather_infer.report.requests import request_schema
-    from gather_infer.validate.contract_builder import contract_of
 
     sizes = dict(map(_size, opt))
+    job = ContractJob(
+        **facts.job_options(target, console, ranges=ranges),
+        require_proved=require_proved,
+        with_interface=emit is not None,
+    )
+    if are_several(models):
+        if guard is not None or schema is not None or emit is not None:
+            raise click.UsageError("--python, --json-schema and --emit write the contract of one model")
+        return run_many(job, models, target, parallel, console, doing="deriving")
+    require_no_cache(parallel)
     with console.progress() as progress:
-        result = contract_of(
-            model,
-            dims=facts.dims,
-            inputs=facts.inputs,
-            ranges=ranges,
-            rules=facts.rules(),
-            initializers_as_constants=facts.constants,
-            progress=progress,
-        )
-        findings = (*result.diagnostics, *(result.undischarged if require_proved else ()))
-        lines = console.lines_of(CONTRACT, ContractReport(result.contract, findings, result.source.name))
-    refused = any(finding.severity is Severity.ERROR for finding in findings)
+        found = job.alone(models[0], progress)
+        lines = console.lines_of(found.kind, found.report)
+    assert found.save is not None, "the command may write a model"
+    contract, refused = found.report.contract, found.exit_code != 0
     texts: dict[str, str] = {}
     if guard is not None:
-        texts[guard] = guard_source(result.contract, strict=strict)
+        texts[guard] = guard_source(contract, strict=strict)
     if schema is not None:
-        texts[schema] = json.dumps(request_schema(result.contract, strict=strict), indent=1) + "\n"
+        texts[schema] = json.dumps(request_schema(contract, strict=strict), indent=1) + "\n"
     notes: tuple[str, ...] = ()
     if emit is not None and emitted_to is not None and not refused:
         from gather_infer.serving import emit as emission_of
 
         emission = emission_of(
-            result.contract,
+            contract,
             emit,
-            interface=result.interface,
+            interface=found.report.interface,
             opt=sizes,
             profiles=profiles,
             dependent_axes=dependent_axes,
@@ -172,7 +176,7 @@ def command(
     if not refused:
         write_texts({Path(path): text for path, text in texts.items()})
         click.echo(streamed, nl=False)
-    written = write_and_print(lines, result.save, model_to, console, refused=refused)
+    written = write_and_print(lines, found.save, model_to, console, refused=refused)
     for note in notes:
         announce(f"note: {note}", colour=console.colour)
     if refused and any(written_to.values()) and model_to is None:

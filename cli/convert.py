@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gather_infer.diagnostic import has_errors_or_warnings
-from gather_infer.report.output_formats import CONVERSION, ConversionReport
+from gather_infer.report.output_formats import CONVERSION, MODELS
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument, option
-from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import VerifyOptions, verify_options
+from .parallel import Parallel, parallel_options, run_alone, run_many
+from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, output_options, strict_option
+from .verification import verify_options
 
-TOLERANCE: Final = 1e-4
-"""Default of --rtol and --atol for an IR."""
+if TYPE_CHECKING:
+    from gather_infer.verification.options import VerifyOptions
 
 
 @click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
-@model_argument()
+@model_argument("models", nargs=-1, required=True)
 @facts_options
-@output_options("Write the ONNX model to OUT.")
+@output_options("Write the ONNX model to OUT.", several=True)
 @dry_run_option(DRY_RUN_OF_EDITS)
 @verify_options
 @option("--in-place-weights", section="Output", is_flag=True,
@@ -44,9 +43,10 @@ TOLERANCE: Final = 1e-4
 @option("--keep-unsupported", section="Conversion", is_flag=True,
         help="Keep nodes without an ONNX counterpart in OpenVINO's domain instead of refusing.")  # fmt: skip
 @strict_option("Write nothing and exit with 1 if other errors or warnings remain.")
-@common_options(CONVERSION, verbose="Print each converted node.")
+@parallel_options("Convert")
+@common_options(CONVERSION, MODELS, verbose="Print each converted node.")
 def command(
-    model: str,
+    models: tuple[str, ...],
     facts: Facts,
     target: Target | None,
     dry_run: bool,
@@ -59,11 +59,12 @@ def command(
     random: Any,
     keep_unsupported: bool,
     strict: bool,
+    parallel: Parallel,
     console: Console,
 ) -> int:
     """Convert an OpenVINO IR, or OpenVINO nodes in ONNX, to ONNX.
 
-    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR, with its .bin in the same folder.
+    MODELS are ONNX files (- is standard input), the .xml of OpenVINO IRs, with the .bin in the same folder, or folders.
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
@@ -73,37 +74,22 @@ def command(
     if verifying is not None and beam_idx == "drop":
         raise click.UsageError("--verify and --beam-idx drop exclude each other: the IR runs with that input")
 
-    from gather_infer.openvino import convert
-    from gather_infer.report import remaining_diagnostics
+    from gather_infer.many.convert import ConvertJob
 
-    with console.progress() as progress:
-        progress(lambda: "converting")
-        result = convert(
-            model,
-            gather_oob=gather_oob,
-            weights=weights,
-            beam_idx=beam_idx,
-            random=random,
-            opset=opset,
-            keep_unsupported=keep_unsupported,
-            dims=facts.dims,
-            inputs=facts.inputs,
-            rules=facts.rules(),
-            initializers_as_constants=facts.constants,
-        )
-        verification = None
-        if verifying is not None:
-            default = TOLERANCE if result.source.foreign_format else None
-            verification = verifying.run(
-                result.source, result.proto, result.inference, default=default, progress=progress
-            )
-        lines = console.lines_of(CONVERSION, ConversionReport(result, dry_run, verification))
-    save = functools.partial(result.save, in_place_weights=True) if in_place_weights else result.save
-    is_wrong = verification is not None and not verification.ok
-    return finish(
-        lines,
-        save,
-        None if dry_run else target,
-        console,
-        refused=is_wrong or (strict and has_errors_or_warnings(remaining_diagnostics(result))),
+    target = None if dry_run else target
+    job = ConvertJob(
+        **facts.job_options(target, console),
+        gather_oob=gather_oob,
+        weights=weights,
+        beam_idx=beam_idx,
+        random=random,
+        opset=opset,
+        keep_unsupported=keep_unsupported,
+        in_place_weights=in_place_weights,
+        edits=dry_run,
+        verify=verifying,
+        strict=strict,
     )
+    if are_several(models):
+        return run_many(job, models, target, parallel, console, doing="converting", suffix=".onnx")
+    return run_alone(job, models[0], target, parallel, console, timed=True)

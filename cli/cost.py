@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
-from gather_infer.report.output_formats import COST, CostReport
+from gather_infer.report.output_formats import COST, MODELS
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option
+from .parallel import Parallel, parallel_options, require_no_cache, run_many
+from .saving import are_several
 
 
 @click.command("cost", cls=Command, example="gather-infer cost fixtures/bert-torchscript.onnx --at batch=1,seq=64")
-@model_argument()
+@model_argument("models", nargs=-1, required=True)
 @facts_options
 @assume_option
 @option(
@@ -31,48 +33,48 @@ from .options import Command, common_options, model_argument, option
     help="Print a row for each operator or node.",
 )
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
-@common_options(COST, verbose="Print all rows, and the formula of each operator.")
+@parallel_options("Estimate")
+@common_options(COST, MODELS, verbose="Print all rows, and the formula of each operator.")
 def command(
-    model: str,
+    models: tuple[str, ...],
     facts: Facts,
     no_assume: bool,
     at: tuple[str, ...],
     by: str,
     everything: bool,
+    parallel: Parallel,
     console: Console,
 ) -> int:
     """Estimate multiply-adds, bytes and peak memory as formulas.
 
     The formulas contain the symbols of the model: does it fit at seq = 4096?
 
-    MODEL is an ONNX file (- is standard input) or the .xml of an OpenVINO IR. The report lists unknown contributions,
-    which the totals leave out.
+    MODELS are ONNX files (- is standard input), .xml files of OpenVINO IRs, or folders. The report lists unknown
+    contributions, which the totals leave out.
     """
     sizes = _sizes(at)
 
-    from gather_infer.cost import cost_of
-    from gather_infer.inference import infer
+    from gather_infer.many.cost import CostJob
 
+    job = CostJob(
+        **facts.job_options(None, console),
+        assume=not no_assume,
+        sizes=sizes,
+        is_shared=are_several(models),
+        by_node=by == "node",
+        everything=everything,
+    )
+    if are_several(models):
+        return run_many(job, models, None, parallel, console, doing="counting")
+    require_no_cache(parallel)
     with console.progress() as progress:
-        rules = facts.rules()
-        progress(lambda: "inferring")
-        inference = infer(
-            model,
-            dims=facts.dims,
-            inputs=facts.inputs,
-            rules=rules,
-            assume=not no_assume,
-            initializers_as_constants=facts.constants,
-        )
-        progress(lambda: "counting")
-        cost = cost_of(inference)
-        if sizes:
-            cost = cost.at(sizes)
-        lines = console.lines_of(COST, CostReport(cost, by == "node", everything))
+        found = job.alone(models[0], progress)
+        lines = console.lines_of(found.kind, found.report)
     console.print(lines)
-    if inference.errors:
-        errors = "an error" if len(inference.errors) == 1 else f"{len(inference.errors)} errors"
-        console.message(f"the model has {errors}; {facts.infer_command(model)}")
+    number = len(found.diagnostics)
+    if number:
+        errors = "an error" if number == 1 else f"{number} errors"
+        console.message(f"the model has {errors}; {facts.infer_command(models[0])}")
     return 0
 
 

@@ -70,7 +70,7 @@ def command(
         rules = facts.rules()
         progress(lambda: "inferring")
         explainer = Explainer(
-            subject,
+            facts.open_model(subject),
             dims=facts.dims,
             inputs=facts.inputs,
             rules=rules,

@@ -7,18 +7,23 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from gather_infer.report.output_formats import View
+
+from .console import Console
 from .options import Function, option, with_options
-from .rule_files import load_sets
+from .saving import Target
 
 if TYPE_CHECKING:
+    from gather_infer.model import ModelFile
     from gather_infer.rules import RuleSet
+    from gather_infer.user_code.user_code import UserCode
 
 CONSTANTS: Final = "--initializers-as-constants"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The constraints on dims and inputs and the rule files from the command line, unparsed.
+    """The constraints on dims and inputs, the rule files and the extensions from the command line, unparsed.
 
     constants   whether initializers that are also inputs count as constants
     """
@@ -27,28 +32,66 @@ class Facts:
     inputs: tuple[str, ...]
     rule_files: tuple[str, ...]
     constants: bool = False
+    extensions: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
         """The options that the user gave, such as `--dim`."""
-        given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files, CONSTANTS: self.constants}
+        given = {**self._texts(), CONSTANTS: self.constants}
         return [option for option, values in given.items() if values]
 
     def infer_command(self, model: str) -> str:
         """The shell command that runs `gather-infer infer` on `model` with the same facts."""
-        given = {"--dim": self.dims, "--input": self.inputs, "--rules": self.rule_files}
-        options = [part for option, values in given.items() for value in values for part in (option, value)]
+        options = [part for option, values in self._texts().items() for value in values for part in (option, value)]
         return shlex.join(["gather-infer", "infer", model, *options, *([CONSTANTS] if self.constants else ())])
 
-    def rules(self) -> list[RuleSet]:
-        """Run the rule files and return the rule sets in them. Raises the errors of `load_sets`."""
-        from gather_infer.rules import RuleSet
+    def _texts(self) -> dict[str, tuple[str, ...]]:
+        return {
+            "--dim": self.dims,
+            "--input": self.inputs,
+            "--rules": self.rule_files,
+            "--extension": self.extensions,
+        }
 
-        return load_sets(self.rule_files, RuleSet, "--rules")
+    def code(self, rewrite_files: tuple[str, ...] = ()) -> UserCode:
+        """The rule files, the extensions and `rewrite_files`, not loaded yet."""
+        from gather_infer.user_code.user_code import UserCode
+
+        return UserCode(self.rule_files, rewrite_files, self.extensions)
+
+    def rules(self) -> list[RuleSet]:
+        """The rule sets of the rule files and the extensions. Raises the errors of `UserCode.rule_sets`."""
+        return self.code().rule_sets()
+
+    def open_model(self, model: str) -> ModelFile:
+        """The model, with the lowerings of the extensions. Raises the errors of `UserCode.open_model`."""
+        return self.code().open_model(model)
+
+    def job_options(
+        self,
+        target: Target | None,
+        console: Console,
+        *,
+        ranges: tuple[str, ...] = (),
+        rewrite_files: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        """The arguments that all jobs have."""
+        return {
+            "dims": self.dims,
+            "inputs": self.inputs,
+            "ranges": ranges,
+            "code": self.code(rewrite_files),
+            "constants": self.constants,
+            "output_format": console.output_format,
+            "view": View(console.verbose, console.width),
+            "external_data": None if target is None else target.external_data,
+            "in_place": target is not None and target.in_place,
+            "dim_dialect": None if target is None else target.dim_dialect,
+        }
 
 
 def facts_options(function: Function) -> Function:
-    """Add --dim, --input, --rules and --initializers-as-constants to a command, which receives them as `facts`."""
+    """Add --dim, --input, --rules, --extension and --initializers-as-constants to a command, as its `facts`."""
 
     @functools.wraps(function)
     def run(
@@ -56,10 +99,11 @@ def facts_options(function: Function) -> Function:
         dims: tuple[str, ...],
         inputs: tuple[str, ...],
         rules: tuple[str, ...],
+        extension: tuple[str, ...],
         initializers_as_constants: bool,
         **rest: Any,
     ) -> int:
-        return function(*args, facts=Facts(dims, inputs, rules, initializers_as_constants), **rest)
+        return function(*args, facts=Facts(dims, inputs, rules, initializers_as_constants, extension), **rest)
 
     return with_options(
         run,
@@ -69,6 +113,8 @@ def facts_options(function: Function) -> Function:
                help="Declare the type of an input: 'ids=int64[batch, seq]'."),
         option("--rules", section="Facts", multiple=True, metavar="FILE.py",
                help="Run FILE.py and use the RuleSets in it."),
+        option("--extension", section="Facts", multiple=True, metavar="NAME",
+               help="Load the extension NAME of an installed package, which is code."),
         option(CONSTANTS, section="Facts", is_flag=True, help="Treat initializers that are also inputs as constants."),
     )  # fmt: skip
 

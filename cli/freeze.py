@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,10 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
-from .verification import VerifyOptions, verify_options
+from .verification import verify_options
+
+if TYPE_CHECKING:
+    from gather_infer.verification.options import VerifyOptions
 
 
 @click.command(
@@ -56,7 +59,7 @@ def command(
             "rules": rules,
             "initializers_as_constants": facts.constants,
         }
-        result = freeze(model, **arguments, progress=progress)
+        result = freeze(facts.open_model(model), **arguments, progress=progress)
         verification = None
         if verifying is not None and not result.refused:
             verification = verifying.run(

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING
-
 import click
 
-from gather_infer.report.output_formats import INFERENCE, INFERENCES
+from gather_infer.report.output_formats import INFERENCE, MODELS
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
 from .options import Command, common_options, model_argument, option
-from .saving import Target, output_options, strict_option, write_and_print
-
-if TYPE_CHECKING:
-    from .infer_reports import InferRequest
+from .parallel import Parallel, parallel_options, run_alone, run_many
+from .saving import Target, are_several, output_options, strict_option
 
 
 @click.command("infer", cls=Command, example="gather-infer infer fixtures/bert-torchscript.onnx --dim seq=1..512")
 @model_argument("models", nargs=-1, required=True)
 @facts_options
 @assume_option
-@output_options("Write the model with value_info for every tensor.")
+@output_options("Write the model with value_info for every tensor.", several=True)
 @option(
     "--outputs",
     section="Output",
@@ -34,7 +29,8 @@ if TYPE_CHECKING:
 @option("--floats", section="Report", is_flag=True, help="Include the elements of small float tensors in JSON.")
 @strict_option("Exit with 1 on warnings, too.")
 @option("--exit-zero", section="Report", is_flag=True, help="Exit with 0 despite errors.")
-@common_options(INFERENCE, INFERENCES, verbose="Print all tensors, constraints and rows, and the reasons of verdicts.")
+@parallel_options("Infer")
+@common_options(INFERENCE, MODELS, verbose="Print all tensors, constraints and rows, and the reasons of verdicts.")
 def command(
     models: tuple[str, ...],
     facts: Facts,
@@ -46,45 +42,30 @@ def command(
     floats: bool,
     strict: bool,
     exit_zero: bool,
+    parallel: Parallel,
     console: Console,
 ) -> int:
     """Infer symbolic types and shapes.
 
-    MODELS are ONNX files (- is standard input) or .xml files of OpenVINO IRs. If there are several, the command prints
-    a line for each. It exits with 1 and writes nothing if there are errors.
+    MODELS are ONNX files (- is standard input), .xml files of OpenVINO IRs, or folders. If there are several, the
+    command prints a line for each. It exits with 1 and does not write a model with errors.
     """
-    from .infer_reports import InferRequest, infer_all
-
-    request = InferRequest(not no_assume, everything, constraints, floats, strict, exit_zero, console)
     if outputs and target is None:
         raise click.UsageError("--outputs needs -o or --in-place")
-    if len(models) > 1:
-        return infer_all(models, facts, request)
-    return _infer(models[0], facts, request, target, outputs)
 
+    from gather_infer.many.infer import InferJob
 
-def _infer(model: str, facts: Facts, request: InferRequest, target: Target | None, outputs: bool) -> int:
-    """Infer one model, write it if `target` is given and the exit code is 0, and return the exit code."""
-    from gather_infer.inference.dim_dialects import save_translated
-    from gather_infer.model.model_loading import to_model_file, to_onnx_file, with_constants
-
-    from .infer_reports import inference_report
-
-    console = request.console
-    with console.progress() as progress:
-        rules = facts.rules()
-        file = to_model_file(model) if target is None else to_onnx_file(model)
-        if facts.constants:
-            file = with_constants(file)
-        if target is not None:
-            file.require_data()
-        report, annotated = inference_report(
-            file, facts, rules, request, progress, annotate=target is not None, outputs=outputs
-        )
-        lines = console.lines_of(INFERENCE, report)
-    code = request.exit_code(report)
-    save = functools.partial(save_translated, file, annotated, generated=report.inference.causes)
-    written = write_and_print(lines, save, target, console, refused=code != 0)
-    if written is not None:
-        console.wrote(written)
-    return code
+    job = InferJob(
+        **facts.job_options(target, console),
+        assume=not no_assume,
+        annotate=target is not None,
+        outputs=outputs,
+        everything=everything,
+        constraints=constraints,
+        floats=floats,
+        strict=strict,
+        exit_zero=exit_zero,
+    )
+    if are_several(models):
+        return run_many(job, models, target, parallel, console, doing="inferring")
+    return run_alone(job, models[0], target, parallel, console)

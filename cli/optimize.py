@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+from typing import Any
 
 import click
 
 from .options import Command, option
-from .rewriting import Rewriting, rewriting_options
-from .rule_files import load_sets
+from .rewriting import rewriting_options, run_rewriting
 
 
 @click.command("optimize", cls=Command, example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx")
@@ -19,11 +18,10 @@ from .rule_files import load_sets
     becomes="optimized",
     verbose="Print each rewrite with its law, and notes on nodes left alone.",
 )  # fmt: skip
-def command(rewriting: Rewriting, rewrites: tuple[str, ...]) -> int:
+def command(**options: Any) -> int:
     """Make a model smaller and faster with the same results.
 
-    Results are the same bit for bit, except with --fold-floats. MODEL is an ONNX file; - is standard input.
+    Results are the same bit for bit, except with --fold-floats. MODELS are ONNX files (- is standard input), or
+    folders. Several models are written to the folder OUT.
     """
-    from gather_infer.passes import RewriteSet, optimize
-
-    return rewriting.run(functools.partial(optimize, rewrites=load_sets(rewrites, RewriteSet, "--rewrites")))
+    return run_rewriting("optimize", **options)

@@ -4,84 +4,72 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gather_infer.diagnostic import has_errors_or_warnings
-from gather_infer.report.output_formats import REWRITING, RewriteReport
+from gather_infer.report.output_formats import MODELS, REWRITING
 
 from .console import Console
 from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
-from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options, strict_option
-from .verification import VerifyOptions, verify_options
+from .parallel import Parallel, parallel_options, run_alone, run_many
+from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, output_options, strict_option
+from .verification import verify_options
 
 if TYPE_CHECKING:
-    from gather_infer.passes import OptimizeResult
+    from gather_infer.verification.options import VerifyOptions
+
+_DOING = {"fold": "folding", "optimize": "optimizing"}
 
 
-@dataclass(frozen=True, slots=True)
-class Rewriting:
-    """Arguments of a command that rewrites a model.
+def run_rewriting(
+    by: Literal["fold", "optimize"],
+    *,
+    models: tuple[str, ...],
+    facts: Facts,
+    target: Target | None,
+    dry_run: bool,
+    passes: tuple[str, ...],
+    skip: tuple[str, ...],
+    fold_floats: bool,
+    max_growth: int,
+    verifying: VerifyOptions | None,
+    strict: bool,
+    parallel: Parallel,
+    console: Console,
+    rewrites: tuple[str, ...] = (),
+) -> int:
+    """Rewrite models, verify, write, print; return the exit code. The arguments are those of `rewriting_options`.
 
-    passes       names of the rules to apply; empty means all
-    skip         names of the rules not to apply
-    max_growth   maximal number of bytes by which one rewrite may grow the constants
+    rewrites   files with rewrite sets
     """
+    if target is None and not dry_run:
+        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
 
-    model: str
-    facts: Facts
-    target: Target | None
-    dry_run: bool
-    passes: tuple[str, ...]
-    skip: tuple[str, ...]
-    fold_floats: bool
-    max_growth: int
-    verifying: VerifyOptions | None
-    strict: bool
-    console: Console
+    from gather_infer.many.rewrite import RewriteJob
 
-    def run(self, rewrite: Callable[..., OptimizeResult]) -> int:
-        """Rewrite with `gather_infer.fold` or `gather_infer.optimize`, verify, write, print; return the exit code."""
-        if self.target is None and not self.dry_run:
-            raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
-        with self.console.progress() as progress:
-            result = rewrite(
-                self.model,
-                max_growth=self.max_growth,
-                passes=self.passes,
-                skip=self.skip,
-                fold_floats=self.fold_floats,
-                dims=self.facts.dims,
-                inputs=self.facts.inputs,
-                rules=self.facts.rules(),
-                initializers_as_constants=self.facts.constants,
-                progress=progress,
-            )
-            verification = None
-            if self.verifying is not None:
-                folded = None if result.floats is None else result.floats.tolerance
-                verification = self.verifying.run(
-                    result.source, result.proto, result.inference, default=folded, progress=progress
-                )
-            progress(lambda: "comparing")
-            lines = self.console.lines_of(REWRITING, RewriteReport(result, self.dry_run, verification))
-        is_wrong = verification is not None and not verification.ok
-        return finish(
-            lines,
-            result.save,
-            None if self.dry_run else self.target,
-            self.console,
-            refused=is_wrong or (self.strict and has_errors_or_warnings(result.diagnostics)),
-        )
+    target = None if dry_run else target
+    job = RewriteJob(
+        **facts.job_options(target, console, rewrite_files=rewrites),
+        by=by,
+        passes=passes,
+        skip=skip,
+        fold_floats=fold_floats,
+        max_growth=max_growth,
+        edits=dry_run,
+        verify=verifying,
+        strict=strict,
+    )
+    if are_several(models):
+        return run_many(job, models, target, parallel, console, doing=_DOING[by])
+    return run_alone(job, models[0], target, parallel, console, timed=True)
 
 
 def rewriting_options(
-    by: str, *extra: Callable[[Function], Function], becomes: str, verbose: str
-) -> Callable[[Callable[..., int]], Function]:
-    """A decorator that adds MODEL and the rewriting options to a command, which receives them as a `Rewriting`.
+    by: Literal["fold", "optimize"], *extra: Callable[[Function], Function], becomes: str, verbose: str
+) -> Callable[[Function], Function]:
+    """A decorator that adds MODELS and the rewriting options to a command, which passes them to `run_rewriting`.
 
     by        the name of the command
     extra     additional options of the command
@@ -89,42 +77,12 @@ def rewriting_options(
     verbose   help text of -v
     """
 
-    def decorate(function: Callable[..., int]) -> Function:
-        @functools.wraps(function)
-        def run(
-            model: str,
-            facts: Facts,
-            target: Target | None,
-            dry_run: bool,
-            passes: tuple[str, ...],
-            skip: tuple[str, ...],
-            fold_floats: bool,
-            max_growth: int,
-            verifying: VerifyOptions | None,
-            strict: bool,
-            console: Console,
-            **rest: Any,
-        ) -> int:
-            request = Rewriting(
-                model,
-                facts,
-                target,
-                dry_run,
-                passes,
-                skip,
-                fold_floats,
-                max_growth,
-                verifying,
-                strict,
-                console,
-            )
-            return function(request, **rest)
-
+    def decorate(function: Function) -> Function:
         return with_options(
-            run,
-            model_argument(),
+            function,
+            model_argument("models", nargs=-1, required=True),
             facts_options,
-            output_options(f"Write the {becomes} model to OUT."),
+            output_options(f"Write the {becomes} model to OUT.", several=True),
             dry_run_option(DRY_RUN_OF_EDITS),
             verify_options,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
@@ -139,7 +97,8 @@ def rewriting_options(
             option("--max-growth", section="Rewriting", type=Bytes(), default="1M", show_default=True,
                    metavar="SIZE", help="Limit the bytes by which a rewrite may grow the constants: 4096, 64K, 1M."),
             strict_option("Write nothing and exit with 1 on errors or warnings."),
-            common_options(REWRITING, verbose=verbose),
+            parallel_options(by.capitalize()),
+            common_options(REWRITING, MODELS, verbose=verbose),
         )  # fmt: skip
 
     return decorate

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,7 @@ from .interrupts import stop_if_interrupted
 from .options import Function, option, with_options
 
 if TYPE_CHECKING:
+    from gather_infer.many.job import Save
     from gather_infer.model import SaveReport
 
 
@@ -45,19 +47,17 @@ class Target:
         return self.path == "-"
 
 
-class Save(Protocol):
-    """A function that writes a model, like the `save` of a result."""
-
-    def __call__(
-        self, path: str, *, external_data: str | None, in_place: bool, dim_dialect: str | None
-    ) -> SaveReport: ...
+def are_several(models: Sequence[str]) -> bool:
+    """Whether the arguments of a command stand for several models: two or more, or a folder."""
+    return len(models) > 1 or any(os.path.isdir(model) for model in models)
 
 
-def output_options(help: str) -> Callable[[Function], Function]:
+def output_options(help: str, *, several: bool = False) -> Callable[[Function], Function]:
     """A decorator that adds -o, --external-data, --in-place and --dim-dialect to a command, which receives them as
     `target`.
 
-    `target` is None if the options request no file. `help` is the help text of -o.
+    `target` is None if the options request no file; for a command with the argument `models` its path may be a folder.
+    `help` is the help text of -o, `several` whether the command takes several models.
     """
 
     def decorate(function: Function) -> Function:
@@ -71,7 +71,7 @@ def output_options(help: str) -> Callable[[Function], Function]:
             **rest: Any,
         ) -> int:
             models = rest["models"] if "models" in rest else (rest["model"],)
-            target = target_of(models, output, external_data, in_place)
+            target = target_of(models, output, external_data, in_place, "models" in rest and are_several(models))
             if target is not None:
                 target = replace(target, dim_dialect=dim_dialect)
             elif dim_dialect is not None:
@@ -80,7 +80,8 @@ def output_options(help: str) -> Callable[[Function], Function]:
 
         return with_options(
             run,
-            option("-o", "--output", section="Output", metavar="OUT", help=f"{help} - is standard output."),
+            option("-o", "--output", section="Output", metavar="OUT",
+                   help=f"{help} - is standard output." + " With several models, OUT is a folder." * several),
             option("--external-data", section="Output", metavar="FILE",
                    help="Write large tensors to FILE, in the folder of OUT."),
             option("--in-place", section="Output", is_flag=True, help="Overwrite MODEL."),
@@ -104,19 +105,20 @@ def strict_option(help: str) -> Callable[[Function], Function]:
     return option("--strict", section="Report", is_flag=True, help=help)
 
 
-def target_of(models: Sequence[str], output: str | None, external_data: str | None, in_place: bool) -> Target | None:
+def target_of(
+    models: Sequence[str], output: str | None, external_data: str | None, in_place: bool, is_folder: bool
+) -> Target | None:
     """The destination of the model that a command writes; None if the options request no file.
 
-    models   the models that the command reads; with several, the command cannot write a model
+    models      the models that the command reads
+    is_folder   the models are several, and the destination is a folder
 
     Raises click.UsageError if the options contradict each other.
     """
-    if len(models) > 1 and (in_place or output is not None):
-        raise click.UsageError(f"{'--in-place' if in_place else '-o'} writes one model, there are {len(models)}")
     if in_place:
         if output is not None:
             raise click.UsageError("--in-place and -o exclude each other")
-        if models[0] == "-":
+        if "-" in models:
             raise click.UsageError("--in-place needs a file, MODEL is standard input")
         return Target(models[0], external_data, True)
     if output is None:
@@ -125,6 +127,8 @@ def target_of(models: Sequence[str], output: str | None, external_data: str | No
         return None
     if not output:
         raise click.UsageError("-o needs the name of a file, found ''")
+    if output == "-" and is_folder:
+        raise click.UsageError("-o - writes one model; for several models, OUT is a folder")
     if output == "-" and sys.stdout.isatty():
         raise click.UsageError("-o - writes a model to standard output, which is a terminal: send it elsewhere")
     return Target(output, external_data, False)

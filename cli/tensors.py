@@ -36,7 +36,7 @@ def command(
         rules = facts.rules()
         progress(lambda: "inferring")
         inference = infer(
-            model,
+            facts.open_model(model),
             dims=facts.dims,
             inputs=facts.inputs,
             rules=rules,

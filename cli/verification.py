@@ -4,58 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gather_infer.progress import Progress, no_progress
-
 from .options import Function, option, with_options
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
-
-    from gather_infer.inference import Inference
-    from gather_infer.model import ModelFile
-    from gather_infer.verification import Verification
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
-    """The values of --verify, --feeds, --rtol and --atol."""
-
-    runs: int
-    feeds: tuple[Mapping[str, Any], ...]
-    rtol: float | None
-    atol: float | None
-
-    def run(
-        self,
-        source: ModelFile,
-        proto: ModelProto,
-        inference: Inference,
-        *,
-        default: float | None = None,
-        progress: Progress = no_progress,
-    ) -> Verification:
-        """Compare runs of the original model `source` and the rewritten `proto`.
-
-        inference  inferred types of `source`
-        default    rtol and atol if neither option is given; None compares bits
-        progress   called with a function that describes the current step
-
-        Raises the errors of `gather_infer.verification.verify`.
-        """
-        from gather_infer.verification import verify
-
-        rtol, atol = self.rtol, self.atol
-        if rtol is None and atol is None:
-            rtol = atol = default
-        progress(lambda: "verifying")
-        return verify(
-            source, proto, self.runs, inference=inference, feeds=self.feeds, rtol=rtol, atol=atol, progress=progress
-        )
+    from gather_infer.verification.options import VerifyOptions
 
 
 def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -65,6 +21,12 @@ def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
     from gather_infer.verification import read_feeds
 
     return tuple(map(read_feeds, files))
+
+
+def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | None) -> VerifyOptions:
+    from gather_infer.verification.options import VerifyOptions
+
+    return VerifyOptions(runs, _read(feeds), rtol, atol)
 
 
 def verify_options(function: Function) -> Function:
@@ -85,8 +47,7 @@ def verify_options(function: Function) -> Function:
         is_wanted = verify is not None or bool(feeds)
         if not is_wanted and (rtol is not None or atol is not None):
             raise click.UsageError("--rtol and --atol are for --verify N or --feeds FILE.npz")
-        verifying = VerifyOptions(verify or 0, _read(feeds), rtol, atol) if is_wanted else None
-        return function(*args, verifying=verifying, **rest)
+        return function(*args, verifying=_options(verify or 0, feeds, rtol, atol) if is_wanted else None, **rest)
 
     return with_options(
         run,

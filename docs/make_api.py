@@ -28,6 +28,7 @@ import gather_infer
 
 GROUPS = {
     "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "open_model"),
+    "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
     "Change": ("fold", "optimize", "freeze", "convert"),
     "Answers": (
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
@@ -39,7 +40,10 @@ GROUPS = {
         "SymbolicTensor", "SequenceType", "OptionalType", "ValueRange", "DType", "Dim", "Expr", "parse_dim",
         "symbol",
     ),
-    "Operators and rewrites of your own": ("RuleSet", "OpCall", "RewriteSet", "Rewrite", "Match"),
+    "Operators and rewrites of your own": (
+        "RuleSet", "OpCall", "RewriteSet", "Rewrite", "Match", "CheckSet", "Problem", "Extension", "load_extension",
+        "load_extensions",
+    ),
     "Files": ("ModelFile",),
     "Errors": (
         "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",

@@ -15,7 +15,7 @@ from gather_infer.lazy import lazy
 TYPE_CHECKING = False  # `typing` takes longer to import than the rest, and an interrupt here would print a traceback
 if TYPE_CHECKING:
     from gather_infer import shape_inference, symbolic, testing, validate, verification
-    from gather_infer.checks import CheckResult, check, check_many
+    from gather_infer.checks import CheckResult, CheckSet, Problem, check, check_many
     from gather_infer.contract import Contract, Violation
     from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from gather_infer.explanation import Explainer, Explanation, SymbolExplanation, explain
     from gather_infer.inference import Access, Inference, TensorRow, infer
+    from gather_infer.many import ModelRun, contract_many, convert_many, cost_many, infer_many, optimize_many
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.passes import FreezeResult, Match, OptimizeResult, Rewrite, RewriteSet, fold, freeze, optimize
@@ -40,13 +41,14 @@ if TYPE_CHECKING:
     from gather_infer.serving import Emission, emit
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
+    from gather_infer.user_code import Extension, load_extension, load_extensions
     from gather_infer.validate import Verdict, verdicts
     from gather_infer.validate.contract_builder import ContractResult, contract_of
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "checks": ("CheckResult", "check", "check_many"),
+    "checks": ("CheckResult", "CheckSet", "Problem", "check", "check_many"),
     "contract": ("Contract", "Violation"),
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
@@ -55,6 +57,7 @@ _HOME = {
         "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
     ),
     "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
+    "many": ("ModelRun", "contract_many", "convert_many", "cost_many", "infer_many", "optimize_many"),
     "inference": ("Access", "Inference", "TensorRow", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
@@ -63,6 +66,7 @@ _HOME = {
     "serving": ("Emission", "emit"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
+    "user_code": ("Extension", "load_extension", "load_extensions"),
     "validate": ("Verdict", "verdicts"),
     "validate.contract_builder": ("ContractResult", "contract_of"),
 }  # fmt: skip
@@ -70,6 +74,7 @@ _HOME = {
 __all__ = [
     "Access",
     "CheckResult",
+    "CheckSet",
     "Contract",
     "ContractResult",
     "ContractViolated",
@@ -84,6 +89,7 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Expr",
+    "Extension",
     "FreezeResult",
     "GatherInferError",
     "Inference",
@@ -91,11 +97,13 @@ __all__ = [
     "Match",
     "ModelFile",
     "ModelReadError",
+    "ModelRun",
     "ModelStructureError",
     "ModelWriteError",
     "OpCall",
     "OptimizeResult",
     "OptionalType",
+    "Problem",
     "Rewrite",
     "RewriteSet",
     "RuleSet",
@@ -112,15 +120,22 @@ __all__ = [
     "Violation",
     "check",
     "check_many",
+    "contract_many",
     "contract_of",
     "convert",
+    "convert_many",
+    "cost_many",
     "emit",
     "explain",
     "fold",
     "freeze",
     "infer",
+    "infer_many",
+    "load_extension",
+    "load_extensions",
     "open_model",
     "optimize",
+    "optimize_many",
     "parse_dim",
     "shape_inference",
     "symbol",

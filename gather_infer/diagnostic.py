@@ -155,6 +155,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     # contracts
     "GI501": (Severity.ERROR, "the declared range or size of an input exceeds what the model allows"),
     "GI502": (Severity.ERROR, "the declarations do not prove a line of the contract"),
+    "GI601": (Severity.WARNING, "a check of an extension reports a problem"),
 }
 
 # prefix of the number -> title of the group
@@ -166,6 +167,7 @@ GROUPS: dict[str, str] = {
     "3": "Axes, ranks and indices",
     "4": "Edits",
     "5": "Contracts",
+    "6": "Extensions",
 }
 
 # code -> advice
@@ -221,6 +223,7 @@ ADVICE: dict[str, str] = {
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the message gives the reason.",
     "GI501": "Narrow `--range` or `--dim` to the contract line, or enlarge the table that the node reads.",
     "GI502": "Declare it with `--range` or `--dim` if the callers of the model guarantee it; else check each request.",
+    "GI601": "Read the message against the documentation of the extension that `--extension` names.",
 }  # fmt: skip
 
 

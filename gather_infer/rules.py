@@ -7,7 +7,7 @@ when its node breaks the operator's specification; the interpreter adds the loca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -305,6 +305,11 @@ class RuleSet(VersionedTable[RegisteredRule]):
         """As `lookup`, without the traits."""
         found = self.lookup(op_type, version)
         return None if found is None else found.rule
+
+    @property
+    def formula_op_types(self) -> Collection[str]:
+        """The operators that have a multiply-add formula."""
+        return self._macs_formulas.keys()
 
     def entries(self) -> list[tuple[str, int, Rule]]:
         """(op_type, since, rule) of every rule, sorted by op_type and since."""

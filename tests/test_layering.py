@@ -137,6 +137,14 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"numpy"},
     ),
     "serving": ({"contract", "errors", "report", "symbolic"}, set()),  # contracts as other programs take them
+    "user_code": ({"checks", "domains", "errors", "extensions", "lazy", "model", "openvino", "passes", "rules"}, set()),
+    "many": (
+        {
+            "catalog", "cost", "diagnostic", "errors", "explanation", "inference", "lazy", "model", "node_ids",
+            "openvino", "passes", "pool", "progress", "report", "rules", "user_code", "validate", "verification",
+        },
+        set(),
+    ),
 }  # fmt: skip
 CIRCLES = {
     # a module of the circle: why it stays

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gather_infer.checks.check_set import CheckSet, user_findings
 from gather_infer.checks.declared_types import declared_type_findings
 from gather_infer.checks.dim_names import shared_name_findings
 from gather_infer.checks.divisors import divisor_findings
@@ -30,6 +31,7 @@ from gather_infer.errors import ModelReadError, UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.shared import NO_CONSTRAINTS, SharedConstraints, applicable
 from gather_infer.inference.failures import refused_unreachable
+from gather_infer.model import ModelFile
 from gather_infer.model.file import STDIN
 from gather_infer.model.model_loading import to_model_file, with_constants
 from gather_infer.rules import RuleSet
@@ -47,6 +49,7 @@ def check(
     inputs: Mapping[str, str] | Iterable[str] = (),
     ranges: Mapping[str, object] | Iterable[str] = (),
     rules: Sequence[RuleSet] = (),
+    checks: Sequence[CheckSet] = (),
     initializers_as_constants: bool = False,
 ) -> CheckResult:
     """Check a model statically for problems that would break deployment.
@@ -56,6 +59,7 @@ def check(
     inputs   types of inputs that the model does not declare fully, as for `infer`
     ranges   bounds of the elements of integer inputs, as for `infer`: `["input_ids=0..30521"]`
     rules    additional rule sets, as for `infer`
+    checks   additional check sets; their findings have the code GI601
     initializers_as_constants   as for `infer`
 
     Raises ModelReadError if the model cannot be read, and UsageError as `infer` does.
@@ -85,6 +89,7 @@ def check(
         *shared_name_findings(inference, locations),
         *overflow_findings(inference, locations),
         *large_tensor_findings(inference, locations),
+        *user_findings(checks, inference, locations),
     ]
     if not file.foreign_format:
         found += node_name_findings(locations)
@@ -106,27 +111,40 @@ def check(
 
 
 def check_file(
-    path: str, constraints: SharedConstraints, defaults: SharedConstraints = NO_CONSTRAINTS, *, is_alone: bool = False
+    path: str,
+    constraints: SharedConstraints,
+    defaults: SharedConstraints = NO_CONSTRAINTS,
+    *,
+    checks: Sequence[CheckSet] = (),
+    opener: Callable[[str], ModelFile] = to_model_file,
+    is_alone: bool = False,
 ) -> CheckResult:
     """Check the file at `path`; a file that cannot be read gets a finding instead of an exception.
 
     constraints   given by the caller for all files. Each file uses those that name one of its inputs or input dims; a
                   contradiction becomes a finding
     defaults      constraints of the configuration, used in the same way
+    checks        additional check sets, as for `check`
+    opener        opens the model
     is_alone      no other file is checked: unknown names and contradictions in `constraints` raise UsageError
     """
     started = time.monotonic()
     unused: tuple[str, ...] = ()
     name = "<stdin>" if path == STDIN else path
     try:
-        file = to_model_file(path)
+        file = opener(path)
         if constraints.constants:
             file = with_constants(file)
         if not is_alone:
             constraints, unused = applicable(file, constraints)
         constraints += applicable(file, defaults)[0]
         result = check(
-            file, dims=constraints.dims, inputs=constraints.inputs, ranges=constraints.ranges, rules=constraints.rules
+            file,
+            dims=constraints.dims,
+            inputs=constraints.inputs,
+            ranges=constraints.ranges,
+            rules=constraints.rules,
+            checks=checks,
         )
     except ModelReadError as error:
         text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # a Path drops a final slash

@@ -22,7 +22,7 @@ from gather_infer.node_ids import GraphPath, NodePath, Root
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
 from gather_infer.openvino.dialect_nodes import is_opaque
-from gather_infer.openvino.lowerings import LOWERINGS, lower
+from gather_infer.openvino.lowerings import DIALECT, OpenVINODialect, lower
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.sampling import RANDOM
@@ -125,6 +125,8 @@ class _LayerConverter:
                 self.accesses.setdefault(access.node, []).append(access)
         self.functions = {(f.domain, f.name) for f in model.proto.functions}
         self.versions = versions_of(model.proto.opset_import)
+        dialects = (each for each in inference.model.dialects if isinstance(each, OpenVINODialect))
+        self.dialects = {DIALECT.domain: DIALECT, **{each.domain: each for each in dialects}}
 
     def run(self) -> LayerConversion:
         lost: list[tuple[Graph, str]] = []
@@ -164,11 +166,12 @@ class _LayerConverter:
         Raises LoweringRefused when the node has no safe lowering, SpecViolation when it violates its specification.
         """
         node = layer_node.proto
-        if is_extension(node.domain):
+        version = self.version(node)
+        dialect = self.dialects.get(node.domain) if is_extension(node.domain) else self.dialects["openvino"]
+        entry = None if dialect is None else dialect.lookup(node.op_type, version or 1)
+        if entry is None and is_extension(node.domain):
             kind = node.domain.rpartition(".")[2]
             raise LoweringRefused(f"OpenVINO has no such operator in the set {kind}")
-        version = self.version(node)
-        entry = LOWERINGS.lookup(node.op_type, version)
         if entry is None:
             raise LoweringRefused("it has no lowering")
         where = self.model.node_path(path, position)

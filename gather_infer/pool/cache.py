@@ -93,7 +93,7 @@ class ResultCache:
 
 
 def is_always_valid(result: object) -> bool:
-    """Whether a result from a cache still holds: yes, if it depends on its key alone."""
+    """Whether a result may be stored and used again: yes, if it depends on its key alone."""
     return True
 
 
@@ -103,7 +103,7 @@ class CachedTask(Generic[I, R]):
 
     task      a dataclass; its fields are part of the key
     path_of   returns the path of the model of an item
-    is_valid  returns whether a result from the cache still holds, for results that depend on other files
+    is_valid  returns whether a result may be stored, and whether one from the cache still holds
     """
 
     task: Task[I, R]
@@ -119,7 +119,8 @@ class CachedTask(Generic[I, R]):
         if found is not None and self.is_valid(found):
             return found
         result = self.task(item)
-        if self._key(item) == key:  # else a file has changed meanwhile, and the result may be that of either content
+        # if a file has changed meanwhile, the result may be that of either content
+        if self.is_valid(result) and self._key(item) == key:
             self.cache.write(key, result)
         return result
 

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gather_infer.errors import ModelReadError
 
@@ -48,22 +48,32 @@ def _version(package: str) -> str | None:
 def plain_text(value: object) -> str | None:
     """A text that is equal for equal values only; None if `value` holds an object other than plain data.
 
-    Plain data are numbers, texts, bytes, enums, sequences, mappings and dataclasses of these. Functions and rule sets
-    are not plain: their text does not show what they compute.
+    Plain data are numbers, texts, bytes, arrays, enums, sequences, mappings and dataclasses of these. Functions and
+    rule sets are not plain: their text does not show what they compute. Nor is a dataclass whose `is_plain` is False,
+    such as one with names of files that are code.
     """
     if value is None or (isinstance(value, (bool, int, float, str, bytes)) and type(value).__module__ == "builtins"):
         return repr(value)
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
+    if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
+        return _array_text(value)
     if isinstance(value, (tuple, list)):
         return _joined("sequence", value)
     if isinstance(value, Mapping):
         return _joined("mapping", [part for pair in value.items() for part in pair])
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and getattr(value, "is_plain", True):
         kind = type(value)
         members = [part for f in dataclasses.fields(value) for part in (f.name, getattr(value, f.name))]
         return _joined(f"{kind.__module__}.{kind.__qualname__}", members)
     return None
+
+
+def _array_text(array: Any) -> str | None:
+    """As `plain_text` for an array; None for one of Python objects."""
+    if array.dtype.hasobject:
+        return None
+    return f"array({array.dtype.str}, {array.shape}, {hashlib.sha256(array.tobytes()).hexdigest()})"
 
 
 def _joined(kind: str, values: list[object] | tuple[object, ...]) -> str | None:

@@ -196,6 +196,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
     result = report.result
     return {
         "schema": SCHEMA,
+        "model": {"name": result.source.name},
         "converted": [
             {
                 "node": str(c.node),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import TrustedAnnotation
     from gather_infer.node_ids import GraphPath
-    from gather_infer.report.totals import InferencesReport
+    from gather_infer.report.totals import TotalsReport
     from gather_infer.validate.verdict import Verdict
 
 SCHEMA = 2
@@ -96,23 +96,18 @@ def inference_json(report: InferenceReport) -> dict[str, Json]:
     }
 
 
-def inference_jsonl(report: InferenceReport) -> list[str]:
-    """`inference_json` on one line."""
-    return [json.dumps(inference_json(report), allow_nan=False)]
-
-
-def inferences_json(report: InferencesReport) -> dict[str, Json]:
+def totals_json(report: TotalsReport) -> dict[str, Json]:
     """The results of several models as one JSON object."""
     return {"schema": SCHEMA, "models": [dict(each) for each in report.models]}
 
 
-def inferences_jsonl(report: InferencesReport) -> list[str]:
-    """An empty list: the lines of `inference_jsonl` contain all models."""
+def totals_jsonl(report: TotalsReport) -> list[str]:
+    """An empty list: the lines of the models contain everything."""
     return []
 
 
 def unreadable_json(file: Unreadable) -> dict[str, Json]:
-    """The JSON object of a file that cannot be read; it replaces the object of an inference."""
+    """The JSON object of a model without a report, in place of the report."""
     return {"schema": SCHEMA, "model": {"name": file.name}, "error": file.error}
 
 

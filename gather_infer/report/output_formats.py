@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gather_infer.catalog.coverage import Operator
     from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
+    from gather_infer.contract.interface import ModelInterface
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary, Unreadable
-    from gather_infer.report.totals import InferencesReport
+    from gather_infer.report.totals import TotalsReport
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
 
@@ -71,16 +72,33 @@ class ResultKind(Generic[R]):
 
     formats   format -> `module:function` in `gather_infer.report`, the default format first. The function for TEXT
               takes the result and a View, the others take the result only. It returns lines or a JSON object
+    brief     the function for TEXT of one of several results, which are printed as soon as each is complete; "" if the
+              command takes one model only
     """
 
     formats: Mapping[OutputFormat, str]
+    brief: str = ""
 
     def lines(self, output_format: OutputFormat, result: R, view: View = PLAIN) -> list[str]:
         """The lines of `result` in one of the `formats`."""
-        module, _, function = self.formats[output_format].partition(":")
-        report = getattr(import_module(f"gather_infer.report.{module}"), function)
+        report = _function(self.formats[output_format])
         found: Any = report(result, view) if output_format is OutputFormat.TEXT else report(result)
-        return [json.dumps(found, indent=1, allow_nan=False)] if isinstance(found, dict) else list(found)
+        if not isinstance(found, dict):
+            return list(found)
+        indent = None if output_format is OutputFormat.JSONL else 1
+        return [json.dumps(found, indent=indent, allow_nan=False)]
+
+    def lines_of_many(self, output_format: OutputFormat, result: R, view: View = PLAIN) -> list[str]:
+        """The lines of one of several results: `brief`, or one line of JSON."""
+        if output_format is OutputFormat.TEXT:
+            return list(_function(self.brief)(result, view))
+        return self.lines(OutputFormat.JSONL, result)
+
+
+def _function(target: str) -> Any:
+    """The function `module:function` of `gather_infer.report`."""
+    module, _, function = target.partition(":")
+    return getattr(import_module(f"gather_infer.report.{module}"), function)
 
 
 def common_formats(*kinds: ResultKind[Any]) -> list[OutputFormat]:
@@ -186,12 +204,14 @@ class FreezeReport:
 class ContractReport:
     """A contract, and the diagnostics of its derivation.
 
-    file   path of the model; the contract itself holds the name without the folder, because it may be moved
+    file        path of the model; the contract itself holds the name without the folder, because it may be moved
+    interface   what programs for which the contract is emitted need to know; None if it is not emitted
     """
 
     contract: Contract
     diagnostics: Sequence[Diagnostic]
     file: str = ""
+    interface: ModelInterface | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,20 +263,18 @@ INFERENCE: ResultKind[InferenceReport] = ResultKind(
     {
         OutputFormat.TEXT: "text:inference_text",
         OutputFormat.JSON: "json:inference_json",
-        OutputFormat.JSONL: "json:inference_jsonl",
+        OutputFormat.JSONL: "json:inference_json",
     },
+    "many:inferred_text",
 )
-INFERRED: ResultKind[InferenceReport] = ResultKind(
-    {OutputFormat.TEXT: "many:inferred_text", OutputFormat.JSONL: "json:inference_jsonl"},
-)
-"""One of several models, in the formats that can print each model immediately; INFERENCES prints the end."""
-INFERENCES: ResultKind[InferencesReport] = ResultKind(
+MODELS: ResultKind[TotalsReport] = ResultKind(
     {
-        OutputFormat.TEXT: "many:inferences_text",
-        OutputFormat.JSON: "json:inferences_json",
-        OutputFormat.JSONL: "json:inferences_jsonl",
+        OutputFormat.TEXT: "many:totals_text",
+        OutputFormat.JSON: "json:totals_json",
+        OutputFormat.JSONL: "json:totals_jsonl",
     },
 )
+"""The end of a report on several models, after `lines_of_many` of each."""
 SUMMARIES: ResultKind[Sequence[ModelSummary | Unreadable]] = ResultKind(
     {
         OutputFormat.TEXT: "text:summaries_text",
@@ -271,7 +289,12 @@ EXPLANATIONS: ResultKind[ExplanationsReport] = ResultKind(
     {OutputFormat.TEXT: "explain:explanations_text", OutputFormat.JSON: "explain:explanations_json"},
 )
 COST: ResultKind[CostReport] = ResultKind(
-    {OutputFormat.TEXT: "cost:cost_text", OutputFormat.JSON: "cost:cost_json"},
+    {
+        OutputFormat.TEXT: "cost:cost_text",
+        OutputFormat.JSON: "cost:cost_json",
+        OutputFormat.JSONL: "cost:cost_json",
+    },
+    "many:costed_text",
 )
 CODE: ResultKind[str] = ResultKind(
     {OutputFormat.TEXT: "explain:code_text", OutputFormat.JSON: "explain:code_json"},
@@ -283,7 +306,12 @@ OPERATOR: ResultKind[Sequence[Operator]] = ResultKind(
     {OutputFormat.TEXT: "operators:operator_text", OutputFormat.JSON: "operators:operators_json"},
 )
 REWRITING: ResultKind[RewriteReport] = ResultKind(
-    {OutputFormat.TEXT: "rewriting:rewriting_text", OutputFormat.JSON: "rewriting:rewriting_json"},
+    {
+        OutputFormat.TEXT: "rewriting:rewriting_text",
+        OutputFormat.JSON: "rewriting:rewriting_json",
+        OutputFormat.JSONL: "rewriting:rewriting_json",
+    },
+    "many:rewritten_text",
 )
 VERIFICATION: ResultKind[Verification] = ResultKind(
     {OutputFormat.TEXT: "verification:verification_text", OutputFormat.JSON: "verification:verification_json"},
@@ -292,10 +320,20 @@ FREEZE: ResultKind[FreezeReport] = ResultKind(
     {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(
-    {OutputFormat.TEXT: "contract:contract_text", OutputFormat.JSON: "contract:contract_json"},
+    {
+        OutputFormat.TEXT: "contract:contract_text",
+        OutputFormat.JSON: "contract:contract_json",
+        OutputFormat.JSONL: "contract:contract_json",
+    },
+    "many:contract_text",
 )
 CONVERSION: ResultKind[ConversionReport] = ResultKind(
-    {OutputFormat.TEXT: "convert:conversion_text", OutputFormat.JSON: "convert:conversion_json"},
+    {
+        OutputFormat.TEXT: "convert:conversion_text",
+        OutputFormat.JSON: "convert:conversion_json",
+        OutputFormat.JSONL: "convert:conversion_json",
+    },
+    "many:converted_text",
 )
 CHECK: ResultKind[FileReport] = ResultKind(
     {

@@ -158,6 +158,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
     result = report.result
     return {
         "schema": SCHEMA,
+        "model": {"name": result.source.name},
         "before": _size_json(result.before),
         "after": _size_json(result.after),
         "applied": [

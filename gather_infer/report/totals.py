@@ -1,4 +1,4 @@
-"""Totals of inferences of several models."""
+"""Totals of a command with several models."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class InferencesReport:
-    """Totals of inferences of several models, printed after the last one.
+class TotalsReport:
+    """Totals of a command with several models, printed after the last one.
 
     errors, warnings   number of findings in all models
-    read               number of files that could be read
-    unreadable         number of files that could not be read
+    read               number of models with a report
+    unreadable         number of models without a report: unreadable files, and models that the command refuses
     models             JSON objects of the models if the output format is JSON, else empty
     """
 

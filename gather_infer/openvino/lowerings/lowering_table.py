@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gather_infer.dialect import InputPrecondition
+from gather_infer.domains import EXTENSION_SETS, is_extension
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.versioned import VersionedTable
@@ -39,10 +40,17 @@ class LoweringEntry:
 
 
 class LoweringTable(VersionedTable[LoweringEntry]):
-    """Lowerings by layer type, spelled as in OpenVINO's IR files, and opset of OpenVINO."""
+    """Lowerings by layer type, spelled as in OpenVINO's IR files, and opset of OpenVINO.
 
-    def __init__(self) -> None:
-        super().__init__("openvino", "lowerings")
+    domain   "openvino" for the layers of all opsets; `openvino.extension`, or another of OpenVINO's extension sets, for
+             layers with the version `extension`, whose version is 1 here
+    """
+
+    def __init__(self, domain: str = "openvino") -> None:
+        if domain != "openvino" and not is_extension(domain):
+            sets = ", ".join(f"openvino.{name}" for name in EXTENSION_SETS)
+            raise ValueError(f"the domain of lowerings is openvino, {sets}, not {domain!r}")
+        super().__init__(domain, "lowerings")
 
     def lowers(
         self,
@@ -67,8 +75,12 @@ class LoweringTable(VersionedTable[LoweringEntry]):
 
     @staticmethod
     def merged(tables: Iterable[LoweringTable]) -> LoweringTable:
-        """One table with the entries of `tables`. Raises ValueError when two have the same layer type and `since`."""
-        whole = LoweringTable()
+        """One table with the entries of `tables`, which have one domain.
+
+        Raises ValueError when two have the same layer type and `since`.
+        """
+        whole: LoweringTable | None = None
         for table in tables:
+            whole = whole or LoweringTable(table.domain)
             whole._merge(table)
-        return whole
+        return LoweringTable() if whole is None else whole

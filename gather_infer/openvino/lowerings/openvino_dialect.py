@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Final
@@ -11,6 +11,9 @@ from onnx import FunctionProto, NodeProto, helper
 
 from gather_infer.dialect import Builder, DialectOp, LoweredBody, LoweringRefused
 from gather_infer.errors import SpecViolation
+from gather_infer.extensions import guarded
+from gather_infer.model import ModelFile
+from gather_infer.model.model_loading import ModelLike, to_model_file
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringEntry, LoweringTable
@@ -115,33 +118,91 @@ def _lower_as_bytes(entry: LoweringEntry, layer: LayerView, builder: FunctionBui
     return builder.cast(written, wide, narrow)
 
 
+def _guarded(table: LoweringTable) -> LoweringTable:
+    """A copy of a table of the user whose lowerings raise UsageError for an unexpected exception or result."""
+
+    def fault(found: object, layer: LayerView, builder: FunctionBuilder) -> str:
+        names = [found] if isinstance(found, str) else found
+        is_correct = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+        return "" if is_correct else f"must return the names of the outputs, returns {found!r}"
+
+    made = LoweringTable(table.domain)
+    for op_type in table.op_types:
+        for entry in table.versions(op_type):
+            title = f"the lowering of {op_type}"
+            call = guarded(entry.lowering, lambda *_, title=title: title, fault, (LoweringRefused, SpecViolation))
+            made.lowers(
+                op_type,
+                since=entry.since,
+                preserves_failures=entry.preserves_failures,
+                opset=entry.opset,
+                preconditions=entry.preconditions,
+            )(call)
+    return made
+
+
 class OpenVINODialect:
-    """OpenVINO's operators for inference, from a table of lowerings; implements `gather_infer.dialect.Dialect`."""
+    """OpenVINO's operators for inference, from a table of lowerings; implements `gather_infer.dialect.Dialect`.
 
-    domain = "openvino"
+    user   lowerings of the user for the same domain, which take precedence
+    """
 
-    def __init__(self, lowerings: LoweringTable) -> None:
+    def __init__(self, lowerings: LoweringTable, user: LoweringTable | None = None) -> None:
+        self.domain = lowerings.domain
         self._lowerings = lowerings
+        self._user = user
+
+    def lookup(self, op_type: str, version: int) -> LoweringEntry | None:
+        """The entry for an operator at `version` of its domain; None if it has no lowering."""
+        found = None if self._user is None else self._user.lookup(op_type, version)
+        return found or self._lowerings.lookup(op_type, version)
 
     def find(self, op_type: str, version: int) -> Builder | None:
-        entry = self._lowerings.lookup(op_type, version)
+        entry = self.lookup(op_type, version)
         return None if entry is None else lambda call: body_of(entry, call)
 
     def addresses(self, op_type: str, version: int) -> Mapping[int, int]:
-        entry = self._lowerings.lookup(op_type, version)
+        entry = self.lookup(op_type, version)
         return {} if entry is None else addressed_inputs(entry.preconditions)
 
     def operators(self) -> VersionedTable[DialectOp]:
         return VersionedTable(self.domain, "lowerings", ((one.op_type, one) for one in self._operators()))
 
     def _operators(self) -> Iterator[DialectOp]:
+        if self._user is not None:
+            for name in self._user.op_types:
+                for entry in self._user.versions(name):
+                    yield DialectOp(name, entry.since, entry.lowering, "", "", entry.preconditions)
         for name in self._lowerings.op_types:
             newest = 1 if name in OF_OPSET_1 else NEWEST_PAGE
             for entry in self._lowerings.versions(name):
+                if self.lookup(name, entry.since) is not entry:
+                    continue  # a lowering of the user replaces it
                 has_page = self._lowerings.lookup(name, newest) is entry and name not in READER_OPERATORS
                 page = PAGE.format(opset=newest) if has_page else ""
                 yield DialectOp(name, entry.since, entry.lowering, page, REASONS.get(name, ""), entry.preconditions)
                 newest = min(newest, entry.since - 1)
+
+
+def with_lowerings(model: ModelLike, tables: Iterable[LoweringTable]) -> ModelFile:
+    """A model whose layers are inferred and converted with lowerings of the user, before the built-in ones.
+
+    model    an OpenVINO IR, or another model with nodes of OpenVINO, as for `infer`
+
+    Raises ModelReadError when the model cannot be read, and ValueError when two tables have the same layer type and
+    version.
+    """
+    file = to_model_file(model)
+    by_domain: dict[str, list[LoweringTable]] = {}
+    for table in tables:
+        by_domain.setdefault(table.domain, []).append(table)
+    made = (
+        OpenVINODialect(
+            LOWERINGS if domain == DIALECT.domain else LoweringTable(domain), _guarded(LoweringTable.merged(some))
+        )
+        for domain, some in by_domain.items()
+    )
+    return replace(file, dialects=tuple({each.domain: each for each in (*file.dialects, *made)}.values()))
 
 
 def body_of(entry: LoweringEntry, call: OpCall) -> LoweredBody:
@@ -185,4 +246,13 @@ def _results(function: FunctionProto, outputs: Sequence[str]) -> list[str]:
 
 DIALECT: Final = OpenVINODialect(LOWERINGS)
 
-__all__ = ["BODY_OPSET", "DIALECT", "LOWERINGS", "LoweringRefused", "OpenVINODialect", "body_of", "lower"]
+__all__ = [
+    "BODY_OPSET",
+    "DIALECT",
+    "LOWERINGS",
+    "LoweringRefused",
+    "OpenVINODialect",
+    "body_of",
+    "lower",
+    "with_lowerings",
+]

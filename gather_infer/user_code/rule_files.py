@@ -1,4 +1,4 @@
-"""Rules and rewrites from Python files of the user, which run only if an option names them."""
+"""Rule sets and rewrite sets in Python files of the user, which run only if the caller names them."""
 
 from __future__ import annotations
 
