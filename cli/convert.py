@@ -12,7 +12,7 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument, option
 from .parallel import Parallel, parallel_options, run_alone, run_many
-from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, output_options, strict_option
+from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, missing_output, output_options, strict_option
 from .verification import verify_options
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(
     MODELS are ONNX files (- is standard input), the .xml of OpenVINO IRs, with the .bin in the same folder, or folders.
     """
     if target is None and not dry_run:
-        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
+        raise missing_output(models)
     if in_place_weights and target is not None and target.external_data is not None:
         raise click.UsageError("--in-place-weights and --external-data exclude each other")
 

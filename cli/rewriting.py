@@ -14,7 +14,7 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .parallel import Parallel, parallel_options, run_alone, run_many
-from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, output_options, strict_option
+from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, missing_output, output_options, strict_option
 from .verification import verify_options
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run_rewriting(
     rewrites   files with rewrite sets
     """
     if target is None and not dry_run:
-        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
+        raise missing_output(models)
 
     from gather_infer.many.rewrite import RewriteJob
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,6 +133,13 @@ def target_of(
     if output == "-" and sys.stdout.isatty():
         raise click.UsageError("-o - writes a model to standard output, which is a terminal: send it elsewhere")
     return Target(output, external_data, False)
+
+
+def missing_output(models: Sequence[str]) -> click.UsageError:
+    """The error for a command that has to write and has no -o; a hint if the last of two models is to be the output."""
+    is_new = len(models) == 2 and not os.path.exists(models[1])
+    hint = f"-o {shlex.quote(models[1])} writes a file" if is_new else "--dry-run writes nothing"
+    return click.UsageError(f"-o OUT is missing; {hint}")
 
 
 def write_and_print(

@@ -112,16 +112,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checks": (
         {
-            "diagnostic", "domains", "errors", "inference", "ir", "lazy", "model", "node_ids", "pool", "rules",
-            "value_ranges", "symbolic", "tensor", "validate",
+            "diagnostic", "domains", "errors", "extensions", "inference", "ir", "lazy", "model", "node_ids", "pool",
+            "rules", "value_ranges", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
     "testing": ({"checks", "diagnostic"}, set()),
     "openvino": (
         {
-            "access", "context", "dialect", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids",
-            "ops", "passes", "rules", "symbolic", "tensor", "validate", "versioned",
+            "access", "context", "dialect", "domains", "errors", "extensions", "inference", "ir", "model", "node_facts",
+            "node_ids", "ops", "passes", "rules", "symbolic", "tensor", "validate", "versioned",
         },
         {"numpy", "onnx"},
     ),

@@ -54,13 +54,13 @@ def _require_distinct(outputs: Mapping[str, str], data: str | None) -> None:
             read[_identity(os.path.splitext(model)[0] + ".bin")] = model
     written: dict[str, str] = {}
     for model, output in outputs.items():
-        for path in (output, *([] if data is None else [os.path.join(os.path.dirname(output), data)])):
+        for path in [output] if data is None else [output, os.path.join(os.path.dirname(output), data)]:
             identity = _identity(path)
             if identity in read:
                 raise UsageError(f"{path}: the output of {model} would replace {read[identity]}, which is read")
-            other = written.setdefault(identity, model)
-            if other != model or (path != output and identity == _identity(output)):
-                raise UsageError(f"{path}: {other} and {model} would both write this file")
+            if identity in written:
+                raise UsageError(f"{path}: {written[identity]} and {model} would both write this file")
+            written[identity] = model
 
 
 def _identity(path: str) -> str:

@@ -40,10 +40,22 @@ BAD_FILES = {
     "text.onnx": (b"hello, this is not a model", "text.onnx: "),
     "folder.onnx": ("folder", "a directory, not a model file"),
 }
+SEVERAL = ("infer", "fold", "optimize", "convert", "contract", "cost")
+"""The commands that take several models, so that a folder stands for the models below it."""
 
 
-@pytest.mark.parametrize("command", READERS)
-@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize("command", SEVERAL)
+def test_a_folder_without_models(command: str, run: Run) -> None:
+    Path("empty").mkdir()
+    result = run(command, "empty", *(() if command in ("infer", "cost", "contract") else ("-o", "out")))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: empty: no models below this folder: no .onnx, no .xml with its .bin\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [(name, command) for name in BAD_FILES for command in READERS if name != "folder.onnx" or command not in SEVERAL],
+)
 def test_what_cannot_be_read_is_one_line_and_exit_3(command: str, name: str, run: Run) -> None:
     content, message = BAD_FILES[name]
     if isinstance(content, bytes):
@@ -120,8 +132,17 @@ USAGE = {
     "infer embedding.onnx --rules none.py": "none.py: no such file",
     "infer embedding.onnx --rules .": "--rules .: not a file",
     "infer - --in-place": "--in-place needs a file",
-    "infer embedding.onnx many.onnx -o out.onnx": "-o writes one model, there are 2",
-    "infer embedding.onnx many.onnx --in-place": "--in-place writes one model, there are 2",
+    "infer embedding.onnx many.onnx -o -": "-o - writes one model; for several models, OUT is a folder",
+    "infer embedding.onnx many.onnx -o bad.onnx": "bad.onnx: a file; the outputs of several models need a folder",
+    "infer embedding.onnx - -o out": "standard input has no name for an output; write it alone, with -o OUT",
+    "infer embedding.onnx - --in-place": "--in-place needs a file, MODEL is standard input",
+    "optimize embedding.onnx fixtures/none -o out --cache ''": "--cache needs the name of a folder, found ''",
+    "optimize embedding.onnx -o out --cache c": "--cache is for several models, or a folder",
+    "cost embedding.onnx --cache c": "--cache is for several models, or a folder",
+    "contract embedding.onnx --cache c": "--cache is for several models, or a folder",
+    "contract embedding.onnx many.onnx --python g.py": "--python and --json-schema write the contract of one model",
+    "cost embedding.onnx many.onnx --at sec=1": "no model has an input or an input dim with the name 'sec'",
+    "infer embedding.onnx --extension acme": "no extension 'acme'; no installed package has an entry point",
     "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",
     "fold embedding.onnx -o out.onnx --max-growth -1": "'-1' is not a number of bytes: 4096, 64K or 1M",
@@ -158,11 +179,13 @@ USAGE = {
     "tensors embedding.onnx --op Gahter": "no operator 'Gahter'; did you mean 'Gather'",
     "completion": "missing argument",
     "completion tcsh": "'tcsh' is not one of 'bash', 'zsh', 'fish'",
-    "optimize embedding.onnx out.onnx": "got unexpected extra argument \\(out.onnx\\); -o out.onnx writes a file",
-    "optimize embedding.onnx out.onnx -o other.onnx": "got unexpected extra argument \\(out.onnx\\)\n",
-    "optimize embedding.onnx embedding.onnx": "got unexpected extra argument \\(embedding.onnx\\)\n",
-    "fold embedding.onnx a b": "got unexpected extra arguments \\(a b\\)\n",
-    "cost embedding.onnx other.onnx": "got unexpected extra argument \\(other.onnx\\)\n",
+    "optimize embedding.onnx out.onnx": "-o OUT is missing; -o out.onnx writes a file",
+    "convert embedding.onnx out.onnx": "-o OUT is missing; -o out.onnx writes a file",
+    "optimize embedding.onnx embedding.onnx": "-o OUT is missing; --dry-run writes nothing",
+    "fold embedding.onnx a b": "-o OUT is missing; --dry-run writes nothing",
+    "freeze embedding.onnx out.onnx --dim seq=1": "got unexpected extra argument \\(out.onnx\\); -o out.onnx writes a",
+    "freeze embedding.onnx out.onnx -o other.onnx": "got unexpected extra argument \\(out.onnx\\)\n",
+    "freeze embedding.onnx a b": "got unexpected extra arguments \\(a b\\)\n",
     "infer embedding.onnx --dim batch=1,seq=3": "did you mean --dim batch=1 --dim seq=3\\?",
     "explain embedding.onnx hidden --depth -1": "-1 is not in the range",
     "explain GI333": "no code 'GI333'; there are GI301 to GI310, GI321 to GI323\n",
