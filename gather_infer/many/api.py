@@ -218,7 +218,7 @@ def cost_many(
         >>> sizes = {"batch": 1, "seq": 64}
         >>> for run in gather_infer.cost_many(["fixtures/bert-torchscript.onnx"], sizes=sizes, jobs=1):
         ...     print(run.report["macs"])
-        3473408
+        1442816
     """
     job = CostJob(
         dims=_texts("dims", dims),
