@@ -55,8 +55,8 @@ def infer_many(
                external data, its name, all arguments and all versions are equal, and the files that it wrote are
                unchanged. With `rules` or `extensions` none is
 
-    Raises UsageError for arguments of the wrong kind and, before anything is written, if two models would write the
-    same file; ModelWriteError if `cache` cannot be written.
+    Raises UsageError for arguments of the wrong kind, for extensions that cannot be loaded and, before anything is
+    written, if two models would write the same file; ModelWriteError if `cache` cannot be written.
 
         >>> for run in gather_infer.infer_many(["fixtures/bert-torchscript.onnx"], jobs=1):
         ...     print(run.model, run.exit_code, run.report["coverage"]["exact"])
@@ -246,6 +246,7 @@ def _run(
     named = [os.fspath(path) for path in paths]
     models = list(dict.fromkeys(expanded(named)))
     outputs = {} if output is None else output_paths(named, models, os.fspath(output), suffix=suffix)
+    job.code.load()
     folder = None if cache is None or not job.code.is_plain else os.fspath(cache)
     items = [Item(model, outputs.get(model)) for model in models]
     return run_job(job, items, jobs=jobs, executor=executor, cache=folder)

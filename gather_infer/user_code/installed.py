@@ -39,10 +39,8 @@ def load_extensions(names: Iterable[str]) -> Extension:
 
     Raises the errors of `load_extension`, and UsageError if two extensions register the same operator or name.
 
-        >>> import gather_infer
-        >>> try: gather_infer.load_extensions(["acme"])
-        ... except gather_infer.UsageError as error: print(str(error)[:20])
-        no extension 'acme';
+        >>> print(gather_infer.load_extensions([]).rules)
+        ()
     """
     return merged({name: load_extension(name) for name in names})
 

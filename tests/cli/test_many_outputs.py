@@ -184,6 +184,9 @@ def test_sizes_of_several_models(run: Run) -> None:
     result = run("cost", "embedding.onnx", "many.onnx", "--at", "batch=2,seq=16", "--format", "jsonl")
     sizes = [json.loads(line)["sizes"] for line in result.stdout.splitlines()]
     assert sizes[0] == {"batch": 2, "seq": 16} and sizes[1].keys() <= {"batch", "seq"}
+    result = run("cost", "embedding.onnx", "many.onnx", "--at", "sec=1")
+    assert result.exit_code == 2
+    assert result.stderr == "error: no model has an input or an input dim with the name 'sec'\n"
 
 
 def test_in_place(tree: Run) -> None:

@@ -141,7 +141,6 @@ USAGE = {
     "cost embedding.onnx --cache c": "--cache is for several models, or a folder",
     "contract embedding.onnx --cache c": "--cache is for several models, or a folder",
     "contract embedding.onnx many.onnx --python g.py": "--python and --json-schema write the contract of one model",
-    "cost embedding.onnx many.onnx --at sec=1": "no model has an input or an input dim with the name 'sec'",
     "infer embedding.onnx --extension acme": "no extension 'acme'; no installed package has an entry point",
     "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",
