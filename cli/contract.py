@@ -86,7 +86,7 @@ gather-infer contract fixtures/bert-torchscript.onnx --emit trtexec --dim batch=
     is_flag=True,
     help="Exit with 1 if --dim and --range do not prove every line.",
 )
-@parallel_options("Derive")
+@parallel_options("Process")
 @common_options(CONTRACT, MODELS, verbose="Print all nodes and the reason of every line.")
 def command(
     models: tuple[str, ...],

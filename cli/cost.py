@@ -33,7 +33,7 @@ from .saving import are_several
     help="Print a row for each operator or node.",
 )
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
-@parallel_options("Estimate")
+@parallel_options("Process")
 @common_options(COST, MODELS, verbose="Print all rows, and the formula of each operator.")
 def command(
     models: tuple[str, ...],

@@ -85,7 +85,7 @@ def output_options(help: str, *, several: bool = False) -> Callable[[Function], 
                    help=f"{help} - is standard output." + " With several models, OUT is a folder." * several),
             option("--external-data", section="Output", metavar="FILE",
                    help="Write large tensors to FILE, in the folder of OUT."),
-            option("--in-place", section="Output", is_flag=True, help="Overwrite MODEL."),
+            option("--in-place", section="Output", is_flag=True, help=f"Overwrite MODEL{'S' * several}."),
             option("--dim-dialect", section="Output", type=click.Choice(DIM_DIALECTS), metavar="NAME",
                    help=f"Write dims as readers of NAME take them: {', '.join(DIM_DIALECTS)}."),
         )  # fmt: skip

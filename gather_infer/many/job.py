@@ -103,7 +103,8 @@ class Job:
         try:
             return self._run(item, name)
         except GatherInferError as error:
-            return self.failed(name, str(error), error.exit_code)
+            text = str(error)
+            return self.failed(name, text if text.startswith(f"{name}: ") else f"{name}: {text}", error.exit_code)
 
     def crashed(self, item: Item, ending: str) -> ModelRun:
         """The result of a model whose processes crashed."""

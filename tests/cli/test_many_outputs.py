@@ -137,7 +137,7 @@ def test_a_usage_error_of_one_model(run: Run) -> None:
     """Only one of the models has the dim: the other is processed."""
     result = run("cost", "embedding.onnx", "many.onnx", "--dim", "seq=1..x")
     assert result.exit_code == 2
-    assert result.stderr.startswith("error: dim 'seq': bounds must read LOW..HIGH")
+    assert result.stderr.startswith("error: embedding.onnx: dim 'seq': bounds must read LOW..HIGH")
     assert result.stdout.startswith("many.onnx: macs ")
 
 
