@@ -46,16 +46,14 @@ class UserCheck:
 
 
 class CheckSet:
-    """Named checks of the user, for `check(checks=[...])`. Their findings have the code GI601.
+    """Named checks of the user, for `check(checks=[...])`. Their findings have the code GI601; see docs/extensions.md.
 
     >>> checks = gather_infer.CheckSet("acme")
-    >>> @checks.check("few-inputs", severity=gather_infer.Severity.ERROR)
-    ... def few_inputs(inference):
-    ...     if len(inference.inputs) > 2:
-    ...         yield gather_infer.Problem(f"a model has at most 2 inputs, found {len(inference.inputs)}")
+    >>> add = checks.check("names", severity=gather_infer.Severity.ERROR)
+    >>> _ = add(lambda inference: [gather_infer.Problem(f"inputs {', '.join(inference.inputs)}")])
     >>> result = gather_infer.check("fixtures/bert-torchscript.onnx", checks=[checks])
     >>> print(result.errors[0].message)
-    acme/few-inputs: a model has at most 2 inputs, found 3
+    acme/names: inputs input_ids, attention_mask, token_type_ids
     """
 
     def __init__(self, name: str) -> None:
