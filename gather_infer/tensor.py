@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -61,6 +62,11 @@ class DType(enum.IntEnum):
         return self.name.lower()
 
     @property
+    def onnx_name(self) -> str:
+        """The name in the terms of ONNX: `float` and `double` for float32 and float64."""
+        return {DType.FLOAT32: "float", DType.FLOAT64: "double"}.get(self) or str(self)
+
+    @property
     def is_integer(self) -> bool:
         """Whether the type is a signed or unsigned integer; False for bool."""
         return self in INTEGER_RANGE
@@ -75,6 +81,8 @@ class DType(enum.IntEnum):
 
         Strings are objects. bfloat16, narrow floats and integers below 8 bits have dtypes of ml_dtypes, in which an
         element of less than a byte takes a whole byte.
+
+        Raises ModuleNotFoundError for these types without ml_dtypes, which onnx installs since 1.19.
         """
         if self is DType.STRING:
             return np.dtype(object)
@@ -84,6 +92,16 @@ class DType(enum.IntEnum):
             found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[self]))
             return found
         return np.dtype(str(self))
+
+    @property
+    def is_numpy(self) -> bool:
+        """Whether numpy has the type without ml_dtypes."""
+        return self not in _ML_DTYPES
+
+    @property
+    def has_dtype(self) -> bool:
+        """Whether `dtype` returns a dtype: always but for types of ml_dtypes if that is not installed."""
+        return self.is_numpy or _has_ml_dtypes()
 
 
 INTEGER_RANGE: dict[DType, tuple[int, int]] = {
@@ -117,6 +135,28 @@ _ML_DTYPES = {
     DType.UINT2: "uint2",
     DType.INT2: "int2",
 }
+
+
+@cache
+def _has_ml_dtypes() -> bool:
+    try:
+        import ml_dtypes
+    except ImportError:
+        return False
+    return hasattr(ml_dtypes, "float6_e2m3fn")  # 0.5
+
+
+def dtype_of_array(dtype: np.dtype[Any]) -> DType | None:
+    """The element type of arrays of `dtype`, the reverse of `DType.dtype`; None if ONNX has no such type.
+
+    A dtype in another byte order is none of ONNX. Arrays of objects, of texts and of bytes are strings.
+    """
+    if dtype.kind in "OUS":
+        return DType.STRING
+    return _BY_DTYPE_NAME.get(dtype.name) if dtype.isnative else None
+
+
+_BY_DTYPE_NAME = {_ML_DTYPES.get(d, str(d)): d for d in DType if d is not DType.STRING}
 _WIDTHS = {
     **dict.fromkeys((DType.FLOAT16, DType.BFLOAT16, DType.INT16, DType.UINT16), 2),
     **dict.fromkeys((DType.FLOAT32, DType.INT32, DType.UINT32), 4),

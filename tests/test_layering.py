@@ -52,7 +52,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "ops": ({"access", "diagnostic", "errors", "rules", "value_ranges", "symbolic", "tensor"}, {"numpy"}),
     "ir": ({"diagnostic", "domains", "errors", "model", "node_ids", "tensor"}, {"numpy", "onnx"}),
     "model": (
-        {"dialect", "domains", "errors", "lazy", "node_ids"},
+        {"dialect", "domains", "errors", "lazy", "node_ids", "tensor"},
         {"numpy", "onnx", "google", "onnx_graphsurgeon"},
     ),
     "pool": ({"errors", "model", "processes"}, set()),
@@ -102,7 +102,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
-    "runtimes": ({"processes"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
+    "runtimes": ({"processes", "tensor"}, {"numpy", "onnx", "onnxruntime", "openvino"}),
     "verification": (
         {
             "dialect", "domains", "errors", "inference", "ir", "lazy", "model", "ops", "node_ids", "progress", "trail",

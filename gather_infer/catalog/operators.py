@@ -9,14 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import onnx.defs
-
 from gather_infer.catalog.coverage import Behaviour, FactSource, Operator
 from gather_infer.catalog.probe import propagates
 from gather_infer.dialect import DialectOp
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference.op_resolution import CONTROL_FLOW
-from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.inference.proto.releases import NEWEST_OPSET
+from gather_infer.inference.proto.schema import Schema, schema_of, versions_of_operators
 from gather_infer.model.model_loading import known_dialects
 from gather_infer.ops import standard_rules
 from gather_infer.rules import Rule, RuleSet
@@ -51,14 +50,14 @@ _PACKAGE = Path(__file__).parents[1]
 
 def operators() -> list[Operator]:
     """Every operator that onnx, a rule or a dialect defines, sorted by domain (those of DOMAINS first) and name."""
-    schemas = _schemas()
-    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(known_names(), key=_order)]
+    schemas = versions_of_operators()
+    return [_operator(d, op, schemas.get((d, op), frozenset())) for d, op in sorted(known_names(), key=_order)]
 
 
 def known_names() -> set[tuple[str, str]]:
     """Domain and op_type of every operator that `operators` returns."""
     tables: Iterable[VersionedTable[Any]] = (*standard_rules().values(), *_lowerings().values())
-    return {*_schemas(), *((table.domain, op_type) for table in tables for op_type in table.op_types)}
+    return {*versions_of_operators(), *((table.domain, op_type) for table in tables for op_type in table.op_types)}
 
 
 def operator_named(name: str) -> list[Operator]:
@@ -66,7 +65,7 @@ def operator_named(name: str) -> list[Operator]:
 
     Raises UsageError, with a suggestion, when no operator matches.
     """
-    schemas = _schemas()
+    schemas = versions_of_operators()
     names = known_names()
     found = [(d, op) for d, op in names if name in (op, f"{d or 'ai.onnx'}.{op}")]
     if not found:
@@ -74,7 +73,7 @@ def operator_named(name: str) -> list[Operator]:
         same = sorted(op for op in known if op.lower() == name.lower())
         hint = f"; did you mean {same[0]!r}?" if same else suggestion(name, known)
         raise UsageError(f"no operator {name!r}{hint}")
-    return [_operator(d, op, schemas.get((d, op), set())) for d, op in sorted(found, key=_order)]
+    return [_operator(d, op, schemas.get((d, op), frozenset())) for d, op in sorted(found, key=_order)]
 
 
 @cache
@@ -88,14 +87,7 @@ def _order(name: tuple[str, str]) -> tuple[int, str, str]:
     return (DOMAINS.index(domain) if domain in DOMAINS else len(DOMAINS), domain, op_type)
 
 
-def _schemas() -> dict[tuple[str, str], set[int]]:
-    found: dict[tuple[str, str], set[int]] = {}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        found.setdefault((schema.domain, schema.name), set()).add(schema.since_version)
-    return found
-
-
-def _operator(domain: str, op_type: str, since: set[int]) -> Operator:
+def _operator(domain: str, op_type: str, since: frozenset[int]) -> Operator:
     rules = standard_rules().get(domain, RuleSet(domain))
     starts = {entry.since for entry in rules.versions(op_type)}
     lowerings = _lowerings().get(domain, VersionedTable(domain, "lowerings"))
@@ -134,7 +126,7 @@ def _source(op_type: str, domain: str, rule: Rule | None, schema: Schema | None)
         return FactSource.INTERPRETER
     if rule is not None:
         return FactSource.RULE
-    if schema is None:
+    if schema is None or schema.raw is None:
         return FactSource.NONE
     if schema.raw.has_function or schema.raw.has_context_dependent_function:
         return FactSource.FUNCTION

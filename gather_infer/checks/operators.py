@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from onnx import ModelProto, defs
+from onnx import ModelProto
 
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import close_match
 from gather_infer.inference.inferred_graphs import position_of
-from gather_infer.inference.proto.schema import NEWEST_OPSET, schema_of
+from gather_infer.inference.proto.releases import NEWEST_OPSET
+from gather_infer.inference.proto.schema import schema_of, versions_of_operators
 from gather_infer.ir import Node
 
 DOMAINS = frozenset({"", "ai.onnx.ml"})
@@ -60,7 +61,7 @@ def _newest(domain: str) -> int:
 @cache
 def _names(domain: str, version: int) -> list[str]:
     """The names of the operators of `domain` at opset `version`, sorted, without deprecated ones."""
-    names = {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == domain}
+    names = {op_type for of, op_type in versions_of_operators() if of == domain}
     known = ((name, schema_of(name, version, domain)) for name in names)
     return sorted(name for name, schema in known if schema is not None and not schema.deprecated)
 
@@ -70,6 +71,5 @@ def _unavailable_reason(domain: str, op_type: str, version: int) -> str | None:
     schema = schema_of(op_type, version, domain)
     if schema is not None:
         return f"deprecated since {schema.since}" if schema.deprecated else None
-    every = (s for s in defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, op_type))
-    oldest = min((s.since_version for s in every), default=0)
+    oldest = min(versions_of_operators().get((domain, op_type), ()), default=0)
     return f"it came with {oldest}" if oldest > version else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnx import ModelProto
-from onnx.helper import VERSION_TABLE
 
 from gather_infer.diagnostic import Diagnostic, diagnostic
 from gather_infer.domains import versions_of
+from gather_infer.inference.proto.releases import RELEASES
 
 FUNCTIONS_SINCE = 8
 OVERLOADS_SINCE = 10
@@ -36,8 +36,8 @@ def version_findings(model: ModelProto) -> Iterator[Diagnostic]:
 
 def _ir_version_of(domain: str, version: int) -> int | None:
     """The IR version of the release that introduced an opset; None if onnx's table lacks the domain or the version."""
-    column = {"": 2, "ai.onnx.ml": 3, "ai.onnx.preview.training": 4, "ai.onnx.training": 4}.get(domain)
-    if column is None:
+    column = {"": "onnx", "ai.onnx.ml": "ml", "ai.onnx.preview.training": "training", "ai.onnx.training": "training"}
+    name = column.get(domain)
+    if name is None:
         return None
-    releases = (row for row in VERSION_TABLE if len(row) > column and int(row[column]) >= version)
-    return min((int(row[1]) for row in releases), default=None)
+    return min((release.ir_version for release in RELEASES if getattr(release, name) >= version), default=None)

@@ -137,7 +137,7 @@ class Search:
     def _operands(self, place: InferredNode, sources: list[_Source]) -> Iterator[Operand]:
         expanded = {s.name for s in sources}
         schema = place.op.schema
-        formal = [] if schema is None or place.op.function is not None else [p.name for p in schema.raw.inputs]
+        formal = [] if schema is None or place.op.function is not None else schema.inputs
         for position, name in enumerate(place.node.input):
             if not name:
                 continue

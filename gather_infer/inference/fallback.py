@@ -34,6 +34,9 @@ def onnx_inference(
     context: Context,
 ) -> list[Value | None]:
     """The facts of a node's outputs; None where onnx infers nothing. Raises SpecViolation when onnx rejects it."""
+    if schema.raw is None:
+        context.add_unchecked(f"{_unknown_to_onnx(schema)}: its requirements on sizes are unknown")
+        return [None] * len(node.output)
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     if not static:
         context.add_unchecked(f"there is no rule for {schema.op_type}: its requirements on sizes are unknown")
@@ -60,12 +63,21 @@ def rejection(
     inputs: Sequence[Value | None],
     versions: Mapping[str, int],
 ) -> str | None:
-    """The message with which onnx rejects a node with the facts `inputs`; None when onnx accepts it."""
+    """The message with which onnx rejects a node with the facts `inputs`; None when onnx accepts it.
+
+    None as well if the installed onnx does not know this version of the operator.
+    """
+    if schema.raw is None:
+        return None
     try:
         _outputs(schema, node, names, inputs, versions)
     except SpecViolation as violation:
         return violation.message
     return None
+
+
+def _unknown_to_onnx(schema: Schema) -> str:
+    return f"there is no rule for {schema.op_type}, and onnx {onnx.__version__} does not know it"
 
 
 def _outputs(

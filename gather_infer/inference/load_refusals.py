@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, make_tensor_value_info
-from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_shapes
 
 from gather_infer import ir
@@ -33,6 +32,7 @@ from gather_infer.inference.runtime_quirks import (
 )
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
+from gather_infer.model.elements import from_array
 from gather_infer.model.function_inlining import with_functions_inlined
 from gather_infer.model.paths import GraphOrFunction, bodies
 from gather_infer.node_ids import GraphPath, Root

@@ -11,7 +11,8 @@ from onnx import FunctionProto
 
 from gather_infer.dialect import Builder, Dialect
 from gather_infer.domains import canonical_domain, plain_domain, version_in, versions_of
-from gather_infer.inference.proto.schema import NEWEST_OPSET, Schema, schema_of
+from gather_infer.inference.proto.releases import NEWEST_OPSET
+from gather_infer.inference.proto.schema import Schema, schema_of
 from gather_infer.inference.provenance.transfer import OpTransfer, op_transfer_of
 from gather_infer.ops import standard_rule, standard_rules
 from gather_infer.rules import NO_TRAITS, Rule, RuleSet, Traits

@@ -7,12 +7,11 @@ from typing import Final
 
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto
-from onnx.helper import VERSION_TABLE
 
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
-from gather_infer.inference.proto.schema import NEWEST_OPSET
+from gather_infer.inference.proto.releases import NEWEST_IR_VERSION, NEWEST_ML_OPSET, NEWEST_OPSET
 from gather_infer.inference.proto.tensors import payload_fault
 from gather_infer.inference.proto.types import dtype_of
 from gather_infer.model import ModelFile
@@ -26,7 +25,7 @@ MAX_SERIALIZED: Final = 64 << 20
 
 NEWEST: Final[Mapping[str, int]] = {
     "ai.onnx": NEWEST_OPSET,
-    "ai.onnx.ml": max(int(row[3]) for row in VERSION_TABLE if len(row) > 3),
+    "ai.onnx.ml": NEWEST_ML_OPSET,
     "ai.onnx.training": 1,
     "ai.onnx.preview.training": 1,
     "com.microsoft": 1,
@@ -100,8 +99,8 @@ def imports_of(proto: ModelProto) -> list[onnx.OperatorSetIdProto]:
 
 
 def _versions(proto: ModelProto) -> Iterator[Diagnostic]:
-    if not 1 <= proto.ir_version <= onnx.IR_VERSION:
-        yield diagnostic("GI109", f"IR version {proto.ir_version} is outside [1, {onnx.IR_VERSION}]")
+    if not 1 <= proto.ir_version <= NEWEST_IR_VERSION:
+        yield diagnostic("GI109", f"IR version {proto.ir_version} is outside [1, {NEWEST_IR_VERSION}]")
     seen: dict[str, int] = {}
     for entry in proto.opset_import:
         domain = entry.domain or "ai.onnx"

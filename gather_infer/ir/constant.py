@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto
 
-from gather_infer.ir.packing import pack, unpack
 from gather_infer.model import ModelFile
+from gather_infer.model.elements import ONE_PER_ENTRY
 from gather_infer.model.external import element_bits, is_external
+from gather_infer.model.packing import pack, unpack
 from gather_infer.model.wire import FIXED32, FIXED64, LENGTH_DELIMITED, TENSOR_FIELDS, scan
 
 Bits = npt.NDArray[Any]
@@ -29,8 +30,6 @@ _FLOAT_FIELD: dict[int, str] = {
     TensorProto.FLOAT: "float_data", TensorProto.COMPLEX64: "float_data",
     TensorProto.DOUBLE: "double_data", TensorProto.COMPLEX128: "double_data",
 }  # fmt: skip
-_ONE_BY_ONE = (TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2)
-"""Types narrower than a byte whose elements are stored one per entry of `int32_data`, not packed into bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +139,7 @@ def read_inline(tensor: TensorProto) -> Constant | None:
             return None
         return _shaped(tensor, np.frombuffer(tensor.raw_data, dtype))
     typed = _typed(tensor, dtype)
-    is_packed = tensor.data_type not in _ONE_BY_ONE
+    is_packed = tensor.data_type not in ONE_PER_ENTRY
     return None if typed is None else _shaped(tensor, typed, is_packed=is_packed)
 
 
@@ -181,7 +180,7 @@ def _typed(tensor: TensorProto, dtype: np.dtype[Any]) -> Bits | None:
         return np.array(tensor.int64_data, dtype="<i8").view(dtype)
     if tensor.data_type in (TensorProto.UINT32, TensorProto.UINT64):
         return np.array(tensor.uint64_data, dtype="<u8").astype(dtype)
-    if tensor.data_type in _ONE_BY_ONE:
+    if tensor.data_type in ONE_PER_ENTRY:
         return (np.array(tensor.int32_data, dtype="<i4") & 0x3F).astype(dtype)
     stored = np.array(tensor.int32_data, dtype="<i4")
     bits: Bits = (stored != 0 if tensor.data_type == TensorProto.BOOL else stored).astype(dtype)

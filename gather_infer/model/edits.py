@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 from gather_infer.domains import qualified
 from gather_infer.model.paths import graph_at, label_of
 from gather_infer.node_ids import MAIN, GraphPath
+from gather_infer.tensor import DType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +197,7 @@ def _line(edit: Edit, description: str, model: ModelProto) -> str:
 def _description(edit: Edit, model: ModelProto) -> str:
     match edit:
         case AddInitializer():
-            type_name = TensorProto.DataType.Name(edit.tensor.data_type).lower()
+            type_name = DType(edit.tensor.data_type).onnx_name
             return f"add {edit.tensor.name} {type_name}[{', '.join(map(str, edit.tensor.dims))}]"
         case InsertNodes():
             return f"insert {', '.join(map(_node_signature, edit.nodes))}"

@@ -15,21 +15,22 @@ from onnx import TensorProto
 
 from gather_infer.errors import ModelReadError
 from gather_infer.model.source import Region, SourceFile
+from gather_infer.tensor import DType
 
-_BITS = {
+_BITS_OF: dict[int, int] = {
     # element type: bits per element as stored in raw_data, packed without gaps
-    **dict.fromkeys(("UINT2", "INT2"), 2),
-    **dict.fromkeys(("UINT4", "INT4", "FLOAT4E2M1"), 4),
-    **dict.fromkeys(("FLOAT6E2M3", "FLOAT6E3M2"), 6),
-    **dict.fromkeys(("UINT8", "INT8", "BOOL"), 8),
-    **dict.fromkeys(("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0"), 8),
-    **dict.fromkeys(("UINT16", "INT16", "FLOAT16", "BFLOAT16"), 16),
-    **dict.fromkeys(("UINT32", "INT32", "FLOAT"), 32),
-    **dict.fromkeys(("UINT64", "INT64", "DOUBLE", "COMPLEX64"), 64),
-    "COMPLEX128": 128,
+    **dict.fromkeys((DType.UINT2, DType.INT2), 2),
+    **dict.fromkeys((DType.UINT4, DType.INT4, DType.FLOAT4E2M1), 4),
+    **dict.fromkeys((DType.FLOAT6E2M3, DType.FLOAT6E3M2), 6),
+    **dict.fromkeys((DType.UINT8, DType.INT8, DType.BOOL), 8),
+    **dict.fromkeys((DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ), 8),
+    DType.FLOAT8E8M0: 8,
+    **dict.fromkeys((DType.UINT16, DType.INT16, DType.FLOAT16, DType.BFLOAT16), 16),
+    **dict.fromkeys((DType.UINT32, DType.INT32, DType.FLOAT32), 32),
+    **dict.fromkeys((DType.UINT64, DType.INT64, DType.FLOAT64, DType.COMPLEX64), 64),
+    DType.COMPLEX128: 128,
 }
-_NAMES = {number: name for name, number in TensorProto.DataType.items()}
-_BITS_OF = {number: _BITS[name] for number, name in _NAMES.items() if name in _BITS}
+_NAMES = {0: "undefined", **{int(d): d.onnx_name for d in DType}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def tensor_label(tensor: TensorProto) -> str:
 
 def type_name(tensor: TensorProto) -> str:
     """Data type and dims of `tensor` in the terms of ONNX, such as `float[2, 3]`."""
-    name = _NAMES.get(tensor.data_type, f"data_type {tensor.data_type}").lower()
+    name = _NAMES.get(tensor.data_type, f"data_type {tensor.data_type}")
     return f"{name}[{', '.join(map(str, tensor.dims))}]"
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto, TypeProto, numpy_helper
+from onnx import ModelProto, TensorProto, TypeProto
 
 from gather_infer.dialect import Dialect
 from gather_infer.domains import plain_domain
 from gather_infer.errors import ModelReadError
+from gather_infer.model.elements import to_array
 from gather_infer.model.external import is_external, raw_nbytes, reference_of, region_of, tensor_label, type_name
 from gather_infer.model.formats import HEAD, known_format
 from gather_infer.model.lazy_tensors import Payload, PayloadTable, externalize_payloads
@@ -220,7 +221,9 @@ class ModelFile:
         if any(dim < 0 for dim in tensor.dims):
             raise self._error(tensor, f"the dims of {type_name(tensor)} must be >= 0")
         try:
-            return numpy_helper.to_array(inline)
+            return to_array(inline)
+        except ModuleNotFoundError as error:
+            raise self._error(tensor, f"reading {type_name(tensor)} needs the package {error.name}") from error
         except (ValueError, TypeError, OverflowError) as error:
             raise self._error(tensor, f"the data does not fit {type_name(tensor)}: {error}") from error
 

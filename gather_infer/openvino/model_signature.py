@@ -16,11 +16,11 @@ from gather_infer.model.attributes import attribute_of, integer_attribute
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.openvino.dialect_nodes import is_opaque
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor
 
 _TYPES_SINCE: Final[dict[int, int]] = {
     TensorProto.FLOAT8E4M3FN: 19, TensorProto.FLOAT8E5M2: 19, TensorProto.UINT4: 21, TensorProto.INT4: 21,
-    TensorProto.FLOAT4E2M1: 23, TensorProto.FLOAT8E8M0: 24,
+    DType.FLOAT4E2M1: 23, DType.FLOAT8E8M0: 24,
 }  # fmt: skip
 """Element type -> first opset of ai.onnx whose Cast accepts the type, for types that not every opset has."""
 _CODED: Final = frozenset({"nf4", "f4e2m1", "f8e8m0"})
@@ -127,7 +127,7 @@ def _check_types(proto: ModelProto, name: str, opset: int) -> None:
     for number, value in wanted.items():
         since = _TYPES_SINCE.get(number, 1)
         if opset < since:
-            text = TensorProto.DataType.Name(number).lower()
+            text = DType(number).onnx_name
             raise ConversionRefused(
                 f"{name}: {shortened(value)} is {text}, which needs opset {since}, the result has {opset}"
             )

@@ -6,10 +6,11 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 import numpy.typing as npt
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from gather_infer.inference.proto.tensors import constant_fact
 from gather_infer.ir.constant import Constant
+from gather_infer.model.elements import to_array
 from gather_infer.passes.mutable_model import Graph, MutableModel
 from gather_infer.passes.rewrite import Unavailable
 from gather_infer.tensor import DType, SymbolicTensor
@@ -90,7 +91,7 @@ def fact_of(constant: Constant) -> SymbolicTensor:
 
     def read() -> npt.NDArray[Any]:
         numbers = constant.to_indices()
-        return numpy_helper.to_array(constant.to_tensor("")) if numbers is None else numbers
+        return to_array(constant.to_tensor("")) if numbers is None else numbers
 
     return constant_fact(DType(constant.data_type), constant.shape, read)
 

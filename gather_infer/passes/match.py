@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, defs, helper
+from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import SpecViolation, UsageError
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.ir.constant import Constant, from_integers
 from gather_infer.passes.evaluate import Evaluator, evaluator_of
 from gather_infer.passes.mutable_model import Graph
@@ -108,7 +109,7 @@ class Match(NodeView):
         """As `new`, for a node with `count` outputs. Raises Unavailable if the opset has no such operator."""
         domain = plain_domain(domain)
         version = self.graph.versions.get(domain, 0)
-        if not version or (not domain and not defs.has(op_type, version, domain)):
+        if not version or (not domain and schema_of(op_type, version, domain) is None):
             raise Unavailable
         base = self.output() or op_type
         made = [self.context.fresh(f"{base}_{op_type}") for _ in range(count)]

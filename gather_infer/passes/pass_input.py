@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from onnx import GraphProto, NodeProto, TensorProto, defs
+from onnx import GraphProto, NodeProto, TensorProto
 
 from gather_infer.domains import plain_domain, versions_of
 from gather_infer.errors import ModelReadError
 from gather_infer.inference import Inference
-from gather_infer.inference.proto.schema import schema_of
+from gather_infer.inference.proto.schema import has_operator, schema_of
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import ConstantPayload, Graph
 from gather_infer.model import ModelFile
@@ -108,7 +108,7 @@ class PassInput:
         if not self.is_operator(node):
             return self._is_pure_function(_function_key(node))
         domain = plain_domain(node.domain)
-        return standard_rule(domain, node.op_type, version) is not None or bool(defs.has(node.op_type, domain))
+        return standard_rule(domain, node.op_type, version) is not None or has_operator(node.op_type, domain)
 
     def _is_pure_function(self, key: _FunctionKey) -> bool:
         """Whether all nodes of a function are pure, those of subgraphs and of called functions included."""
@@ -144,9 +144,8 @@ class PassInput:
 
     def is_constant_type(self, data_type: int, version: int) -> bool:
         """Whether a Constant node of this version of ai.onnx may have elements of this type."""
-        name = f"tensor({TensorProto.DataType.Name(data_type).lower()})"
         schema = schema_of("Constant", version, "")
-        return schema is not None and any(name in output.types for output in schema.raw.outputs)
+        return schema is not None and any(data_type in types for types in schema.output_types)
 
     @property
     def is_trained(self) -> bool:

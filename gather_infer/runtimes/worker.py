@@ -33,6 +33,7 @@ import numpy as np
 
 from gather_infer.processes import request_streams
 from gather_infer.runtimes.openvino_workarounds import conform
+from gather_infer.tensor import DType, dtype_of_array
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "onnx's reference evaluator"
@@ -42,7 +43,6 @@ _FAILURES: tuple[type[Exception], ...] = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
-_STRING = 8  # TensorProto.STRING; onnx itself is imported only where it is needed, for a fast start
 _VIEWS = {1: np.uint8, 2: np.uint16}
 _PLAIN = {
     f"tensor({name})"
@@ -111,18 +111,16 @@ class OnnxRuntime(ChecksWhileRunning):
         """`array` as an OrtValue, also for element types that are not built into numpy."""
         if not _is_foreign(array):
             return self.ort.OrtValue.ortvalue_from_numpy(array)
-        from onnx import helper
-
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        return self.ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(_VIEWS[array.itemsize]), kind)
+        kind = dtype_of_array(array.dtype)
+        return self.ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(_VIEWS[array.itemsize]), int(kind or 0))
 
     def _array(self, value: Any) -> Any:
-        from onnx import helper
-
-        kind = value.element_type()
-        dtype = helper.tensor_dtype_to_np_dtype(kind)
-        if kind == _STRING or not _is_foreign(np.empty(0, dtype)):
+        kind = DType(value.element_type())
+        if kind.is_numpy:
             return value.numpy()
+        if not kind.has_dtype:
+            raise RuntimeError(f"an output of type {kind} needs the package ml_dtypes")
+        dtype = kind.dtype
         raw = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
         return np.frombuffer(raw, dtype).reshape(value.shape())
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from gather_infer.inference import Inference
 from gather_infer.model.external import is_external
@@ -208,6 +208,8 @@ class ElementDrawer:
         shape = tuple(self._size(dim) for dim in dims)
         if prod(shape) > MAX_ELEMENTS and shape != dims:
             raise NotDrawable(f"input {name} has {prod(shape)} elements, {MAX_ELEMENTS} at most are drawn")
+        if not value.dtype.has_dtype:
+            raise NotDrawable(f"elements of input {name}, {value.dtype}, need the package ml_dtypes")
         drawn = np.asarray(self.tensor(name, value.dtype, shape))
         is_ascending = any(limit.is_ascending for limit in self.limits.get(name, ()))
         return np.sort(drawn) if is_ascending and drawn.ndim else drawn
@@ -219,7 +221,7 @@ class ElementDrawer:
 
     def tensor(self, name: str, dtype: DType, shape: tuple[int, ...]) -> Array:
         if dtype in INTEGER_RANGE:
-            return self._integers(name, dtype, shape).astype(helper.tensor_dtype_to_np_dtype(int(dtype)))
+            return self._integers(name, dtype, shape).astype(dtype.dtype)
         if dtype is DType.BOOL:
             drawn: Array = np.asarray(self.numbers.random(shape) < 0.5)
             if drawn.size:
@@ -228,7 +230,7 @@ class ElementDrawer:
         if dtype is DType.STRING:
             return np.array(self.numbers.choice(_TEXTS, shape), dtype=object).reshape(shape)
         with np.errstate(all="ignore"):
-            kind = helper.tensor_dtype_to_np_dtype(int(dtype))
+            kind = dtype.dtype
             if dtype in (DType.COMPLEX64, DType.COMPLEX128):
                 return np.asarray(self._floats(shape, dtype) + 1j * self._floats(shape, dtype)).astype(kind)
             return self._floats(shape, dtype).astype(kind)

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from onnx import helper
 
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor, dtype_of_array
 
 _NO_ARCHIVE: Final = "no .npz, as np.savez(FILE, **feeds) writes it"
 _BROKEN: Final = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
@@ -72,7 +71,7 @@ def _checked(inference: Inference, name: str, value: Any) -> Any:
     array = np.asarray(value)
     if fact.dtype is not None:
         array = _typed(array, fact.dtype)
-        found = DType.STRING if array.dtype.kind == "O" else _dtype(array)
+        found = dtype_of_array(array.dtype)
         if found is not fact.dtype:
             raise UsageError(f"feeds: input {name} is {fact.dtype}, not {array.dtype}")
     if fact.shape is None:
@@ -89,14 +88,9 @@ def _typed(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """The array with strings as objects, and raw bytes of a type that numpy lacks as elements of `dtype`."""
     if dtype is DType.STRING and array.dtype.kind in "US":
         return array.astype(object)
-    kind = np.dtype(helper.tensor_dtype_to_np_dtype(int(dtype)))
+    if not dtype.has_dtype:
+        return array
+    kind = dtype.dtype
     if array.dtype.kind == "V" and array.dtype.itemsize == kind.itemsize:
         return array.view(kind)
     return array
-
-
-def _dtype(array: np.ndarray[Any, Any]) -> DType | None:
-    try:
-        return DType(helper.np_dtype_to_tensor_dtype(array.dtype))
-    except (KeyError, ValueError):
-        return None

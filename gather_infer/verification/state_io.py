@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from gather_infer.domains import canonical_domain
 from gather_infer.inference import Inference
 from gather_infer.model.attributes import attribute_text
 from gather_infer.symbolic import evaluate, free_symbols
-from gather_infer.tensor import Shape, SymbolicTensor
+from gather_infer.tensor import DType, Shape, SymbolicTensor
 from gather_infer.verification.element_sampling import ElementLimits
 
 
@@ -132,7 +132,7 @@ def _initial_feed(value: ValueInfoProto, binding: Mapping[str, int], sizes: Sequ
     dims = [dim.dim_value if dim.HasField("dim_value") else binding.get(dim.dim_param, 0) for dim in tensor.shape.dim]
     is_reset = tensor.elem_type == TensorProto.BOOL and value.name.startswith("reset_state")
     fill = np.ones if is_reset else np.zeros
-    return fill(dims if sizes is None else sizes, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    return fill(dims if sizes is None else sizes, DType(tensor.elem_type).dtype)
 
 
 def _is_openvino_op(node: NodeProto, kind: str) -> bool:

@@ -157,6 +157,8 @@ def schema_body(
     SpecViolation when onnx rejects the node.
     """
     raw = schema.raw
+    if raw is None:
+        return None
     if raw.has_function:
         return _fixed_body(schema, version, tuple(imports.items()))
     if not raw.has_context_dependent_function:

@@ -92,7 +92,7 @@ def constant_fact(dtype: DType, shape: tuple[int, ...], read: Callable[[], npt.N
 
     read   returns all elements; called only if they are needed
     """
-    if dtype is DType.STRING or len(shape) > MAX_VALUES_RANK:
+    if dtype is DType.STRING or not dtype.has_dtype or len(shape) > MAX_VALUES_RANK:
         return SymbolicTensor(dtype, shape)
     if dtype.is_integer or dtype is DType.BOOL:
         if holds_values(shape):

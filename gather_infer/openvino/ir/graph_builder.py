@@ -19,9 +19,9 @@ from onnx import (
     TypeProto,
     ValueInfoProto,
     helper,
-    numpy_helper,
 )
 
+from gather_infer.model.elements import from_array
 from gather_infer.model.names import Names
 from gather_infer.openvino.ir.constant_reader import ConstantReader
 from gather_infer.openvino.ir.ir_element_types import DYNAMIC, lacks_onnx_type, onnx_type
@@ -94,7 +94,7 @@ class ConverterContext:
         name = self.shared_constants.get(key)
         if name is None:
             name = self.shared_constants[key] = self.names.fresh("const")
-            self.main.initializer.append(numpy_helper.from_array(array, name))
+            self.main.initializer.append(from_array(array, name))
         return name
 
     def domain(self, layer: IRLayer) -> str:

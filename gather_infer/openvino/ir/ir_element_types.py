@@ -10,6 +10,7 @@ from typing import Final
 from onnx import TensorProto
 
 from gather_infer.errors import ModelReadError
+from gather_infer.tensor import DType
 
 DYNAMIC: Final = "dynamic"
 """Unknown element type."""
@@ -29,7 +30,7 @@ _ONNX: Final = {
 u2, f4e2m1 and f8e8m0 came later. Where several elements share a byte, the first element is in the low bits.
 """
 
-_LATER_OPSETS: Final = {"f4e2m1": TensorProto.FLOAT4E2M1, "f8e8m0": TensorProto.FLOAT8E8M0}
+_LATER_OPSETS: Final = {"f4e2m1": int(DType.FLOAT4E2M1), "f8e8m0": int(DType.FLOAT8E8M0)}
 """OpenVINO's name -> number in TensorProto, for types of later opsets, with which inputs are declared."""
 
 _BITS: Final = {

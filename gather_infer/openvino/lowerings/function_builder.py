@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
 from gather_infer.dialect import LoweringRefused
+from gather_infer.model.elements import from_array
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 NUMPY: Final[dict[DType, str]] = {
@@ -117,7 +118,7 @@ class FunctionBuilder:
         found = self._constant_names.get(key)
         if found is None:
             found = self._constant_names[key] = f"const_{next(self._names)}"
-            self.constants[found] = numpy_helper.from_array(array, found)
+            self.constants[found] = from_array(array, found)
         return found
 
     def tensor(self, tensor: TensorProto) -> str:

@@ -8,14 +8,16 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.ir import Graph, Model, Node, Value
 from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model import ModelFile
 from gather_infer.model.attributes import attributes_of
+from gather_infer.model.elements import from_array
 from gather_infer.openvino.dialect_nodes import is_openvino
 from gather_infer.openvino.weights.matching import Weight, WeightConstant, WeightMatcher
+from gather_infer.tensor import DType
 
 WeightFormat: TypeAlias = Literal["dequantize", "contrib", "float"]
 Array: TypeAlias = npt.NDArray[Any]
@@ -28,7 +30,7 @@ _QUANTIZED: Final = frozenset(
      TensorProto.FLOAT8E5M2}
 )  # fmt: skip
 """Element types that DequantizeLinear takes at opset 21 and for which onnxruntime has a kernel."""
-_NBITS: Final = {"UINT4": 4, "INT4": 4, "UINT8": 8}
+_NBITS: Final[dict[int, int]] = {DType.UINT4: 4, DType.INT4: 4, DType.UINT8: 8}
 _MIN_BLOCK: Final = 16
 """Smallest block size of com.microsoft.MatMulNBits; block sizes are powers of two."""
 
@@ -126,14 +128,14 @@ class _WeightLowering:
         """The zero point of `weight` in the element type of its data; None if there is none, or it does not fit."""
         if weight.zero is None:
             return None
-        dtype = helper.tensor_dtype_to_np_dtype(weight.data.element)
+        dtype = DType(weight.data.element).dtype
         found = self.array(weight.zero)
         with np.errstate(invalid="ignore"):  # NaN does not fit either
             cast = found.astype(dtype)
         return cast if (cast.astype(np.float64) == found.astype(np.float64)).all() else None
 
     def constant(self, array: Array, stem: str) -> str:
-        return self.add(numpy_helper.from_array(np.ascontiguousarray(array), self.model.fresh(stem)))
+        return self.add(from_array(np.ascontiguousarray(array), self.model.fresh(stem)))
 
     def add(self, tensor: TensorProto) -> str:
         """Add an initializer to the main graph; returns its name."""
@@ -205,7 +207,7 @@ class _WeightLowering:
         Possible if all readers are MatMuls with transpose_b and MatMulNBits supports type and layout of the weight.
         """
         readers = self.transposing_matmuls(weight)
-        bits = _NBITS.get(TensorProto.DataType.Name(weight.data.element))
+        bits = _NBITS.get(weight.data.element)
         size = blocks.size
         if not readers or bits is None or size < _MIN_BLOCK or size & (size - 1) or blocks.axis != 1:
             return False
@@ -215,7 +217,7 @@ class _WeightLowering:
         signed = weight.data.element == TensorProto.INT4
         if signed:  # the default zero point of MatMulNBits is 8: flip the sign bit of each nibble
             raw = np.frombuffer(self.packed(weight.data), np.uint8) ^ np.uint8(0x88)
-            held = numpy_helper.from_array(raw.reshape(n, k // size, size * bits // 8))
+            held = from_array(raw.reshape(n, k // size, size * bits // 8))
         held.data_type = TensorProto.UINT8
         del held.dims[:]
         held.dims.extend((n, k // size, size * bits // 8))

@@ -10,6 +10,7 @@ from onnx import TensorProto
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import MAX_RANK, Bits, Constant, bits_dtype
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
+from gather_infer.tensor import DType
 
 MAX_BYTES = MAX_MESSAGE_BYTES
 """Maximum size of a result in bytes: protobuf supports no larger initializer."""
@@ -42,7 +43,7 @@ def numbers(tensor: Constant, name: str, types: Sequence[int] = INT64_ONLY) -> l
     """
     found = tensor.to_indices()
     if found is None or tensor.data_type not in types:
-        allowed = " or ".join(TensorProto.DataType.Name(t).lower() for t in reversed(types))
+        allowed = " or ".join(DType(t).onnx_name for t in reversed(types))
         raise SpecViolation(f"{name} must be {allowed}", "GI308" if len(types) > 1 else "GI211")
     if found.ndim > 1:
         raise SpecViolation(f"{name} must have rank 1, has rank {found.ndim}: {list(found.shape)}", "GI305")
@@ -75,12 +76,12 @@ def require_same_type(names: str, *tensors: Constant) -> None:
     """Raise SpecViolation (GI211) unless `tensors` have one element type; the message refers to them as `names`."""
     types = sorted({tensor.data_type for tensor in tensors})
     if len(types) > 1:
-        found = " and ".join(TensorProto.DataType.Name(t).lower() for t in types)
+        found = " and ".join(DType(t).onnx_name for t in types)
         raise SpecViolation(f"{names} must have one element type, have {found}", "GI211")
 
 
 def zero(data_type: int) -> object | None:
     """The zero of an element type: bits 0, or b"" for strings; None for FLOAT8E8M0, which has no zero."""
-    if data_type == TensorProto.FLOAT8E8M0:
+    if data_type == DType.FLOAT8E8M0:
         return None
     return b"" if data_type == TensorProto.STRING else 0

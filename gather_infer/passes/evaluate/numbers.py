@@ -2,7 +2,7 @@
 
 Integers, bool, float16, float32 and float64 are numpy types. Integers of 4 or 2 bits are held in 8 bits, floats of all
 other formats in float32, which represents each of their values. The small float formats are those of ml_dtypes, a
-dependency of onnx.
+dependency of onnx since 1.19; without it their elements are not converted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from onnx import helper
 
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Bits, Constant, bits_dtype
@@ -76,12 +75,12 @@ def to_numbers(constant: Constant) -> Numbers | None:
         return None if (plain > 1).any() else plain.astype(np.bool_)
     if data_type in _FLOATS:
         return bits.view(_FLOATS[DType(data_type)])
-    if not is_float(data_type):
+    if not is_float(data_type) or not DType(data_type).has_dtype:
         return None
     if data_type in _BITS:
         bits = bits.view("u1") & np.uint8((1 << _BITS[DType(data_type)]) - 1)
     with np.errstate(all="ignore"):
-        return np.asarray(bits.view(helper.tensor_dtype_to_np_dtype(data_type))).astype(np.float32)
+        return np.asarray(bits.view(DType(data_type).dtype)).astype(np.float32)
 
 
 def _to_integers(data_type: int, bits: Bits) -> Numbers:
@@ -111,8 +110,8 @@ def from_numbers(data_type: int, numbers: Numbers) -> Constant | None:
             bits = low if width >= 8 else low & np.uint8((1 << width) - 1)
         elif data_type == DType.BOOL:
             bits = numbers.astype(np.bool_).view(held)
-        elif is_float(data_type):
-            bits = numbers.astype(helper.tensor_dtype_to_np_dtype(data_type)).view(held)
+        elif is_float(data_type) and DType(data_type).has_dtype:
+            bits = numbers.astype(DType(data_type).dtype).view(held)
         else:
             return None
     return Constant(int(data_type), np.asarray(bits))

@@ -15,11 +15,12 @@ import numpy as np
 import onnx
 from onnx import NodeProto, helper
 
+from gather_infer.inference.proto.releases import ir_version_of
 from gather_infer.ir.constant import Constant, bits_dtype
 from gather_infer.passes.evaluate.numbers import is_integer, is_number
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
-from gather_infer.tensor import DType
+from gather_infer.tensor import DType, dtype_of_array
 
 TOLERANCE: Final = 1e-5
 """Bound of the difference between outputs of the folded and the original model, relative to max(1, |original|)."""
@@ -136,8 +137,7 @@ def _model(node: NodeProto, inputs: Sequence[Constant | None], versions: Mapping
 
 def _ir_version(versions: Mapping[str, int]) -> int:
     """The oldest IR version that supports the ai.onnx version in `versions`, and initializers that are not inputs."""
-    fitting = [row[1] for row in helper.VERSION_TABLE if row[2] >= versions.get("", 0)]
-    return max(4, min(fitting, default=onnx.IR_VERSION))
+    return max(4, ir_version_of(versions.get("", 0)))
 
 
 def _constant(value: object) -> Constant | None:
@@ -145,8 +145,8 @@ def _constant(value: object) -> Constant | None:
     if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind in "OUS":
         return None
     array = np.asarray(value)
-    data_type = int(helper.np_dtype_to_tensor_dtype(array.dtype))
-    held = bits_dtype(data_type)
-    if held is None or (is_integer(data_type) and not is_number(data_type)):
+    data_type = dtype_of_array(array.dtype)
+    held = None if data_type is None else bits_dtype(data_type)
+    if data_type is None or held is None or (is_integer(data_type) and not is_number(data_type)):
         return None
     return Constant(data_type, np.array(array).view(held))
