@@ -11,6 +11,9 @@ from onnx import ModelProto, TensorProto
 
 from gather_infer.checks.locations import NodeLocations
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic
+from gather_infer.domains import plain_domain
+from gather_infer.inference.proto.releases import INSTALLED_OPSET, NEWEST_IR_VERSION, NEWEST_OPSET
+from gather_infer.inference.proto.schema import newer_domains
 from gather_infer.model import ModelFile
 from gather_infer.model.external import is_external
 from gather_infer.model.paths import bodies
@@ -41,7 +44,15 @@ _REFUSALS = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
 def checker_findings(file: ModelFile, locations: NodeLocations) -> Iterator[Diagnostic]:
-    """The first error of onnx.checker as a finding; none if the checker accepts the model."""
+    """The first error of onnx.checker as a finding; none if the checker accepts the model.
+
+    A note if the installed onnx is too old to check the model.
+    """
+    newer = _newer_than_onnx(file.proto)
+    if newer:
+        message = f"onnx.checker was not run: onnx {onnx.__version__} does not know {newer}"
+        yield diagnostic("GI115", message, Location(), severity=Severity.NOTE)
+        return
     text = _refusal(_without_payloads(file.proto))
     if text is None:
         return
@@ -58,6 +69,18 @@ def checker_findings(file: ModelFile, locations: NodeLocations) -> Iterator[Diag
     is_forgiven = code == "GI115" and any(reason in text for reason in _TOLERATED)
     where, severity = _location(file.proto, text, value, locations), Severity.WARNING if is_forgiven else None
     yield diagnostic(code, f"onnx.checker: {first}", where, detail=tuple(detail), severity=severity)
+
+
+def _newer_than_onnx(model: ModelProto) -> str:
+    """The versions in the file that are newer than the installed onnx, though this package knows them; "" if none."""
+    if onnx.IR_VERSION < model.ir_version <= NEWEST_IR_VERSION:
+        return f"IR version {model.ir_version}"
+    imports = [entry for holder in (model, *model.functions) for entry in holder.opset_import]
+    newest = max((entry.version for entry in imports if not plain_domain(entry.domain)), default=0)
+    if INSTALLED_OPSET < newest <= NEWEST_OPSET:
+        return f"opset {newest} of ai.onnx"
+    unknown = sorted({entry.domain for entry in imports if plain_domain(entry.domain) in newer_domains()})
+    return f"domain {unknown[0]}" if unknown else ""
 
 
 def _without_shape(model: ModelProto) -> tuple[str, list[str]]:

@@ -19,9 +19,11 @@ from onnx.helper import make_attribute, make_tensor, make_tensor_type_proto, mak
 from onnx.shape_inference import infer_shapes
 
 from gather_infer import ir
-from gather_infer.domains import plain_domain
+from gather_infer.domains import plain_domain, version_in, versions_of
 from gather_infer.errors import ModelReadError
 from gather_infer.inference.fallback import REJECTIONS
+from gather_infer.inference.proto.releases import NEWEST_OPSET
+from gather_infer.inference.proto.schema import schema_of
 from gather_infer.inference.proto.types import to_type
 from gather_infer.inference.runtime_quirks import (
     constant_tensor,
@@ -34,7 +36,7 @@ from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.elements import from_array
 from gather_infer.model.function_inlining import with_functions_inlined
-from gather_infer.model.paths import GraphOrFunction, bodies
+from gather_infer.model.paths import GraphOrFunction, bodies, graph_at
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
@@ -109,6 +111,7 @@ def refused_nodes(
             for number, why in _NODE.findall(str(error))
             if declarations or not (_IN_SUBGRAPH in why or _CONTRADICTS in why)
         }
+        found = {place for place in found if is_known_to_onnx(proto, place)}
         return frozenset(place for place in found if not any(_is_inside(other, place) for other in found))
     return frozenset(node_ids[_node_number(node.proto)] for node in misinferred_slices(skeleton, inferred))
 
@@ -132,8 +135,23 @@ def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
     try:
         infer_shapes(skeleton.proto, check_type=True, strict_mode=True)
     except _REFUSALS as error:
-        return frozenset(node_ids[int(number)] for number, _ in _NODE.findall(str(error)))
+        found = {node_ids[int(number)] for number, _ in _NODE.findall(str(error))}
+        return frozenset(place for place in found if is_known_to_onnx(source.proto, place))
     return frozenset()
+
+
+def is_known_to_onnx(proto: ModelProto, place: NodeId) -> bool:
+    """Whether the installed onnx knows the operator of a node in the version that the model imports.
+
+    An older one takes the operator's version before that, whose refusals mean nothing.
+    """
+    path, position = place
+    node = graph_at(proto, path).node[position]
+    holder = proto.functions[path.position] if path.root is Root.FUNCTION else proto
+    domain = plain_domain(node.domain)
+    version = version_in(versions_of(holder.opset_import), domain)
+    schema = schema_of(node.op_type, min(version, NEWEST_OPSET) if not domain else version, domain) if version else None
+    return schema is None or schema.raw is not None
 
 
 def visible_types(source: ModelFile, proto: ModelProto) -> dict[GraphPath, dict[str, TypeProto]]:

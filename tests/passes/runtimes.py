@@ -17,6 +17,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from gather_infer.ir.constant import Constant, bits_dtype, strings
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
+from gather_infer.tensor import DType, dtype_of_array
 
 NEWEST = onnx.defs.onnx_opset_version()
 OPSETS = (7, 9, 10, 11, 13, 14, 15, 18, 21, NEWEST)
@@ -27,7 +28,8 @@ Raw = tuple[int, tuple[int, ...], bytes | list[bytes]]
 
 SUB_BYTE: dict[int, int] = {
     # element type: bits
-    T.INT4: 4, T.UINT4: 4, T.INT2: 2, T.UINT2: 2, T.FLOAT4E2M1: 4, T.FLOAT6E2M3: 6, T.FLOAT6E3M2: 6,
+    DType.INT4: 4, DType.UINT4: 4, DType.INT2: 2, DType.UINT2: 2, DType.FLOAT4E2M1: 4, DType.FLOAT6E2M3: 6,
+    DType.FLOAT6E3M2: 6,
 }  # fmt: skip
 
 
@@ -38,7 +40,7 @@ def of(data_type: int, array: Any) -> Constant:
     dtype = bits_dtype(data_type)
     assert dtype is not None
     with np.errstate(all="ignore"):
-        numbers = np.array(array).astype(helper.tensor_dtype_to_np_dtype(data_type))
+        numbers = np.array(array).astype(DType(data_type).dtype)
     return Constant(data_type, _masked(data_type, numbers.view(dtype)))
 
 
@@ -115,20 +117,23 @@ def _of_value(value: Any) -> Raw:
 
 
 def by_reference(model: onnx.ModelProto) -> list[Raw] | None:
-    """The results of onnx's reference evaluator; None when it fails."""
+    """The results of onnx's reference evaluator; None when it fails, or an old one returns a type of its own."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             values = ReferenceEvaluator(model).run(None, {})
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, AttributeError):
         return None
-    return [of_array(np.asarray(v)) for v in values]
+    arrays = [np.asarray(v) for v in values]
+    return None if any(dtype_of_array(a.dtype) is None for a in arrays) else [of_array(a) for a in arrays]
 
 
 def of_array(array: Any) -> Raw:
     if array.dtype.kind in "OUS":
         return T.STRING, array.shape, [str(s).encode() for s in array.flat]
-    data_type = int(helper.np_dtype_to_tensor_dtype(array.dtype))
+    known = dtype_of_array(array.dtype)
+    assert known is not None, array.dtype
+    data_type = int(known)
     plain = array.view("u1") if data_type in SUB_BYTE else array
     return data_type, array.shape, np.ascontiguousarray(_masked(data_type, plain)).tobytes()
 

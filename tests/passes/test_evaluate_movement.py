@@ -30,7 +30,7 @@ from gather_infer.passes.evaluate import (
     input_checks,
     reduction,
 )
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import DType, SymbolicTensor
 from tests.conformance.backend import cases as backend_cases
 from tests.passes.movement_cases import (
     CASES,
@@ -197,7 +197,7 @@ def judged_ids(name: str, opset: int) -> tuple[npt.NDArray[Any], ...]:
 
 
 MOVES = [n for n, c in CASES.items() if c.op not in ("Shape", "Size", "ConstantOfShape", "EyeLike")]
-NO_ZERO = {"Pad": (TensorProto.FLOAT8E8M0,), "Trilu": (TensorProto.STRING,)}
+NO_ZERO = {"Pad": (DType.FLOAT8E8M0,), "Trilu": (TensorProto.STRING,)}
 """Types that have no zero to write."""
 
 

@@ -129,6 +129,13 @@ def versions_of_operators() -> Mapping[tuple[str, str], frozenset[int]]:
     return {name: frozenset(versions) for name, versions in found.items()}
 
 
+@cache
+def newer_domains() -> frozenset[str]:
+    """The domains of the table of which the installed onnx knows no operator."""
+    known = {raw.domain for raw in onnx.defs.get_all_schemas()}
+    return frozenset(domain for domain, _ in _newer() if domain not in known)
+
+
 def has_operator(op_type: str, domain: str) -> bool:
     """Whether any opset of `domain` has an operator `op_type`."""
     return bool(onnx.defs.has(op_type, domain)) or (domain, op_type) in _newer()

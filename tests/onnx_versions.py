@@ -1,0 +1,37 @@
+"""The versions of onnx and onnxruntime that tests need, and the marks that state it."""
+
+from __future__ import annotations
+
+import onnx
+import onnxruntime
+import pytest
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def has_onnx(version: str) -> bool:
+    """Whether the installed onnx is of `version`, such as "1.20", or newer."""
+    return _numbers(onnx.__version__) >= _numbers(version)
+
+
+def has_onnxruntime(version: str) -> bool:
+    """Whether the installed onnxruntime is of `version`, such as "1.31", or newer."""
+    return _numbers(onnxruntime.__version__) >= _numbers(version)
+
+
+def needs_onnx(version: str, subject: str) -> pytest.MarkDecorator:
+    """The mark of a test about `subject`, which came with `version` of onnx: skipped with an older one."""
+    return pytest.mark.skipif(not has_onnx(version), reason=f"needs onnx {version}: {subject}")
+
+
+def needs_onnxruntime(version: str, subject: str) -> pytest.MarkDecorator:
+    """The mark of a test about `subject`, as onnxruntime does it since `version`: skipped with an older one."""
+    return pytest.mark.skipif(not has_onnxruntime(version), reason=f"needs onnxruntime {version}: {subject}")
+
+
+def require_onnx(version: str, subject: str) -> None:
+    """Skip the running test if onnx is older than `version`, with which `subject` came."""
+    if not has_onnx(version):
+        pytest.skip(f"needs onnx {version}: {subject}")
