@@ -35,7 +35,9 @@ def onnx_inference(
 ) -> list[Value | None]:
     """The facts of a node's outputs; None where onnx infers nothing. Raises SpecViolation when onnx rejects it."""
     if schema.raw is None:
-        context.add_unchecked(f"{_unknown_to_onnx(schema)}: its requirements on sizes are unknown")
+        reason = f"there is no rule for {schema.op_type}, and onnx {onnx.__version__} does not know it"
+        context.add_unchecked(f"{reason}: its requirements on sizes are unknown")
+        context.report("GI105", f"{schema.op_type} cannot be inferred: {reason}", (), None)
         return [None] * len(node.output)
     static = all(isinstance(v, SymbolicTensor) and v.is_static for v in inputs if v is not None)
     if not static:
@@ -74,10 +76,6 @@ def rejection(
     except SpecViolation as violation:
         return violation.message
     return None
-
-
-def _unknown_to_onnx(schema: Schema) -> str:
-    return f"there is no rule for {schema.op_type}, and onnx {onnx.__version__} does not know it"
 
 
 def _outputs(
