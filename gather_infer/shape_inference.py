@@ -32,12 +32,12 @@ from onnx import (
 )
 from onnx.checker import ValidationError
 from onnx.shape_inference import InferenceError
-from onnx.shape_inference import infer_node_outputs as onnx_node_outputs
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.errors import GatherInferError, ModelReadError
 from gather_infer.inference import Inference
 from gather_infer.inference.annotate import completed
+from gather_infer.inference.fallback import node_outputs
 from gather_infer.inference.inference_driver import infer_like_onnx
 from gather_infer.inference.proto.schema import schema_of
 from gather_infer.inference.proto.types import to_dim_param, to_type
@@ -140,9 +140,9 @@ def infer_node_outputs(
     version = max((e.version for e in imports if _same_domain(e.domain, schema.domain)), default=0)
     known = schema_of(schema.name, version, schema.domain) if version else None
     if known is None or known.since != schema.since_version:
-        return onnx_node_outputs(
-            schema, node, dict(input_types), dict(input_data or {}), dict(input_sparse_data or {}),
-            None if opset_imports is None else imports, ir_version,
+        return node_outputs(
+            schema, node, input_types, input_data, input_sparse_data,
+            opset_imports=None if opset_imports is None else imports, ir_version=ir_version,
         )  # fmt: skip
     for name in filter(None, node.input):
         input_types[name]  # KeyError

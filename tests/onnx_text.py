@@ -28,7 +28,7 @@ from gather_infer.tensor import DType
 _TOKEN = re.compile(
     r"""(?:\s|\#[^\n]*)*
     (?: (?P<string>"(?:\\.|[^"\\])*") | (?P<arrow>=>)
-      | (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:inf|nan)\b) | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+](?:inf|nan)\b) | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<mark>.) | (?P<end>\Z))""",
     re.VERBOSE | re.DOTALL,
 )
@@ -111,7 +111,7 @@ class _Parser:
     def name(self) -> str:
         if self.kind == "string":
             return self.string()
-        if self.kind != "name" and not (self.kind == "number" and self.token in ("inf", "nan")):
+        if self.kind != "name":
             raise self.error("a name")
         return self.take()
 
@@ -244,7 +244,7 @@ class _Parser:
     def value(self, into: AttributeProto) -> AttributeProto:
         if self.kind == "string":
             into.type, into.s = AttributeProto.STRING, self.string().encode()
-        elif self.kind == "number":
+        elif self.kind == "number" or self.token in ("inf", "infinity", "nan"):
             text = self.take()
             if re.fullmatch(r"[-+]?\d+", text):
                 into.type, into.i = AttributeProto.INT, int(text)

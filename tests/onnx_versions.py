@@ -6,6 +6,8 @@ import onnx
 import onnxruntime
 import pytest
 
+from gather_infer.tensor import DType
+
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2])
@@ -35,3 +37,18 @@ def require_onnx(version: str, subject: str) -> None:
     """Skip the running test if onnx is older than `version`, with which `subject` came."""
     if not has_onnx(version):
         pytest.skip(f"needs onnx {version}: {subject}")
+
+
+_TYPES = {
+    # element type: the first onnx that reads and writes it as numpy and ml_dtypes have it
+    **{d: "1.16" for d in DType if d.is_numpy},
+    **dict.fromkeys((DType.COMPLEX64, DType.COMPLEX128), "1.19"),
+    **{d: "1.19" for d in DType if not d.is_numpy},
+    **dict.fromkeys((DType.INT2, DType.UINT2), "1.20"),
+    **dict.fromkeys((DType.FLOAT6E2M3, DType.FLOAT6E3M2), "1.23"),
+}
+
+
+def require_type(dtype: DType) -> None:
+    """Skip the running test if onnx does not read and write elements of `dtype` as numpy and ml_dtypes have them."""
+    require_onnx(_TYPES[dtype], f"reading and writing {dtype}")

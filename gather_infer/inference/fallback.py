@@ -7,19 +7,24 @@ onnx's treatment of symbols is unsound for some operators. Any other dim is unkn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import NodeProto, TensorProto, TypeProto
+from onnx import NodeProto, SparseTensorProto, TensorProto, TypeProto
+from onnx.defs import OpSchema
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
+from gather_infer.inference.proto.releases import INSTALLED_OPSET
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import DimReader, from_type, to_type
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
+
+_SINCE_OMITTED_INPUTS: Final = 22
+"""The opset of onnx 1.17, the first whose inference of one node skips the names of omitted inputs."""
 
 REJECTIONS: Final = (InferenceError, onnx.checker.ValidationError)
 """Exceptions of onnx's inference for a model or node that it rejects."""
@@ -103,9 +108,28 @@ def _outputs(
     known = {domain: min(version, 2**31 - 1) for domain, version in versions.items() if version > 0}  # an int in C++
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in known.items()]
     try:
-        found: Mapping[str, TypeProto] = infer_node_outputs(schema.raw, node, types, data, opset_imports=imports)
+        found = node_outputs(schema.raw, node, types, data, opset_imports=imports)
     except REJECTIONS as error:
         raise SpecViolation(f"onnx rejects the node: {' '.join(str(error).split())}") from error
+    return found
+
+
+def node_outputs(
+    raw: OpSchema,
+    node: NodeProto,
+    types: Mapping[str, TypeProto],
+    data: Mapping[str, TensorProto] | None = None,
+    sparse: Mapping[str, SparseTensorProto] | None = None,
+    **options: Any,
+) -> dict[str, TypeProto]:
+    """The output types that onnx infers for a node, as `onnx.shape_inference.infer_node_outputs` returns them.
+
+    Before 1.17, that function wants a type for the empty name of an omitted input.
+    """
+    omitted = {"": TypeProto()} if "" in node.input and INSTALLED_OPSET < _SINCE_OMITTED_INPUTS else {}
+    found: dict[str, TypeProto] = infer_node_outputs(
+        raw, node, {**omitted, **types}, dict(data or {}), dict(sparse or {}), **options
+    )
     return found
 
 

@@ -20,6 +20,7 @@ from gather_infer.ir import Model
 from gather_infer.node_ids import MAIN
 from tests.checks.plants import FIXTURES
 from tests.checks.small_models import lookup
+from tests.onnx_versions import needs_onnx
 
 BERT = FIXTURES / "bert-torchscript.onnx"
 HEAD = '<ir_version: 8, opset_import: ["": 17]>'
@@ -238,6 +239,7 @@ def test_facts_stay_when_data_is_missing(tmp_path: Path) -> None:
     ]
 
 
+@needs_onnx("1.22", "FlexAttention")
 def test_what_the_body_of_an_operator_of_the_specification_demands() -> None:
     """FlexAttention has no rule: its body is walked, which the file does not have. The inner sizes of MatMul agree."""
     model = onnx.parser.parse_model(

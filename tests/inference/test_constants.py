@@ -11,6 +11,7 @@ from gather_infer import Severity, fold, freeze, infer, optimize
 from gather_infer.tensor import DType, SymbolicTensor, ValueRange
 from gather_infer.validate import VerdictKind, verdicts
 from tests.inference.models import graph, model, node, untyped
+from tests.onnx_versions import require_type
 from tests.oracle.soundness import Runtime, compare
 
 FAILURES = (Fail, InvalidArgument, RuntimeException)
@@ -38,6 +39,7 @@ def found(tensor: TensorProto) -> tuple[set[str], SymbolicTensor]:
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])
 @pytest.mark.parametrize("dtype", DType, ids=str)
 def test_a_constant_is_what_onnx_reads(dtype: DType, raw: bool) -> None:
+    require_type(dtype)
     for dims in DIMS:
         tensor = constant(dtype, dims, raw)
         codes, fact = found(tensor)
@@ -51,6 +53,7 @@ def test_a_constant_is_what_onnx_reads(dtype: DType, raw: bool) -> None:
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])
 @pytest.mark.parametrize("dtype", DType, ids=str)
 def test_a_constant_with_an_element_too_many_or_too_few_is_broken(dtype: DType, raw: bool) -> None:
+    require_type(dtype)
     for dims in DIMS:
         for more in (True, False):
             tensor = constant(dtype, dims, raw)

@@ -42,7 +42,7 @@ RETURNS: dict[str, Any] = {
     "too few":          ([], "must return 1 facts, returns 0"),
     "too many":         ([None, None], "must return 1 facts, returns 2"),
     "a negative dim":   ([SymbolicTensor(DType.FLOAT32, (3, -8))], "returns as output 0 the dim -8, not an int >= 0 or an Expr"),
-    "a numpy dim":      ([SymbolicTensor(DType.FLOAT32, (np.int64(3),))], "returns as output 0 the dim np.int64(3)"),
+    "a numpy dim":      ([SymbolicTensor(DType.FLOAT32, (np.int64(3),))], f"returns as output 0 the dim {np.int64(3)!r}, not an int"),
     "a text dim":       ([SymbolicTensor(DType.FLOAT32, cast(Any, ("N",)))], "returns as output 0 the dim 'N'"),
     "a list of dims":   ([SymbolicTensor(DType.FLOAT32, cast(Any, [3]))], "returns as output 0 the shape [3], not a tuple"),
     "a value":          ([SymbolicTensor(None, (3,), cast(Any, 3))], "returns as output 0 the values 3, not an array of"),

@@ -15,6 +15,7 @@ from gather_infer import infer
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.verification.body_coverage import body_coverage_of
 from tests.inference.models import check, model, shapes, untyped
+from tests.onnx_versions import needs_onnx
 
 D = '<domain: "local", opset_import: ["" : 17, "local" : 1]>'
 X = "(float[N, 3] x, float[M, 3] w)"
@@ -182,6 +183,7 @@ def test_scopes_of_calls_have_paths() -> None:
         inference.scope("nowhere")
 
 
+@needs_onnx("1.22", "FlexAttention")
 def test_a_function_of_the_standard_that_depends_on_the_types() -> None:
     """onnx alone gives no more than the rank; the body that its schema builds tells every dim."""
     inputs: dict[str, list[Any]] = {"q": ["B", 2, "L", 4], "k": ["B", 2, "S", 4], "v": ["B", 2, "S", 6]}

@@ -16,7 +16,7 @@ from gather_infer.catalog.coverage import FactSource, Operator
 from gather_infer.catalog.operators import operator_named, operators
 from gather_infer.context import Context
 from gather_infer.errors import SpecViolation
-from gather_infer.inference.proto.schema import schema_of
+from gather_infer.inference.proto.schema import read_table, schema_of
 from gather_infer.openvino.lowerings import LOWERINGS
 from gather_infer.ops import standard_rules
 from gather_infer.rules import OpCall
@@ -37,6 +37,7 @@ def test_every_rule_and_every_schema_is_in_the_table(table: dict[str, Operator])
     for schema in onnx.defs.get_all_schemas_with_history():
         key = (schema.domain, schema.name)
         first[key] = min(schema.since_version, first.get(key, schema.since_version))
+    first = {**{key: min(e["since"] for e in entries) for key, entries in read_table().items()}, **first}
     ruled = {(d, op) for d, op, _, _ in RULES}
     lowered = {("openvino", op) for op in LOWERINGS.op_types}
     assert {(o.domain, o.op_type) for o in table.values()} == first.keys() | ruled | lowered

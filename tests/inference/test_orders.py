@@ -9,6 +9,7 @@ import pytest
 from gather_infer import infer
 from gather_infer.inference.bodies import induction
 from gather_infer.inference.incremental import IncrementalInference
+from gather_infer.inference.proto.releases import NEWEST_IR_VERSION
 from gather_infer.inference.provenance import transfer_context
 from gather_infer.inference.topology import captures
 from gather_infer.symbolic import evaluate
@@ -182,7 +183,7 @@ def test_functions_that_are_called_alike(inner: tuple[str, str, str], codes: lis
 
 
 @pytest.mark.parametrize(
-    ("version", "is_known"), [(0, False), (1, True), (onnx.IR_VERSION, True), (onnx.IR_VERSION + 1, False)]
+    ("version", "is_known"), [(0, False), (1, True), (NEWEST_IR_VERSION, True), (NEWEST_IR_VERSION + 1, False)]
 )
 def test_versions_of_the_format(version: int, is_known: bool) -> None:
     proto = model("(float[N] x) => (y) { y = Neg(x) }", opset=1)

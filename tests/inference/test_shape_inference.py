@@ -19,6 +19,7 @@ from gather_infer.shape_inference import (
     infer_shapes,
     infer_shapes_path,
 )
+from tests.onnx_versions import needs_onnx
 
 
 def model(text: str, header: str = 'ir_version: 9, opset_import: ["" : 18]') -> ModelProto:
@@ -219,6 +220,7 @@ def test_arity_is_part_of_the_types() -> None:
         infer_shapes(proto, check_type=True)
 
 
+@needs_onnx("1.19", "inference functions in Python")
 def test_schemas_of_ones_own_come_and_go() -> None:
     proto = model("g (float[N, 3] x) => (y) { y = Twice(x) }", 'ir_version: 9, opset_import: ["" : 18]')
     assert shapes(infer_shapes(proto))["y"] == []
@@ -334,6 +336,7 @@ def test_declarations_are_completed_as_onnx_does(name: str) -> None:
     assert found[0] == found[1]
 
 
+@needs_onnx("1.19", "inference functions in Python")
 def test_a_registered_operator_is_asked_with_what_is_known() -> None:
     """Its own inference reads the elements of its input: those that are known, of the type that they have."""
 

@@ -24,6 +24,7 @@ from gather_infer.tensor import UNKNOWN
 from tests.ir.random_models import random_model
 from tests.ir.samples import N, graph_of, nested
 from tests.model.model_samples import everywhere, with_unknown_fields
+from tests.onnx_versions import has_onnx, needs_onnx
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*.onnx"))
 UNKNOWN_FIELD = b"\xc2\x3e\x05hello"
@@ -111,8 +112,9 @@ def annotated() -> ModelProto:
                 doc_string="a function",
             )
         )  # fmt: skip
-    model.configuration.add(name="devices", num_devices=2, device=["a", "b"])
-    model.graph.node[0].device_configurations.add(configuration_id="devices", pipeline_stage=1)
+    if has_onnx("1.18"):
+        model.configuration.add(name="devices", num_devices=2, device=["a", "b"])
+        model.graph.node[0].device_configurations.add(configuration_id="devices", pipeline_stage=1)
     return model
 
 
@@ -156,6 +158,7 @@ def copy_node(node: onnx.NodeProto) -> onnx.NodeProto:
     return copy
 
 
+@needs_onnx("1.18", "device configurations")
 def test_the_filled_sample_has_every_field() -> None:
     """Guards `fill`: each message type of the format occurs, with each of its fields set in some message."""
     set_fields: set[str] = set()

@@ -10,6 +10,7 @@ import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from gather_infer.model.tensors import iter_tensors
+from gather_infer.tensor import DType
 
 LARGE = 1500  # elements: above 1 KiB in every type but the smallest, see `raw`
 
@@ -27,7 +28,7 @@ def floats(name: str, count: int = LARGE) -> TensorProto:
 def raw(type_name: str, name: str, nbytes: int = 2400) -> TensorProto:
     """A tensor of `nbytes` bytes of raw data, safe to read as any type."""
     data_type = TensorProto.DataType.Value(type_name)
-    bits = _BITS.get(type_name) or helper.tensor_dtype_to_np_dtype(data_type).itemsize * 8
+    bits = _BITS.get(type_name) or DType(data_type).dtype.itemsize * 8
     data = bytes(nbytes) if type_name == "BOOL" else RNG.integers(0, 60, nbytes, np.uint8).tobytes()
     return TensorProto(name=name, data_type=data_type, dims=[2, nbytes * 4 // bits], raw_data=data)
 

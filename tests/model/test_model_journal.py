@@ -160,7 +160,8 @@ def test_an_opset_raises_the_ir_version_that_it_needs(opset: int, ir_version: in
     """https://onnx.ai/onnx/repo-docs/Versioning.html: released versions of ONNX and their IR versions."""
     result = apply(Journal([ImportOpset(domain="", version=opset, **WHY)]), model_of(chain()))
     assert result.ir_version == ir_version
-    onnx.checker.check_model(result)
+    if ir_version <= onnx.IR_VERSION:
+        onnx.checker.check_model(result)
 
 
 # Initializers

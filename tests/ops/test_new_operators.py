@@ -22,6 +22,7 @@ from gather_infer.ops import MODULES, standard_rules
 from gather_infer.rules import Rule, RuleSet
 from tests.conformance.backend import cases
 from tests.documents import REPO
+from tests.onnx_versions import needs_onnx
 
 PACKAGE = Path(gather_infer.ops.__file__).parent
 FOLDERS = sorted({name.partition(".")[0] for names in MODULES.values() for name in names})
@@ -112,6 +113,7 @@ def modelled() -> frozenset[tuple[str, str]]:
     return frozenset((case.node.domain, case.node.op_type) for case in cases())
 
 
+@needs_onnx("1.23", "node models of all operators")
 @pytest.mark.parametrize("domain", MODULES)
 def test_every_operator_is_called_by_a_test(domain: str) -> None:
     for op_type in {op for d, op, _, _ in RULES if d == domain}:
@@ -129,6 +131,7 @@ def with_kernel() -> frozenset[tuple[str, str]]:
     return frozenset((k.domain, k.op_name) for k in kernels if k.provider == "CPUExecutionProvider")
 
 
+@needs_onnx("1.23", "node models of all operators")
 @pytest.mark.parametrize("domain", MODULES)
 def test_every_operator_is_judged_by_a_runtime(domain: str) -> None:
     for op_type in {op for d, op, _, _ in RULES if d == domain}:
