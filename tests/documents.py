@@ -18,7 +18,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 from gather_infer_cli.main import main
@@ -78,6 +80,12 @@ def run_page(page: Path, folder: Path, *, skip: tuple[str, ...] = ()) -> int:
 
 _PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:gather-infer"]
 _PLUGIN = ["-p", "gather_infer_cli.pytest_plugin"]
+
+
+def cli_runner() -> CliRunner:
+    """A runner whose results have standard output and standard error apart, which is an option before click 8.2."""
+    options: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+    return CliRunner(**options)
 
 
 def run_command(line: str) -> tuple[int, str]:

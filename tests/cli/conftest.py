@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from gather_infer_cli.main import main
 
 from tests.cli.cli_models import MODELS
+from tests.documents import cli_runner
 
 Run = Callable[..., Result]
 
@@ -31,9 +32,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def run(*arguments: str, input: bytes | None = None, color: bool = False) -> Result:
-        result = CliRunner().invoke(main, list(arguments), input=input, color=color)
+        result = cli_runner().invoke(main, list(arguments), input=input, color=color)
         if "--debug" not in arguments:
-            assert "Traceback" not in result.output
+            assert "Traceback" not in result.stdout + result.stderr
         return result
 
     return run

@@ -13,7 +13,6 @@ import gather_infer_cli
 import numpy
 import onnx
 import pytest
-from click.testing import CliRunner
 from gather_infer_cli import start
 from gather_infer_cli.main import COMMANDS, main
 from gather_infer_cli.options import Bytes
@@ -21,7 +20,7 @@ from gather_infer_cli.options import Bytes
 from gather_infer.report.rewriting import SHOWN_EDITS
 from tests.cli.conftest import READERS, Run
 from tests.cli.test_golden import CASES, GOLDEN
-from tests.documents import REPO
+from tests.documents import REPO, cli_runner
 
 VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__version__}, numpy {numpy.__version__}\n"
 
@@ -312,7 +311,7 @@ def test_without_arguments_the_help_is_shown(run: Run) -> None:
 def test_the_console_script_is_this_program() -> None:
     (script,) = metadata.entry_points(group="console_scripts", name="gather-infer")
     assert script.load() is start.main
-    assert CliRunner().invoke(main, ["--version"]).stdout == VERSIONS
+    assert cli_runner().invoke(main, ["--version"]).stdout == VERSIONS
 
 
 def test_the_package_is_this_program() -> None:
