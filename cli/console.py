@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -65,7 +66,10 @@ class Console:
         self.print(self.lines_of(kind, result))
 
     def print(self, lines: Iterable[str]) -> None:
-        """Print lines from `lines_of`."""
+        """Print lines from `lines_of`; formats for programs are written in UTF-8, unless to a terminal."""
+        stream = sys.stderr if self.results_to_stderr else sys.stdout
+        if self.output_format is not OutputFormat.TEXT and isinstance(stream, TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
         for line in lines:
             if self.output_format is OutputFormat.TEXT:
                 _echo(line, self.colour, err=self.results_to_stderr)

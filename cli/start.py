@@ -27,6 +27,7 @@ def main() -> "NoReturn":
             STATE.is_deferred = False
             stop_if_interrupted()
             _open_closed_streams()
+            _escape_what_streams_lack()
             from .main import main as program
 
             program()
@@ -54,6 +55,12 @@ def _open_closed_streams() -> None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     if 2 in closed:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _escape_what_streams_lack() -> None:
+    """Let standard output escape characters that its encoding lacks, as standard error does: `\\u2265` in cp1252."""
+    if sys.stdout.encoding.lower().replace("-", "") != "utf8" and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _is_closed(number: int) -> bool:

@@ -5,6 +5,7 @@ An element is an unsigned integer of its own width (a NaN keeps its payload, a z
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -21,6 +22,9 @@ from gather_infer.model.packing import pack, unpack
 from gather_infer.model.wire import FIXED32, FIXED64, LENGTH_DELIMITED, TENSOR_FIELDS, scan
 
 Bits = npt.NDArray[Any]
+
+MAPS_FILES: bool = os.name != "nt"
+"""Whether external data is mapped. Windows does not replace a file that is mapped, as a save in place does."""
 
 MAX_RANK = 32
 """Maximum rank of a constant: numpy 1 supports no more axes."""
@@ -102,7 +106,7 @@ def raw_size(data_type: int, elements: int) -> int:
 
 
 def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
-    """`tensor`, a tensor of the model, as a constant. External data is mapped, and read only if elements are packed.
+    """`tensor`, a tensor of the model, as a constant. External data is mapped, except on Windows.
 
     Returns None if ONNX has no such element type, or the data does not match the dims.
     Raises ModelReadError if external data is missing.
@@ -115,6 +119,8 @@ def read_tensor(model: ModelFile, tensor: TensorProto) -> Constant | None:
     bits: Bits
     if region.nbytes == 0:
         bits = np.empty(0, dtype)
+    elif not MAPS_FILES:
+        bits = np.frombuffer(region.read(), dtype)
     else:
         # Bytes in a file are not aligned, and numpy would copy a table to align it; void needs no alignment.
         void = np.dtype(f"V{dtype.itemsize}")

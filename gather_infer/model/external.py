@@ -6,10 +6,12 @@ https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Final
 
 from onnx import TensorProto
 
@@ -106,9 +108,30 @@ def location_error(location: str, *, windows: bool = os.name == "nt") -> str | N
         return "is not relative to the model"
     if windows and "\\" in location:
         return "contains a backslash"
+    if windows and (fault := next(filter(None, map(windows_name_error, path.parts)), None)) is not None:
+        return fault
     # On other systems a backslash is an ordinary character, but a location must not name different files per system.
     if ".." in PureWindowsPath(location).parts:
         return "leaves the directory of the model"
+    return None
+
+
+_RESERVED: Final = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9¹²³])", re.IGNORECASE)
+
+
+def windows_name_error(name: str) -> str | None:
+    """The reason why Windows does not take `name` for the name of a file, or takes it for another; None if it does not.
+
+    https://learn.microsoft.com/windows/win32/fileio/naming-a-file. The names of devices are reserved with every suffix.
+    """
+    if name in (".", ".."):
+        return None
+    if _RESERVED.fullmatch(name.partition(".")[0].rstrip(" ")):
+        return "is the name of a device on Windows"
+    if name.endswith((".", " ")):
+        return "ends with a dot or a blank, which Windows drops"
+    if found := re.search(r'[<>:"|?*\x00-\x1f]', name):
+        return f"contains {found[0]!r}, which Windows does not allow"
     return None
 
 
@@ -127,6 +150,8 @@ def data_file(location: str, directory: Path, model: Path | None = None) -> Path
         mode = os.stat(real).st_mode
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
+        if "\\" in location and os.path.isfile(directory / location.replace("\\", "/")):
+            reason = f"{reason}; a location separates folders by '/', also on Windows"
         raise ModelReadError(f"external data file {path}: {reason}") from error
     homes = [os.path.realpath(directory)]
     if model is not None:

@@ -15,7 +15,7 @@ from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
 
 from gather_infer.errors import ModelReadError, ModelWriteError, UsageError
-from gather_infer.model.external import data_file, is_external, location_error, reference_of
+from gather_infer.model.external import data_file, is_external, location_error, reference_of, windows_name_error
 from gather_infer.model.file import ModelFile, PathLike, open_model
 from gather_infer.model.lazy_tensors import LARGE_BYTES, Payload, restored
 from gather_infer.model.source import Region, SourceFile
@@ -31,6 +31,7 @@ from gather_infer.model.wire import (
 )
 
 STDOUT = "-"
+_IS_WINDOWS = os.name == "nt"
 _RAW = TENSOR_FIELDS["raw_data"]
 _MARK = b"location"  # key in `external_data` of every external tensor
 
@@ -375,7 +376,8 @@ def _locations(path: Path) -> set[str]:
 
 
 def _check_data_name(external_data: str) -> None:
-    fault = location_error(external_data)
+    # the model may be read on Windows, wherever it is written
+    fault = location_error(external_data) or windows_name_error(external_data)
     if fault is None and os.path.basename(external_data) != external_data:
         fault = "is not a plain file name"
     if fault is not None or not external_data:
@@ -383,6 +385,8 @@ def _check_data_name(external_data: str) -> None:
 
 
 def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
+    if _IS_WINDOWS and (fault := windows_name_error(out.name)) is not None:
+        raise UsageError(f"{out}: the name {fault}")
     if out.is_dir():
         raise UsageError(f"{out}: a directory, not a file to write")
     if not out.parent.is_dir():
