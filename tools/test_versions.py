@@ -2,6 +2,7 @@
 
     python tools/test_versions.py --python python3.10 --python python3.13
     python tools/test_versions.py --python python3.11 --versions lowest -n 4 tests/inference tests/ops
+    python tools/test_versions.py --python python3.11 --versions lowest --pin onnx==1.16.0
 
 It builds the wheel once and installs it, with the extra `test`, into a new environment for each Python and each set of
 versions: `lowest` has the lower bounds of pyproject.toml that hold for this Python, `newest` what pip picks. The tests
@@ -80,19 +81,25 @@ def built_wheel(work: Path) -> Path:
     return next((work / "dist").glob("*.whl"))
 
 
-def lower_bounds(wheel: Path, environment: dict[str, str]) -> list[str]:
-    """`name==version` for each run-time dependency: its lower bound for the Python of `environment`."""
+def requirements(wheel: Path, environment: Mapping[str, str], versions: str, pins: Mapping[str, str]) -> list[str]:
+    """The requirements of the wheel with its extra `test`, for the Python of `environment`.
+
+    If `versions` is `lowest`, run-time dependencies are pinned to their `pins`, else to their lower bounds.
+    """
     with ZipFile(wheel) as archive:
         metadata = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         lines = archive.read(metadata).decode().splitlines()
     found = []
     for line in lines:
-        if line.startswith("Requires-Dist: "):
-            requirement = Requirement(line.removeprefix("Requires-Dist: "))
-            applies = requirement.marker is None or requirement.marker.evaluate({**environment, "extra": ""})
-            bounds = [one.version for one in requirement.specifier if one.operator == ">="]
-            if applies and bounds:
-                found.append(f"{requirement.name}=={bounds[0]}")
+        if not line.startswith("Requires-Dist: "):
+            continue
+        one = Requirement(line.removeprefix("Requires-Dist: "))
+        is_runtime = one.marker is None or one.marker.evaluate({**environment, "extra": ""})
+        if not is_runtime and (one.marker is None or not one.marker.evaluate({**environment, "extra": "test"})):
+            continue
+        bound = pins.get(one.name) or next((s.version for s in one.specifier if s.operator == ">="), "")
+        is_pinned = versions == "lowest" and is_runtime and bound
+        found.append(f"{one.name}=={bound}" if is_pinned else f"{one.name}{one.specifier}")
     return found
 
 
@@ -103,7 +110,9 @@ def environment_of(python: str) -> dict[str, str]:
     return {"python_version": short, "python_full_version": full}
 
 
-def tested(python: str, versions: str, wheel: Path, work: Path, arguments: Sequence[str]) -> Outcome:
+def tested(
+    python: str, versions: str, wheel: Path, work: Path, arguments: Sequence[str], pins: Mapping[str, str]
+) -> Outcome:
     """Make an environment with the `versions`, and run the tests in it."""
     markers = environment_of(python)
     outcome = Outcome(markers["python_full_version"], versions)
@@ -112,8 +121,12 @@ def tested(python: str, versions: str, wheel: Path, work: Path, arguments: Seque
     log, report = home / "log.txt", home / "report.xml"
     venv = home / "venv"
     pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
-    bounds = lower_bounds(wheel, markers) if versions == "lowest" else []
-    makes = [[python, "-m", "venv", venv], [*pip, "install", "--upgrade", f"{wheel}[test]", *bounds]]
+    needed = requirements(wheel, markers, versions, pins)
+    makes = [
+        [python, "-m", "venv", venv],
+        [*pip, "install", "--upgrade", *needed],
+        [*pip, "install", "--no-deps", wheel],
+    ]
     if any(run(command, log) for command in makes):
         outcome.error = f"cannot be installed, see {log}"
         return outcome
@@ -161,7 +174,9 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help="an empty folder for environments and logs, which is kept")
     parser.add_argument("-n", dest="workers", default="auto", help="number of processes of pytest")
     parser.add_argument("tests", nargs="*", help="files or folders of tests; all by default")
+    parser.add_argument("--pin", action="append", default=[], metavar="NAME==VERSION", help="instead of a lower bound")
     options = parser.parse_args()
+    pins = dict(pin.split("==") for pin in options.pin)
     wanted = ["lowest", "newest"] if options.versions == "both" else [options.versions]
     with tempfile.TemporaryDirectory(prefix="versions-") as temporary:
         work = (options.work or Path(temporary)).resolve()
@@ -171,7 +186,7 @@ def main() -> int:
         outcomes = []
         for python in options.python or [sys.executable]:
             for versions in wanted:
-                outcomes.append(tested(python, versions, wheel, work, arguments))
+                outcomes.append(tested(python, versions, wheel, work, arguments, pins))
                 print(" ".join(outcomes[-1].row()), file=sys.stderr, flush=True)
     print("\n".join(table([HEAD, *(outcome.row() for outcome in outcomes)])))
     for outcome in outcomes:

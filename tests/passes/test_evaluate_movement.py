@@ -32,6 +32,7 @@ from gather_infer.passes.evaluate import (
 )
 from gather_infer.tensor import DType, SymbolicTensor
 from tests.conformance.backend import cases as backend_cases
+from tests.onnx_versions import require_onnx
 from tests.passes.movement_cases import (
     CASES,
     FAULTS,
@@ -96,6 +97,8 @@ NOT_BY_REFERENCE = {
 
 @pytest.mark.parametrize(("name", "opset"), RUNS)
 def test_elements_are_those_of_the_runtimes(name: str, opset: int) -> None:
+    if name.startswith("reverse sequence"):
+        require_onnx("1.19", "ReverseSequence of lengths below the longest, in the reference evaluator")
     case = CASES[name]
     is_of_floats = case.op == "Pad" and opset < 11
     judged = 0
