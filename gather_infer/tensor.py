@@ -153,7 +153,7 @@ def dtype_of_array(dtype: np.dtype[Any]) -> DType | None:
     """
     if dtype.kind in "OUS":
         return DType.STRING
-    return _BY_DTYPE_NAME.get(dtype.name) if dtype.isnative else None
+    return _BY_DTYPE_NAME.get(dtype.name) if dtype.isnative and dtype.names is None else None
 
 
 _BY_DTYPE_NAME = {_ML_DTYPES.get(d, str(d)): d for d in DType if d is not DType.STRING}

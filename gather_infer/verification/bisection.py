@@ -17,7 +17,7 @@ from gather_infer.ir import Model, Node
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.verification.files import on_disk
-from gather_infer.verification.output_comparison import Difference, difference
+from gather_infer.verification.output_comparison import Difference, difference, dtype_of
 from gather_infer.verification.tolerance import Tolerance
 
 LAYERS_PER_RUN: Final = 24
@@ -169,7 +169,7 @@ def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto
     fed.graph.value_info.extend(kept)
     for name, value in values.items():
         array = np.asarray(value)
-        data_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+        data_type = int(dtype_of(array))
         fed.graph.input.append(helper.make_tensor_value_info(name, data_type, [None] * array.ndim))
     return fed
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, TypeProto, helper
+from onnx import ModelProto, TypeProto
 
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.tensor import DType
+from gather_infer.tensor import DType, dtype_of_array
 from gather_infer.verification.tolerance import Tolerance
 
 Array = npt.NDArray[Any]
@@ -72,7 +72,10 @@ def _kind(value: Any) -> str:
 
 def dtype_of(array: Array) -> DType:
     """The element type of an array; any kind of text is STRING."""
-    return DType.STRING if array.dtype.kind in "OUS" else DType(helper.np_dtype_to_tensor_dtype(array.dtype))
+    known = dtype_of_array(array.dtype)
+    if known is None:
+        raise ValueError(f"arrays of {array.dtype} have no element type of ONNX")
+    return known
 
 
 def _type(array: Array) -> str:

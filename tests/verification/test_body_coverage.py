@@ -20,6 +20,7 @@ from gather_infer.openvino import convert
 from gather_infer.verification.body_coverage import BodyCoverage, body_coverage_of, location_in_file
 from gather_infer.verification.goals import Goals
 from gather_infer.verification.output_comparison import difference
+from tests.onnx_versions import has_onnx
 from tests.oracle.generated_graphs import bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS
 from tests.oracle.right_rewrites import FOLDER
@@ -128,7 +129,8 @@ def test_what_a_run_enters(name: str) -> None:
     assert {watch.labels[path] for path in watch.last_entered} == entered
     for one, other in zip(session(proto).run(None, feeds), outputs, strict=True):
         np.testing.assert_array_equal(one, other)
-    if name not in ("a condition that is false at first", "while not", "no step"):
+    is_run = name != "a Scan" or has_onnx("1.22")  # earlier evaluators lack the outer values of the body
+    if is_run and name not in ("a condition that is false at first", "while not", "no step"):
         assert entered_in(named(proto, watch), feeds) == entered  # the evaluator stacks no outputs of no steps
 
 

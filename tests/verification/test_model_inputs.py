@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import ModelProto
 
 from gather_infer.errors import UsageError
 from gather_infer.inference import infer
+from gather_infer.tensor import DType
 from gather_infer.verification import Verification, read_feeds, verify
 from tests.cli.conftest import Run as Command
 from tests.cli.conftest import run
@@ -68,7 +68,7 @@ def test_feeds_on_which_the_model_fails() -> None:
 
 
 def test_feeds_of_other_types(tmp_path: Path) -> None:
-    half = np.array([1.5, 2.5]).astype(onnx.helper.tensor_dtype_to_np_dtype(16))
+    half = np.array([1.5, 2.5]).astype(DType.BFLOAT16.dtype)
     np.savez(tmp_path / "half.npz", h=half, z=np.zeros(1))
     np.savez(tmp_path / "texts.npz", s=np.array(["a", "b"]))
     texts = '(string[N] s, float d = {2.0}) => (string[M] y) <string[1] c = {"x"}> { y = Concat<axis=0>(s, c) }'
