@@ -8,6 +8,7 @@ import pytest
 
 from gather_infer.context import Context, Relation
 from gather_infer.rules import OpCall, Traits
+from tests.onnx_versions import require_onnx
 from tests.oracle.operator_sweep import Subject, judge, one_line, shown, subjects
 from tests.oracle.sweep_worker import Worker
 
@@ -44,6 +45,8 @@ def faults(worker: Worker, subject: Subject, *, runs: int) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(SAMPLE))
 def test_no_failing_run_of_a_sample_is_silent(name: str, worker: Worker, known: dict[str, Subject]) -> None:
+    if name == "test_div_int32_trunc":
+        require_onnx("1.21", "its node model")
     found = [subject for subject in known.values() if subject.name == name or subject.name.startswith(f"{name},")]
     assert found, "there is no such subject"
     assert [fault for subject in found for fault in faults(worker, subject, runs=64)] == []
