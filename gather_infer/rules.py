@@ -186,6 +186,9 @@ class Traits:
                      Gather family
     outputs_dims     the elements of output 0 are dims of input 0 or their product, and the node cannot fail
     deterministic    equal inputs give equal outputs, across nodes and across runs
+    idempotent       op(op(x)) == op(x), bit for bit, for an operator of one input; op(x, x) == x for one of several
+                     operands, except that it may make a signalling NaN quiet
+    involutive       op(op(x)) == x, bit for bit
     operands         input -> text of a requirement on its elements: {1: "each is an axis"}. If an element is neither a
                      number nor a dim that the rule checks, the contract lists the requirement as unchecked
     dims             the inputs in `operands` for which the rule also checks elements that are symbolic dims
@@ -206,6 +209,8 @@ class Traits:
     operands: Mapping[int, str] = field(default_factory=dict)
     dims: frozenset[int] = frozenset()
     unchecked_sizes: frozenset[int] = frozenset()
+    idempotent: bool = False
+    involutive: bool = False
 
     def __post_init__(self) -> None:
         if self.permutes and self.moves is None:
@@ -267,11 +272,13 @@ class RuleSet(VersionedTable[RegisteredRule]):
         operands: Mapping[int, str] | None = None,
         dims: Iterable[int] = (),
         unchecked_sizes: Iterable[int] = (),
+        idempotent: bool = False,
+        involutive: bool = False,
     ) -> Callable[[Rule], Rule]:
         """Decorator that registers the rule of `op_type` from version `since` on; see Traits for other arguments."""
         traits = Traits(
             addresses or {}, checks_types, moves, permutes, gathers, outputs_dims, deterministic, operands or {},
-            frozenset(dims), frozenset(unchecked_sizes),
+            frozenset(dims), frozenset(unchecked_sizes), idempotent, involutive,
         )  # fmt: skip
 
         def add(function: Rule) -> Rule:

@@ -256,12 +256,6 @@ CASES = {
              r = Relu(x) s = Reshape(r, a) t = Reshape(s, b) y = Neg(t) }""",
         "g (float[A, 6] x) => (float[A, 6] y) { r = Relu(x) y = Neg(r) }",
     ),
-    "not of not": Case(
-        "not-of-not",
-        "g (bool[A] x) => (bool[A] y) { r = Identity(x) s = Not(r) t = Not(s) y = Identity(t) }",
-        "g (bool[A] x) => (bool[A] y) { r = Identity(x) y = Identity(r) }",
-        near={"one": "g (bool[A] x) => (bool[A] y) { r = Identity(x) y = Not(r) }"},
-    ),
     "expand of expand": Case(
         "expand-of-expand",
         """g (float[A, 1] x, float[2, A, 4] w) => (float[2, A, 4] y) <int64[2] one = {1, 4}> {

@@ -171,10 +171,10 @@ def _bitwise(op_type: str, number: Callable[[int, int], int], value_range: Binar
 
 
 for _op_type, (_number, _bounds) in BITWISE.items():
-    rules.rule(_op_type, since=18)(_bitwise(_op_type, _number, _bounds))
+    rules.rule(_op_type, since=18, idempotent=_op_type != "BitwiseXor")(_bitwise(_op_type, _number, _bounds))
 
 
-@rules.rule("BitwiseNot", since=18)
+@rules.rule("BitwiseNot", since=18, involutive=True)
 def bitwise_not(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__BitwiseNot.html
 
@@ -212,7 +212,10 @@ def _unary(op_type: str, element: UnaryElement, value_range: UnaryRange) -> Rule
 
 
 for _op_type, (_since, _unary_element, _unary_span) in UNARY.items():
-    rules.rule(_op_type, since=_since)(_unary(_op_type, _unary_element, _unary_span))
+    _inverts = _op_type == "Neg"
+    rules.rule(_op_type, since=_since, idempotent=not _inverts, involutive=_inverts)(
+        _unary(_op_type, _unary_element, _unary_span)
+    )
 
 
 def _added(op: OpCall, dtype: DType, x: Element, y: Element) -> Element:
@@ -268,10 +271,10 @@ def _variadic(op_type: str, element: BinaryElement | None, value_range: BinaryRa
 
 
 for _op_type, (_folded, _folded_span) in VARIADIC.items():
-    rules.rule(_op_type)(_variadic(_op_type, _folded, _folded_span))
+    rules.rule(_op_type, idempotent=_op_type in ("Min", "Max"))(_variadic(_op_type, _folded, _folded_span))
 
 
-@rules.rule("Clip")
+@rules.rule("Clip", idempotent=True)
 def clip_by_attributes(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Clip.html (versions 1 and 6: min and max are attributes)"""
     low, high = op.attr("min"), op.attr("max")
@@ -289,7 +292,7 @@ def _rounded(limit: float, dtype: DType) -> float:
     return math.nan if found is None else found
 
 
-@rules.rule("Clip", since=11)
+@rules.rule("Clip", since=11, idempotent=True)
 def clip(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Clip.html (version 11: min and max are optional inputs; 12 adds integers)
 

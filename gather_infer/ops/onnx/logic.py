@@ -161,10 +161,10 @@ def _connective(op_type: str, element: Callable[[Truth, Truth], Truth]) -> Rule:
 
 
 for _op_type, _connect in CONNECTIVES.items():
-    rules.rule(_op_type)(_connective(_op_type, _connect))
+    rules.rule(_op_type, idempotent=_op_type != "Xor")(_connective(_op_type, _connect))
 
 
-@rules.rule("Not")
+@rules.rule("Not", involutive=True)
 def logical_not(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Not.html
 

@@ -92,10 +92,10 @@ def _exact(op_type: str, element: UnaryElement) -> Rule:
 
 
 for _op_type, (_since, _element) in EXACT.items():
-    rules.rule(_op_type, since=_since)(_exact(_op_type, _element))
+    rules.rule(_op_type, since=_since, idempotent=_op_type in ("Floor", "Ceil", "Round"))(_exact(_op_type, _element))
 
 
-@rules.rule("Relu")
+@rules.rule("Relu", idempotent=True)
 def relu(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Relu.html (version 14 adds the signed integer types)"""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.passes.rewrites import (
+    algebraic,
     common_subexpressions,
     control,
     folding,
@@ -34,6 +35,7 @@ REWRITING = (
     folding.initializers,
     control.rewrites,
     identity_elimination.rewrites,
+    algebraic.rewrites,
     pair_fusion.rewrites,
     recurrent.rewrites,
     sandwiched_inverses.rewrites,

@@ -326,13 +326,6 @@ def _same_axis(match: Match, inner: Match) -> bool:
     return one == other if rank is None else one % max(rank, 1) == other % max(rank, 1)
 
 
-@rewrites.rewrites("Not")
-def not_of_not(match: Match) -> Rewrite | None:
-    """Not(Not(x)) == x"""
-    inner = match.producer(0, "Not")
-    return None if inner is None else match.replace_with("Not(Not(x)) == x", inner.input(0))
-
-
 @rewrites.rewrites("Expand", since=8)
 def expand_of_expand(match: Match) -> Rewrite | None:
     """Expand(Expand(x, s), t) == Expand(x, t), where t is the shape of the result"""
