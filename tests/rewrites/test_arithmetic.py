@@ -56,9 +56,28 @@ CASES = {
                 { s = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(s, a) z = Neg(s) }""",
             "kept already": """g (float[N, M, 3] x) => (float[A, B, C, D] y) <int64[1] a = {1}>
                 { s = ReduceSum<keepdims = 1>(x, a) y = Unsqueeze(s, a) }""",
-            "a negative axis": """g (float[N, M, 3] x) => (float[A, B, C] y) <int64[1] a = {-2}>
-                { s = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(s, a) }""",
         },
+    ),
+    "negative axes": Case(
+        "unsqueeze-of-reduction",
+        """g (float[N, M, 3] x) => (float[A, B, C] y) <int64[2] a = {-2, 0}, int64[2] b = {0, 1}>
+            { s = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(s, b) }""",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) <int64[2] a = {-2, 0}> { y = ReduceSum<keepdims = 1>(x, a) }",
+    ),
+    "the logarithm of a sum": Case(
+        "unsqueeze-of-reduction",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) <int64[1] a = {-1}> { s = ReduceLogSumExp<keepdims = 0>(x, a) y = Unsqueeze(s, a) }",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) <int64[1] a = {-1}> { y = ReduceLogSumExp<keepdims = 1>(x, a) }",
+    ),
+    "a sum of squares": Case(
+        "unsqueeze-of-reduction",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) <int64[1] a = {-1}> { s = ReduceSumSquare<keepdims = 0>(x, a) y = Unsqueeze(s, a) }",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) <int64[1] a = {-1}> { y = ReduceSumSquare<keepdims = 1>(x, a) }",
+    ),
+    "the logarithm of a sum, by attribute": Case(
+        "unsqueeze-of-reduction",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) { s = ReduceLogSum<keepdims = 0, axes = [-1]>(x) y = Unsqueeze<axes = [2]>(s) }",
+        "g (float[N, M, 3] x) => (float[A, B, C] y) { y = ReduceLogSum<keepdims = 1, axes = [-1]>(x) }", opset=11,
     ),
     "a reduction by attribute": Case(
         "unsqueeze-of-reduction",

@@ -336,15 +336,15 @@ def expand_of_expand(match: Match) -> Rewrite | None:
     return match.replace_with(law, *match.copy(match, [inner.input(0), match.input(1)]))
 
 
-_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+_REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
 
 
 @rewrites.rewrites("Unsqueeze")
 def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
-    """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1), where no axis in a is negative
-
-    onnxruntime reduces an empty tensor along a negative axis to another shape.
-    """
+    """Unsqueeze(Reduce(x, a, keepdims=0), a) == Reduce(x, a, keepdims=1)"""
     reduction = match.producer(0, *_REDUCTIONS)
     rank = None if reduction is None else reduction.rank(0)
     if reduction is None or rank is None or not match.is_only_reader(0) or reduction.integer("keepdims", 1) != 0:
@@ -352,7 +352,7 @@ def unsqueeze_of_reduction(match: Match) -> Rewrite | None:
     is_attribute = reduction.version < (13 if reduction.op_type == "ReduceSum" else 18)
     axes = reduction.integers("axes") if is_attribute else reduction.integers_of(1)
     added = axes_of(match, rank)
-    if not axes or min(axes) < 0 or max(axes) >= rank or added is None or added != sorted(set(axes)):
+    if not axes or not all(-rank <= axis < rank for axis in axes) or added != sorted({axis % rank for axis in axes}):
         return None
     given = list(axes) if is_attribute else None
     made = match.new(reduction.op_type, reduction.inputs, axes=given, keepdims=1)
