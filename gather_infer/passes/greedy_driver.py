@@ -20,7 +20,7 @@ from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConsta
 from gather_infer.passes.fact_support import Fact, FactSupport
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
-from gather_infer.passes.node_view import SPARE_GATHERS, NodeView
+from gather_infer.passes.node_view import NodeView
 from gather_infer.passes.profitability import constant_bytes, cost_of, count_nodes, dead_after
 from gather_infer.passes.rewrite import REFUSALS, Rewrite, RewriteCost
 from gather_infer.passes.rewriter import Rewriter
@@ -196,8 +196,6 @@ class GreedyDriver:
                     for affected in (writer[0],) if writer else inner.readers.get(other, ()):
                         self._worklist.add(affected)
         self.model.new_constants.clear()
-        if self.model.spare_gathers > 0:
-            self._worklist.enqueue_dependents(SPARE_GATHERS)
         for graph in node.graph.scope_chain():
             if graph.owner is not None and not graph.owner.is_removed:
                 self._worklist.enqueue_dependents(graph.owner)

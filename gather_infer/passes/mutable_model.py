@@ -35,7 +35,7 @@ class MutableModel(Model):
 
     @property
     def spare_gathers(self) -> int:
-        """The number of Gathers that can be added until the model has as many Gathers as its file."""
+        """How many Gathers, GatherElements and GatherNDs can be added until the model has as many as its file."""
         return self._gathers_of_file - self._gathers
 
     def is_removable(self, node: Node) -> bool:
@@ -65,4 +65,4 @@ class MutableModel(Model):
 
 
 def _is_gather(node: Node) -> bool:
-    return node.op_type == "Gather" and not node.domain
+    return node.op_type in ("Gather", "GatherElements", "GatherND") and not node.domain

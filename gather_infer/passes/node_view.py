@@ -24,9 +24,6 @@ from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value
 T = TypeVar("T")
 V = TypeVar("V", bound="NodeView")
 
-SPARE_GATHERS: Final = object()
-"""The dependency of a rule that did not match because the model has no Gather to spare."""
-
 _MAX_READ: Final = 1 << 16
 """Maximum number of elements of an integer constant that a rule may read."""
 
@@ -108,14 +105,6 @@ class NodeView(NodeFacts):
     def scope(self) -> Scope:
         """The facts about dims, for proofs such as `known_eq(a, b, match.scope)`."""
         return self.context.scope
-
-    @property
-    def has_spare_gathers(self) -> bool:
-        """Whether the model has fewer Gathers than its file, so that a Gather may replace another operator."""
-        is_one = self.context.model.spare_gathers > 0
-        if not is_one:
-            self.context.dependencies.append(SPARE_GATHERS)
-        return is_one
 
     @property
     def traits(self) -> Traits | None:

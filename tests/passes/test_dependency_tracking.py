@@ -93,12 +93,6 @@ LATE = {
         ["Mul", "Exp"],
         1 << 20,
     ),
-    "a Gather is to spare now": (
-        """g (float[1,3] x, float[N,4] w) => (int64 k, float[3,4] y) <int64 z = {0}, int64[3,1] i = {1, 0, 3}> {
-            s = Shape(x) k = Gather(s, z) y = GatherND(w, i) }""",
-        ["Gather"],
-        1 << 20,
-    ),
     "more is known of what is read": (
         """g (float[B,4,1,P] x) => (float[B,4,Q,P] z) <int64[1] one = {1}, int64[1] four = {4}, int64[1] rest = {-1}> {
             b = Shape<end = 1>(x) p = Shape<start = 3>(x) m = Mul(b, four)

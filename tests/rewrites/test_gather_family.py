@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.rewrites.table import Case, judge
@@ -148,22 +146,6 @@ CASES = {
         opset=14,
     ),
 }  # fmt: skip
-
-SPARING = ("gather-nd-of-rows", "gather-elements-of-slices")
-"""Rules that give a model no more Gathers than its file has."""
-
-
-def _with_unread_gather(text: str) -> str:
-    return text.replace("{ ", "{ k = Constant<value = int64[1] {0}>() unread = Gather(k, k) ", 1)
-
-
-def _sparing(case: Case) -> Case:
-    """The case with a dead Gather, so that there is one to spare; without it nothing is rewritten."""
-    near = {missing: _with_unread_gather(text) for missing, text in case.near.items()}
-    return replace(case, before=_with_unread_gather(case.before), near={**near, "no Gather to spare": case.before})
-
-
-CASES |= {name: _sparing(case) for name, case in CASES.items() if case.rule in SPARING}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -20,13 +20,10 @@ def gather_nd_of_rows(match: Match) -> Rewrite | None:
     The indices are constant, or come from an Unsqueeze without other uses that added their last axis. If all b batch
     dims have length 1: GatherND(x, i, batch_dims=b) == Gather(x, i without its first b axes, axis=b).
 
-    The rows of x are known to have elements, or i to be in range: runtimes need not check indices of empty rows. The
-    model never gets more Gathers than its file has, so other rewrites must have removed some.
+    The rows of x are known to have elements, or i to be in range: runtimes need not check indices of empty rows.
     """
     data, shape = match.shape(0), match.shape(1)
     if data is None or not shape or match.is_faulty:
-        return None
-    if not match.has_spare_gathers:
         return None
     b = match.integer("batch_dims", 0)
     if not 0 <= b < min(len(data), len(shape)) or shape[-1] != 1:
@@ -60,13 +57,10 @@ def gather_elements_of_slices(match: Match) -> Rewrite | None:
     Along all other axes the indices are as long as x, and equal at each position. They are constant, or an Expand or
     Tile of i with axes of length 1 added.
 
-    The other dims of x are known to be >= 1, or i to be in range: else runtimes need not check i. The model never gets
-    more Gathers than its file has, so other rewrites must have removed some.
+    The other dims of x are known to be >= 1, or i to be in range: else runtimes need not check i.
     """
     data, shape = match.shape(0), match.shape(1)
     if data is None or shape is None or len(data) != len(shape) or match.is_faulty:
-        return None
-    if not match.has_spare_gathers:
         return None
     axis = match.axis(len(data))
     if axis is None or not all(
