@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy.typing as npt
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, defs
 
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
@@ -259,11 +260,27 @@ class CommonSubexpressions:
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)
         if attributes is None:
-            given = node.proto.attribute
-            texts = sorted([a.SerializeToString(deterministic=True) for a in given]) if given else ()
-            attributes = self._attributes[node] = tuple(texts)
+            attributes = self._attributes[node] = attributes_key(node)
         # The same name can refer to different values in two graphs.
         return node.domain, node.op_type, attributes, *((name, node.graph.defining_graph(name)) for name in node.inputs)
+
+
+def attributes_key(node: Node) -> tuple[bytes, ...]:
+    """Equal for nodes of an operator whose attributes are equal, given or by default."""
+    given = node.proto.attribute
+    if not given:
+        return ()
+    texts = {attribute.SerializeToString(deterministic=True) for attribute in given}
+    return tuple(sorted(texts - _default_attributes(node.domain, node.op_type, node.version)))
+
+
+@lru_cache(maxsize=512)
+def _default_attributes(domain: str, op_type: str, version: int) -> frozenset[bytes]:
+    """The attributes of an operator that have a default value, each with this value, serialized."""
+    if version <= 0 or not defs.has(op_type, version, domain):
+        return frozenset()
+    declared = defs.get_schema(op_type, version, domain).attributes.values()
+    return frozenset(one.default_value.SerializeToString(deterministic=True) for one in declared)
 
 
 def _are_nested(graph: Graph, other: Graph) -> bool:

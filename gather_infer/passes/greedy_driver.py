@@ -120,6 +120,9 @@ class GreedyDriver:
         """Rewrite to a fixed point. Raises UsageError if the rewrites do not reach one."""
         if self.removes_dead_code:
             self._rewriter.eliminate_all_dead_code()
+        for node in list(self.model.nodes):
+            if not node.is_removed and self._visit(node, first_only=True):
+                self._enqueue_affected(node)
         for node in self.model.nodes:
             self._worklist.add(node)
         budget = 1000 + MAX_REWRITES_PER_NODE * len(self._worklist)
@@ -160,11 +163,17 @@ class GreedyDriver:
                     return True
         return False
 
-    def _visit(self, node: Node) -> bool:
+    def _visit(self, node: Node, *, first_only: bool = False) -> bool:
+        """Apply the first rule that matches; False if none does.
+
+        first_only   consider only the rules that run before all others
+        """
         match = Match(self, node)
         if not match.is_operator or match.is_protected:
             return False
         for entry in self.table.find(node.domain, node.op_type, node.version):
+            if first_only and not entry.is_first:
+                continue
             if match.has_built:  # discard the nodes that another rule has built
                 match = Match(self, node)
             rewrite = _attempt(entry.rule, match)

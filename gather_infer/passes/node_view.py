@@ -15,7 +15,7 @@ from gather_infer.node_facts import NodeFacts
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.ops import standard_rule
 from gather_infer.passes.constants import Constants
-from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants
+from gather_infer.passes.duplicates import CommonSubexpressions, DuplicateConstants, attributes_key
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.rules import Traits
 from gather_infer.symbolic import Dim, Scope, known_eq, known_le
@@ -117,11 +117,8 @@ class NodeView(NodeFacts):
         return attribute_of(self.node.proto, name, default)
 
     def same_attributes(self, other: NodeView) -> bool:
-        """Whether both nodes have equal attributes."""
-        mine, theirs = (
-            sorted(a.SerializeToString(deterministic=True) for a in s.node.proto.attribute) for s in (self, other)
-        )
-        return mine == theirs
+        """Whether both nodes, of one operator, have equal attributes, given or by default."""
+        return attributes_key(self.node) == attributes_key(other.node)
 
     # its inputs
 

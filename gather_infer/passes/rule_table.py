@@ -30,12 +30,14 @@ class RuleEntry:
     name      as given to `--passes` and `--skip`
     op_type   the operator, or `ANY`
     since     the first opset version of the domain to which the rule applies
+    is_first  the rule runs on every node before other rules do
     """
 
     name: str
     op_type: str
     since: int
     rule: Rule
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,14 @@ class RewriteSet:
         self._rules: dict[str, list[RuleEntry]] = {}
         self._graph_passes: list[GraphPass] = []
 
-    def rewrites(self, *op_types: str, since: int = 1, name: str = "") -> Callable[[Rule], Rule]:
+    def rewrites(
+        self, *op_types: str, since: int = 1, name: str = "", is_first: bool = False
+    ) -> Callable[[Rule], Rule]:
         """Decorator: registers a rule for nodes of the operators in `op_types`; if none are given, for every node.
 
-        since   the first opset version of the domain to which the rule applies
-        name    the name of the rule, by default that of the function
+        since      the first opset version of the domain to which the rule applies
+        name       the name of the rule, by default that of the function
+        is_first   the rule runs on every node before other rules do
         """
 
         def add(function: Rule) -> Rule:
@@ -70,7 +75,7 @@ class RewriteSet:
             for op_type in op_types or (ANY,):
                 if any(known.name == title for known in self._rules.get(op_type, ())):
                     raise ValueError(f"{self.domain or 'ai.onnx'} {op_type} has two rewrites called {title}")
-                self._rules.setdefault(op_type, []).append(RuleEntry(title, op_type, since, function))
+                self._rules.setdefault(op_type, []).append(RuleEntry(title, op_type, since, function, is_first))
             return function
 
         return add

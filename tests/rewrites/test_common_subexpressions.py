@@ -257,3 +257,13 @@ def test_constants_that_folding_has_made_are_compared_in_the_same_run() -> None:
     result = optimize(made)
     assert len(result.proto.graph.initializer) == 1
     assert not optimize(result.proto).applied
+
+
+def test_equal_nodes_are_merged_before_one_of_them_is_rewritten() -> None:
+    """A rule for the Unsqueeze would change the reduction that only it reads."""
+    before = model(
+        """g (float[N, 4] x) => (float[N, 1] y, float[N] z) <int64[1] a = {1}> {
+            r = ReduceSum<keepdims = 0>(x, a) y = Unsqueeze(r, a) s = ReduceSum<keepdims = 0>(x, a) z = Neg(s) }"""
+    )
+    after = optimize(before).proto
+    assert [node.op_type for node in after.graph.node] == ["ReduceSum", "Unsqueeze", "Neg"]

@@ -17,7 +17,7 @@ QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLin
 _LAW: Final = "a == b, constants of the same type, shape and bits"
 
 
-@rewrites.rewrites(name="common-constants")
+@rewrites.rewrites(name="common-constants", is_first=True)
 def common_constants(match: Match) -> Rewrite | None:
     """a == b, where a and b are constants of the same type, shape and bits, b in the same or an enclosing graph"""
     if match.is_trained:
@@ -52,7 +52,7 @@ def _feeds_quantization(match: Match, name: str) -> bool:
     return known[key]
 
 
-@rewrites.rewrites(name="common-subexpressions")
+@rewrites.rewrites(name="common-subexpressions", is_first=True)
 def common_subexpressions(match: Match) -> Rewrite | None:
     """op(x) == op(x), where the operator is deterministic, for two nodes in one graph, or one in an enclosing graph"""
     if match.op_type in QUANTIZATION or match.traits is None or not match.traits.deterministic:
