@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -46,6 +46,7 @@ class DuplicateConstants:
     _by_type: dict[_TypeKey, list[tuple[Graph, str]]] = field(default_factory=dict)
     _indexed: dict[tuple[Graph, str], tuple[_TypeKey, int]] = field(default_factory=dict)
     _sampled: dict[_TypeKey, dict[object, dict[Graph, dict[str, None]]]] = field(default_factory=dict)
+    _ordered: dict[tuple[Graph, object], list[str]] = field(default_factory=dict)
     _samples: dict[tuple[Graph, str], tuple[object, object]] = field(default_factory=dict)
     _unmatched: dict[tuple[Graph, str], tuple[object, int]] = field(default_factory=dict)
     _count: int = 0
@@ -87,10 +88,22 @@ class DuplicateConstants:
             return None
         candidates = self._candidates(graph, name, kind)
         for around in reversed(list(graph.scope_chain())):
-            found = [other for other in candidates.get(around, ()) if self._can_replace(around, other, graph, name)]
-            if found:
-                return min(found, key=lambda other: self._rank(around, other))
+            for other in self._in_order(around, (kind, self._sample(graph, name)), candidates.get(around, {})):
+                if self._can_replace(around, other, graph, name):
+                    return other
+                elif around is graph and self._rank(graph, other) >= self._rank(graph, name):
+                    break
         return None
+
+    def _in_order(self, graph: Graph, key: object, candidates: Iterable[str]) -> list[str]:
+        """The candidates of a graph by rank, as of the time when the last of them was added.
+
+        key   type, shape, first and last elements of the candidates
+        """
+        known = self._ordered.get((graph, key))
+        if known is None:
+            known = self._ordered[graph, key] = sorted(candidates, key=lambda other: self._rank(graph, other))
+        return known
 
     def _can_replace(self, graph: Graph, name: str, inner: Graph, other: str) -> bool:
         """Whether the constant `name` can replace the constant `other` of the same graph or of a subgraph `inner`."""
@@ -114,7 +127,7 @@ class DuplicateConstants:
             self._indexed[graph, name] = kind, self._count
             self._by_type.setdefault(kind, []).append((graph, name))
             if kind in self._sampled:
-                self._sampled[kind].setdefault(self._sample(graph, name), {}).setdefault(graph, {})[name] = None
+                self._add_candidate(kind, graph, name)
 
     def _candidates(self, graph: Graph, name: str, kind: _TypeKey) -> dict[Graph, dict[str, None]]:
         """The constants with the same type, shape, first and last elements as the constant `name`, by graph."""
@@ -123,9 +136,17 @@ class DuplicateConstants:
             sampled = self._sampled[kind] = {}
             for home, other in self._by_type[kind]:
                 if other in home.constants:
-                    sampled.setdefault(self._sample(home, other), {}).setdefault(home, {})[other] = None
-        candidates = sampled.setdefault(self._sample(graph, name), {})
-        candidates.setdefault(graph, {}).setdefault(name)  # another constant may have had this name before
+                    self._add_candidate(kind, home, other)
+        return self._add_candidate(kind, graph, name)  # another constant may have had this name before
+
+    def _add_candidate(self, kind: _TypeKey, graph: Graph, name: str) -> dict[Graph, dict[str, None]]:
+        """Add a constant to those with its type, shape, first and last elements. Returns all of these."""
+        sample = self._sample(graph, name)
+        candidates = self._sampled[kind].setdefault(sample, {})
+        names = candidates.setdefault(graph, {})
+        if name not in names:
+            names[name] = None
+            self._ordered.pop((graph, (kind, sample)), None)
         return candidates
 
     def _rank(self, graph: Graph, name: str) -> tuple[bool, int, tuple[int, int]]:
@@ -170,28 +191,24 @@ class CommonSubexpressions:
     _indexed: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
 
-    def equivalent_to(self, node: Node) -> list[Node]:
+    def equivalent_to(self, node: Node) -> Iterator[Node]:
         """The other nodes that are equivalent to `node`, in its graph, enclosing graphs and subgraphs.
 
         Nodes of its graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
         """
         if node.is_constant or node.bodies:
-            return []
+            return
         few = self._fewest_readers(node)
         if few is None or len(few) > _MAX_READERS:
-            found = self._equivalent_in_table(node)
-        else:
-            if self._indexed:
-                self._index(node)
-            found = self._equivalent_among(few, node)
-        if len(found) < 2:
-            return found
+            yield from self._equivalent_in_table(node)
+            return
+        if self._indexed:
+            self._index(node)
+        found = self._equivalent_among(few, node)
         around = list(node.graph.scope_chain())
-        outside = sorted(
-            (other for other in found if other.graph in around),
-            key=lambda other: (around.index(other.graph), other.order_key),
-        )
-        return [*outside, *(other for other in found if other.graph not in around)]
+        outside = [other for other in found if other.graph in around]
+        yield from sorted(outside, key=lambda other: (around.index(other.graph), other.order_key))
+        yield from (other for other in found if other.graph not in around)
 
     def _equivalent_among(self, few: Mapping[Node, None], node: Node) -> list[Node]:
         """The nodes among `few` that are equivalent to `node`."""
@@ -219,8 +236,8 @@ class CommonSubexpressions:
                     found = readers
         return found
 
-    def _equivalent_in_table(self, node: Node) -> list[Node]:
-        """The nodes equivalent to `node`, looked up in the table of common subexpressions."""
+    def _equivalent_in_table(self, node: Node) -> Iterator[Node]:
+        """The nodes equivalent to `node`, looked up in the table of common subexpressions; mostly in order."""
         if not self._indexed:
             for each in self.model.nodes:
                 self._index(each)
@@ -229,14 +246,17 @@ class CommonSubexpressions:
         graphs = [graph for graph in node.graph.scope_chain() if graph in candidates]
         if node.graph.has_subgraphs:
             graphs += [graph for graph in candidates if graph is not node.graph and node.graph in graph.scope_chain()]
-        found = []
         for graph in graphs:
-            for other in list(candidates[graph]):
-                if other.is_removed or other.graph is not graph or self._key(other) != key:
-                    self._remove(other)  # a changed node is looked up again
-                elif other is not node:
-                    found.append(other)
-        return found
+            gone = []
+            try:
+                for other in candidates[graph]:
+                    if other.is_removed or other.graph is not graph or self._key(other) != key:
+                        gone.append(other)  # a changed node is looked up again
+                    elif other is not node:
+                        yield other
+            finally:  # also if the caller takes the first one only
+                for other in gone:
+                    self._remove(other)
 
     def _index(self, node: Node) -> tuple[object, ...]:
         if node.is_constant or node.bodies:
