@@ -415,23 +415,25 @@ MIN_LINES = 40
 SHORT = {
     # a shorter module: why it stands alone
     "catalog/family.py": "a file summary imports it, and no other rules",
-    "checks/folders.py": "reads the file system, as no other check does",
     "checks/large_tensors.py": "a module for each check",
     "checks/node_order.py": "a module for each check",
-    "checks/worker.py": "the entry of a child process",
+    "compat/basic_optimization.py": "the entry of a child process",
     "cost/formulas/einsum.py": "a module for each family of operators",
     "cost/formulas/ml.py": "a module for each family of operators",
+    "inference/dim_notes.py": "findings, which the reader of dims below does not know",
     "inference/specialization.py": "imported only when a result is asked for other sizes",
     "lazy.py": "of the lowest layer",
+    "many/contract.py": "a module for the job of each command",
     "openvino/dialect_nodes.py": "below both the lowerings and the conversion",
     "openvino/lowerings/unsupported.py": "a table, as the other lowerings are",
     "ops/onnx/ngram.py": "a module for each family of operators",
     "ops/openvino/constants.py": "a module for each family of operators",
     "ops/openvino/element_types.py": "a table that the reader and the rules share",
     "passes/rewrites/recurrent.py": "a module for each family of operators",
+    "pool/folders.py": "reads the file system, as no other module of the package does",
+    "pool/worker.py": "the entry of a child process",
     "progress.py": "of the lowest layer",
     "report/checks/files.py": "a module for each output format",
-    "report/many.py": "a module for each subject of a report",
     "report/totals.py": "a module for each subject of a report",
 }
 

@@ -457,7 +457,7 @@ class _Run:
                 *self.early_findings,
                 *interpreter.trail.all(Diagnostic),
                 *notes,
-                *dim_text_findings(self.noted, self.graph),
+                *(() if self.model.foreign_format else dim_text_findings(self.noted, self.graph)),
                 *proof_fuel_findings(context.scope),
             ),
             constraints=constraints,

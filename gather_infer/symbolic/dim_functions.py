@@ -11,11 +11,11 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from gather_infer.symbolic import ratios
-from gather_infer.symbolic.ratios import InexactValue, Ratio
+from gather_infer.symbolic.ratios import ExactRatio, InexactValue
 
 __all__ = ["FUNCTIONS", "Function"]
 
-Apply: TypeAlias = Callable[[Sequence[Ratio]], Ratio]
+Apply: TypeAlias = Callable[[Sequence[ExactRatio]], ExactRatio]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Function:
     apply: Apply
 
 
-def _unary(apply: Callable[[Ratio], Ratio]) -> Function:
+def _unary(apply: Callable[[ExactRatio], ExactRatio]) -> Function:
     return Function(1, 1, lambda arguments: apply(arguments[0]))
 
 
-def _binary(apply: Callable[[Ratio, Ratio], Ratio]) -> Function:
+def _binary(apply: Callable[[ExactRatio, ExactRatio], ExactRatio]) -> Function:
     return Function(2, 2, lambda arguments: apply(arguments[0], arguments[1]))
 
 
@@ -39,40 +39,40 @@ def _variadic(apply: Apply) -> Function:
     return Function(1, None, apply)
 
 
-def _folded(apply: Callable[[Ratio, Ratio], Ratio]) -> Function:
+def _folded(apply: Callable[[ExactRatio, ExactRatio], ExactRatio]) -> Function:
     return _variadic(lambda arguments: reduce(apply, arguments))
 
 
-def _ceil_to_int(arguments: Sequence[Ratio]) -> Ratio:
+def _ceil_to_int(arguments: Sequence[ExactRatio]) -> ExactRatio:
     """`CeilToInt(n, d)` of RFC 0009 is ceil(n/d), `CeilToInt(x)` of torch is ceil(x)."""
     return ratios.ceiling(ratios.quotient(*arguments) if len(arguments) == 2 else arguments[0])
 
 
-def _ceil_quotient(a: Ratio, b: Ratio) -> Ratio:
+def _ceil_quotient(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     return ratios.ceiling(ratios.quotient(a, b))
 
 
-def _trunc_quotient(a: Ratio, b: Ratio) -> Ratio:
+def _trunc_quotient(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     return ratios.truncated(ratios.quotient(a, b))
 
 
-def _trunc_remainder(a: Ratio, b: Ratio) -> Ratio:
+def _trunc_remainder(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     return ratios.difference(a, ratios.product_of(b, _trunc_quotient(a, b)))
 
 
-def _modular_index(arguments: Sequence[Ratio]) -> Ratio:
+def _modular_index(arguments: Sequence[ExactRatio]) -> ExactRatio:
     base, divisor, modulus = arguments
     return ratios.remainder(ratios.floor_quotient(base, divisor), modulus)
 
 
-def _power(base: Ratio, exponent: Ratio) -> Ratio:
+def _power(base: ExactRatio, exponent: ExactRatio) -> ExactRatio:
     if exponent.den != 1 or not isinstance(exponent.num, int) or not 0 <= exponent.num <= 64:
         raise InexactValue("an exponent that is not a number in [0, 64]")
-    return reduce(ratios.product_of, [base] * exponent.num, Ratio(1))
+    return reduce(ratios.product_of, [base] * exponent.num, ExactRatio(1))
 
 
-def _non_negative(value: Ratio) -> Ratio:
-    return ratios.largest([value, Ratio(0)])
+def _non_negative(value: ExactRatio) -> ExactRatio:
+    return ratios.largest([value, ExactRatio(0)])
 
 
 _MAX: Final = _variadic(ratios.largest)

@@ -27,7 +27,7 @@ from typing import Final, NoReturn
 from gather_infer.symbolic import ratios
 from gather_infer.symbolic.dim_functions import FUNCTIONS
 from gather_infer.symbolic.normal_form import MAX_BITS, Dim, DimTooLarge, symbol
-from gather_infer.symbolic.ratios import InexactValue, Ratio
+from gather_infer.symbolic.ratios import ExactRatio, InexactValue
 
 __all__ = ["AmbiguousDim", "DimSyntaxError", "InexactDim", "parse_dim"]
 
@@ -94,9 +94,9 @@ class _Open:
 
     position: int
     function: str | None
-    values: list[Ratio]
+    values: list[ExactRatio]
     operators: list[tuple[str, int]]
-    arguments: list[Ratio]
+    arguments: list[ExactRatio]
 
 
 _PRECEDENCE = {"^": 1, "&": 2, "+": 3, "-": 3, "*": 4, "/": 4, "//": 4, "/:": 4, "%": 4, "neg": 5, "pos": 5, "**": 6}
@@ -158,7 +158,7 @@ class _Parser:
                 pending = None
             if self.wants_value:
                 if kind == "number":
-                    level.values.append(Ratio(self.number(token, level)))
+                    level.values.append(ExactRatio(self.number(token, level)))
                 elif kind == "decimal":
                     level.values.append(self.decimal(token))
                 elif kind == "name":
@@ -217,17 +217,17 @@ class _Parser:
             self.fail(f"^{digits[:8]} is a maximum in RFC 0009 and a power in JAX", at, AmbiguousDim)
         return int(digits)
 
-    def decimal(self, digits: str) -> Ratio:
+    def decimal(self, digits: str) -> ExactRatio:
         if len(digits) <= _MAX_DECIMAL_BITS:
             value = Fraction(digits)
             if value.denominator & (value.denominator - 1) == 0:
-                return Ratio(value.numerator, value.denominator)
+                return ExactRatio(value.numerator, value.denominator)
         self.fail(f"{digits[:24]} is a float that was rounded", kind=InexactDim)
 
-    def name(self, name: str, position: int) -> Ratio:
+    def name(self, name: str, position: int) -> ExactRatio:
         if self.names is not None and name not in self.names:
             self.fail(f"unknown name {name!r}", position)
-        return Ratio(symbol(name), 1)
+        return ExactRatio(symbol(name), 1)
 
     def power(self, level: _Open, tokens: Iterator[tuple[str, str]]) -> None:
         at = self.position
@@ -241,13 +241,13 @@ class _Parser:
         if len(token) > 4 or int(token) > _MAX_EXPONENT:
             self.fail(f"exponent {token[:8]} is outside [0, {_MAX_EXPONENT}]")
         base = level.values.pop()
-        result = Ratio(1)
+        result = ExactRatio(1)
         for _ in range(int(token)):
             result = self.combined("*", result, base, at)
         level.values.append(result)
         level.operators.append(("**", at))  # applied already; only a second ** looks for it
 
-    def reduced(self, level: _Open) -> Ratio:
+    def reduced(self, level: _Open) -> ExactRatio:
         self.apply_down_to(level, 0)
         return level.values.pop()
 
@@ -262,21 +262,21 @@ class _Parser:
             else:
                 level.values.append(self.combined(operator, level.values.pop(), right, position))
 
-    def combined(self, operator: str, a: Ratio, b: Ratio, position: int) -> Ratio:
+    def combined(self, operator: str, a: ExactRatio, b: ExactRatio, position: int) -> ExactRatio:
         return self.checked(lambda: _OPERATIONS[operator](a, b), position)
 
-    def call(self, name: str, arguments: Sequence[Ratio], position: int) -> Ratio:
+    def call(self, name: str, arguments: Sequence[ExactRatio], position: int) -> ExactRatio:
         function = FUNCTIONS[name]
         least, most = function.least, function.most
         if len(arguments) < least or (most is not None and len(arguments) > most):
             self.fail(f"{name} takes {least} argument{'s' if least > 1 else ''}, {len(arguments)} given", position)
         return self.checked(lambda: function.apply(arguments), position)
 
-    def whole(self, value: Ratio) -> Dim:
+    def whole(self, value: ExactRatio) -> Dim:
         """The value as a dim. Raises InexactDim unless it is an integer for all bindings."""
-        return self.checked(lambda: Ratio(ratios.dim_of(value)), self.position).num
+        return self.checked(lambda: ExactRatio(ratios.dim_of(value)), self.position).num
 
-    def checked(self, operation: Callable[[], Ratio], position: int) -> Ratio:
+    def checked(self, operation: Callable[[], ExactRatio], position: int) -> ExactRatio:
         """The result of an operation on dims, whose errors become those of the text at `position`."""
         try:
             result = operation()
@@ -292,7 +292,7 @@ class _Parser:
         return result
 
 
-_OPERATIONS: Final[Mapping[str, Callable[[Ratio, Ratio], Ratio]]] = {
+_OPERATIONS: Final[Mapping[str, Callable[[ExactRatio, ExactRatio], ExactRatio]]] = {
     "+": ratios.sum_of,
     "-": ratios.difference,
     "*": ratios.product_of,

@@ -19,8 +19,8 @@ from gather_infer.symbolic.min_max import maximum, minimum
 from gather_infer.symbolic.normal_form import Atom, Dim, Expr, Symbol, from_terms, terms_of
 
 __all__ = [
+    "ExactRatio",
     "InexactValue",
-    "Ratio",
     "absolute",
     "broadcast",
     "ceiling",
@@ -51,7 +51,7 @@ class InexactValue(ArithmeticError):
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class ExactRatio:
     """The value num / den, which need not be an integer; undefined where den is 0.
 
     is_rounded   the writer computed it as a float, which may differ from num / den in the last bit
@@ -62,7 +62,7 @@ class Ratio:
     is_rounded: bool = False
 
 
-def dim_of(value: Ratio) -> Dim:
+def dim_of(value: ExactRatio) -> Dim:
     """The ratio as a dim. Raises InexactValue unless it is an integer for every size.
 
     A fraction of symbols alone, `N*(N + 1)/2`, is one if it is for all residues of the symbols, since a polynomial
@@ -102,71 +102,71 @@ def _refuse_rounded() -> NoReturn:
     raise InexactValue("the value depends on how floats round")
 
 
-def _exact(*values: Ratio) -> None:
+def _exact(*values: ExactRatio) -> None:
     if any(value.is_rounded for value in values):
         _refuse_rounded()
 
 
-def negative(value: Ratio) -> Ratio:
+def negative(value: ExactRatio) -> ExactRatio:
     """-value; floats are symmetric, so a rounded value stays rounded once."""
     return replace(value, num=-value.num)
 
 
-def sum_of(a: Ratio, b: Ratio) -> Ratio:
+def sum_of(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     _exact(a, b)
     if a.den == b.den:
-        return Ratio(a.num + b.num, a.den)
-    return Ratio(a.num * b.den + b.num * a.den, a.den * b.den)
+        return ExactRatio(a.num + b.num, a.den)
+    return ExactRatio(a.num * b.den + b.num * a.den, a.den * b.den)
 
 
-def difference(a: Ratio, b: Ratio) -> Ratio:
+def difference(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     return sum_of(a, negative(b))
 
 
-def product_of(a: Ratio, b: Ratio) -> Ratio:
+def product_of(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     _exact(a, b)
-    return Ratio(a.num * b.num, a.den * b.den)
+    return ExactRatio(a.num * b.num, a.den * b.den)
 
 
-def quotient(a: Ratio, b: Ratio) -> Ratio:
+def quotient(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     """a / b, exact. Raises ZeroDivisionError when b is the constant 0."""
     _exact(a, b)
     if isinstance(b.num, int) and b.num == 0:
         raise ZeroDivisionError
-    return Ratio(a.num * b.den, a.den * b.num)
+    return ExactRatio(a.num * b.den, a.den * b.num)
 
 
-def float_quotient(a: Ratio, b: Ratio) -> Ratio:
+def float_quotient(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     """a / b as a float, rounded once. A division by a power of 2 is exact."""
     result = quotient(a, b)
     den = result.den
     return replace(result, is_rounded=not (isinstance(den, int) and den & (den - 1) == 0))
 
 
-def floor(value: Ratio) -> Ratio:
-    return Ratio(floordiv(value.num, value.den))
+def floor(value: ExactRatio) -> ExactRatio:
+    return ExactRatio(floordiv(value.num, value.den))
 
 
-def ceiling(value: Ratio) -> Ratio:
-    return Ratio(ceildiv(value.num, value.den))
+def ceiling(value: ExactRatio) -> ExactRatio:
+    return ExactRatio(ceildiv(value.num, value.den))
 
 
-def truncated(value: Ratio) -> Ratio:
+def truncated(value: ExactRatio) -> ExactRatio:
     """The value rounded toward 0. Raises InexactValue when the sign of its denominator is unknown."""
     result = truncdiv(value.num, value.den)
     if result is None:
         raise InexactValue(f"the sign of {value.den} is unknown, so it is open which way the quotient is truncated")
-    return Ratio(result)
+    return ExactRatio(result)
 
 
-def nearest(value: Ratio) -> Ratio:
+def nearest(value: ExactRatio) -> ExactRatio:
     """The value rounded to the nearest integer, ties to the even one, as Python's `round`."""
     twice = 2 * value.den
     above = 2 * value.num + value.den
     # floor(x + 1/2) is odd at a tie between an even number and the odd one above it
     upper = floordiv(above, twice)
     is_tie = 1 - _indicator(mod(above, twice))
-    return Ratio(upper - is_tie * mod(upper, 2))
+    return ExactRatio(upper - is_tie * mod(upper, 2))
 
 
 def _indicator(dim: Dim) -> Dim:
@@ -174,27 +174,27 @@ def _indicator(dim: Dim) -> Dim:
     return minimum(maximum(dim, -dim), 1)
 
 
-def floor_quotient(a: Ratio, b: Ratio) -> Ratio:
+def floor_quotient(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     return floor(quotient(a, b))
 
 
-def remainder(a: Ratio, b: Ratio) -> Ratio:
+def remainder(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     """a - b*floor(a / b), which has the sign of b."""
     _exact(a, b)
     if a.den == 1 == b.den:
-        return Ratio(mod(a.num, b.num))
+        return ExactRatio(mod(a.num, b.num))
     return difference(a, product_of(b, floor_quotient(a, b)))
 
 
-def largest(values: Sequence[Ratio]) -> Ratio:
+def largest(values: Sequence[ExactRatio]) -> ExactRatio:
     return _extreme(values, maximum)
 
 
-def smallest(values: Sequence[Ratio]) -> Ratio:
+def smallest(values: Sequence[ExactRatio]) -> ExactRatio:
     return _extreme(values, minimum)
 
 
-def _extreme(values: Sequence[Ratio], choose: Callable[..., Dim]) -> Ratio:
+def _extreme(values: Sequence[ExactRatio], choose: Callable[..., Dim]) -> ExactRatio:
     """The extremum over a common denominator. Raises InexactValue unless each denominator is a number."""
     _exact(*values)
     common = 1
@@ -203,29 +203,29 @@ def _extreme(values: Sequence[Ratio], choose: Callable[..., Dim]) -> Ratio:
             raise InexactValue("the sign of a denominator under min or max is unknown")
         common *= abs(value.den)
     scaled = [value.num * (common // value.den) for value in values if isinstance(value.den, int)]
-    return Ratio(choose(*scaled), common)
+    return ExactRatio(choose(*scaled), common)
 
 
-def absolute(value: Ratio) -> Ratio:
+def absolute(value: ExactRatio) -> ExactRatio:
     return replace(largest([replace(value, is_rounded=False), negative(replace(value, is_rounded=False))]),
                    is_rounded=value.is_rounded)  # fmt: skip
 
 
-def sign(value: Ratio) -> Ratio:
+def sign(value: ExactRatio) -> ExactRatio:
     """-1, 0 or 1. Raises InexactValue unless the denominator is a number."""
     if not isinstance(value.den, int):
         raise InexactValue(f"the sign of {value.den} is unknown")
     num = value.num if value.den > 0 else -value.num
-    return Ratio(maximum(minimum(num, 1), -1))
+    return ExactRatio(maximum(minimum(num, 1), -1))
 
 
-def broadcast(a: Ratio, b: Ratio) -> Ratio:
+def broadcast(a: ExactRatio, b: ExactRatio) -> ExactRatio:
     """The size of two axes that broadcast: b where a is 1, else a."""
     first, second = dim_of(a), dim_of(b)
-    return Ratio(second + (first - second) * _indicator(first - 1))
+    return ExactRatio(second + (first - second) * _indicator(first - 1))
 
 
-def square_root(value: Ratio) -> Ratio:
+def square_root(value: ExactRatio) -> ExactRatio:
     """The root of a perfect square. Raises InexactValue for any other value."""
     _exact(value)
     root_of_den = isqrt(value.den) if isinstance(value.den, int) and value.den > 0 else 0
@@ -237,7 +237,7 @@ def square_root(value: Ratio) -> Ratio:
                 break
             found = from_terms({pairs: isqrt(coefficient)})
         else:
-            return Ratio(found, root_of_den)
+            return ExactRatio(found, root_of_den)
     raise InexactValue("a root that need not be an integer")
 
 

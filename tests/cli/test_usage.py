@@ -139,7 +139,7 @@ USAGE = {
     "optimize embedding.onnx -o out --cache c": "--cache is for several models, or a folder",
     "cost embedding.onnx --cache c": "--cache is for several models, or a folder",
     "contract embedding.onnx --cache c": "--cache is for several models, or a folder",
-    "contract embedding.onnx many.onnx --python g.py": "--python and --json-schema write the contract of one model",
+    "contract embedding.onnx many.onnx --python g.py": "--python, --json-schema and --emit write",
     "infer embedding.onnx --extension acme": "no extension 'acme'; no installed package has an entry point",
     "infer - embedding.onnx -": "standard input can be read only once",
     "fold embedding.onnx": "-o OUT is missing",

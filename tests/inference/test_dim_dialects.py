@@ -164,7 +164,7 @@ def test_a_text_that_is_a_name_in_the_file_is_not_given_to_an_expression() -> No
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_round_trip_keeps_all_facts(dialect: str, tmp_path: Path) -> None:
+def test_round_trip(dialect: str, tmp_path: Path) -> None:
     for name in ("gpt2-kv-dynamo", "convnet-torchscript", "detector-nonzero-dynamo"):
         inference = infer(FIXTURES / f"{name}.onnx")
         path = tmp_path / f"{name}.onnx"

@@ -122,7 +122,7 @@ def test_arguments() -> None:
 
 SHARED: dict[str, Any] = {
     "dims": ("seq=1",), "inputs": ("x=int64[1]",), "ranges": ("x=0..1",), "constants": True, "external_data": "w",
-    "in_place": True,
+    "in_place": True, "dim_dialect": "torch",
 }  # fmt: skip
 """Another value of each field that all jobs have, but for those of `SHOWN`."""
 

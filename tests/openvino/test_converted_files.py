@@ -126,7 +126,7 @@ def test_opsets_that_a_result_cannot_have(opset: int, ir: Path) -> None:
 def test_the_command(ir: Path, run: Run) -> None:
     done = run("convert", str(ir), "-o", "out.onnx", "--external-data", "w.data")
     assert (done.exit_code, done.stderr[:15]) == (0, "wrote out.onnx ")
-    assert "OpenVINO IR v11, 1 node -> " in done.stdout
+    assert "OpenVINO IR v11, 1 layer -> " in done.stdout
     assert "  guards, which give zeros for an index out of bounds: 1 (embed)\n" in done.stdout
     assert "  bounds kept: ids.0=1..8\n" in done.stdout
     assert (rows(Path("out.onnx")) == EXPECTED).all()
