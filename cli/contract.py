@@ -24,7 +24,7 @@ _TARGETS = ("triton", "trtexec", "polygraphy", "ort-trt", "openvino", "torch", "
     "contract",
     cls=Command,
     example="""gather-infer contract fixtures/bert-torchscript.onnx --range input_ids=0..150
-gather-infer contract fixtures/bert-torchscript.onnx --emit pydantic -o request.py""",
+gather-infer contract fixtures/bert-torchscript.onnx --emit pydantic""",
 )
 @model_argument("models", nargs=-1, required=True)
 @facts_options

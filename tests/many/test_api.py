@@ -140,7 +140,7 @@ OTHER: dict[type[Any], dict[str, Any]] = {
         "gather_oob": "refuse", "weights": "float", "beam_idx": "drop", "random": "onnx", "opset": 20,
         "keep_unsupported": True, "in_place_weights": True, "edits": True, "verify": VerifyOptions(2), "strict": True,
     },
-    ContractJob: {"require_proved": True},
+    ContractJob: {"require_proved": True, "with_interface": True},
     CostJob: {"assume": False, "sizes": {"seq": 1}, "is_shared": True, "by_node": True, "everything": True},
 }  # fmt: skip
 SHOWN = {"code", "output_format", "view"}
