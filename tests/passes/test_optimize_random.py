@@ -24,10 +24,10 @@ def _examine(seeds: range, runs: int) -> Counter[str]:
 
 
 def test_a_sample_of_graphs_computes_the_same() -> None:
-    counts = _examine(range(210), 8)
-    assert counts["graphs"] >= 185, counts
-    assert counts["runs"] >= 700, counts
-    assert counts["rewrites"] >= 800, counts
+    counts = _examine(range(150), 8)
+    assert counts["graphs"] >= 130, counts
+    assert counts["runs"] >= 500, counts
+    assert counts["rewrites"] >= 570, counts
 
 
 @pytest.mark.oracle

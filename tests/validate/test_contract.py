@@ -241,7 +241,8 @@ def test_lines_are_what_onnxruntime_demands(case: str) -> None:
     assert [line.text for line in contract.nonempty] == nonempty
     runtime = Runtime(model)
     drawer = Drawer(contract)
-    for sizes in itertools.product(SIZES, repeat=len(drawer.names)):
+    several = SIZES if len(drawer.names) < 6 else SIZES[:4]
+    for sizes in itertools.product(several, repeat=len(drawer.names)):
         bound = dict(zip(drawer.names, sizes, strict=True))
         try:
             feeds = drawer.feeds(bound)
