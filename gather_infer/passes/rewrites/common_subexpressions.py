@@ -17,7 +17,7 @@ QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLin
 _LAW: Final = "a == b, constants of the same type, shape and bits"
 
 
-@rewrites.rewrites(name="common-constants", is_first=True)
+@rewrites.rewrites(name="common-constants")
 def common_constants(match: Match) -> Rewrite | None:
     """a == b, where a and b are constants of the same type, shape and bits, b in the same or an enclosing graph"""
     if match.is_trained:
