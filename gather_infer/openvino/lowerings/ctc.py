@@ -42,7 +42,7 @@ def greedy(op: LayerView, g: FunctionBuilder) -> str:
     return g.unsqueeze(g.Cast(decoded, to=int(op.dtype(0))), 2, 3)
 
 
-@lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, AxisSize(0, 1))})
+@lowers("CTCGreedyDecoderSeqLen", since=6, preconditions={1: InputPrecondition(0, AxisSize(0, 1), is_enforced=False)})
 def greedy_of_length(op: LayerView, g: FunctionBuilder) -> tuple[str, str]:
     """sequence/ctc-greedy-decoder-seq-len-6: CTCGreedyDecoder with lengths of sequences instead of a mask.
 

@@ -29,7 +29,7 @@ lowerings = LoweringTable()
 lowers = lowerings.lowers
 _FLOAT = DType.FLOAT32
 
-_IMAGES: Final = {2: InputPrecondition(0, AxisSize(0), margin=1)}
+_IMAGES: Final = {2: InputPrecondition(0, AxisSize(0), margin=1, is_enforced=False)}
 """Precondition on the image index of each region, input 2: it is in [0, n - 1] for n images."""
 
 
