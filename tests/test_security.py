@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 from gather_infer_cli.main import main
 from onnx import ModelProto, TensorProto, helper
+
+from tests import onnx_text
 
 ROWS = 4096
 
@@ -124,3 +128,38 @@ def test_a_broken_file_leaves_the_output_as_it_was(folder: Path) -> None:
     (folder / "out/m.onnx").write_text("precious")
     assert run("fold", "models/m.onnx", "-o", "out/m.onnx").exit_code == 3
     assert [(path.name, path.read_text()) for path in (folder / "out").iterdir()] == [("m.onnx", "precious")]
+
+
+PRODUCERS = "n = Constant <value = int64[1] {1000000000000}> () v = ConstantOfShape (n)"
+READERS = "w = Cast <to = 6> (v) y = Add (w, w)"
+HEAD = '<ir_version: 9, opset_import: ["": 17, "d": 1]> g'
+LARGE = {
+    # name: a model in which an operator, whose elements onnx propagates, reads a vector of 10^12 elements or more
+    "constant": f"{HEAD} () => (int32[M] y) {{ {PRODUCERS} {READERS} }}",
+    "input": f"{HEAD} (int64[1000000000000] v) => (int32[M] y) {{ {READERS} }}",
+    "function": f"""{HEAD} (float[1000000000000] x) => (int32[M] y) {{ y = d.F (x) }}
+        <domain: "d", opset_import: ["": 17]> F (x) => (y) {{ n = Shape (x) v = ConstantOfShape (n) {READERS} }}""",
+    "branch": f"""{HEAD} (bool c, int32[M] x) => (int32[K] z) {{
+        z = If (c) <then_branch = t () => (int32[M] y) {{ {PRODUCERS} {READERS} }},
+                    else_branch = e () => (int32[M] o) {{ o = Identity (x) }}> }}""",
+    "doubled": f"{HEAD} (int64[2] v) => (int32[M] y) {{ w0 = Cast <to = 6> (v) "
+    + " ".join(f"w{i + 1} = Concat <axis = 0> (w{i}, w{i})" for i in range(39))
+    + " y = Neg (w39) }",
+}
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
+from gather_infer_cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+@pytest.mark.parametrize("command", ["optimize", "infer"])
+@pytest.mark.parametrize("name", LARGE)
+def test_a_declared_size_takes_no_memory(name: str, command: str, folder: Path) -> None:
+    onnx.save(onnx_text.parse_model(LARGE[name]), folder / "m.onnx")
+    arguments = [sys.executable, "-c", LIMITED, command, "m.onnx", "-o", "out/m.onnx"]
+    found = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr
+    assert (folder / "out/m.onnx").exists()

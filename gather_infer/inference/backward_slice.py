@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from onnx import ModelProto, TypeProto
 
 from gather_infer.diagnostic import Diagnostic, is_broken
-from gather_infer.inference.load_refusals import Facts, NodeId, refused_as_is, refused_nodes, visible_types
+from gather_infer.inference.load_refusals import (
+    Facts,
+    NodeId,
+    can_propagate_elements,
+    refused_as_is,
+    refused_nodes,
+    visible_types,
+)
 from gather_infer.inference.runtime_quirks import is_if, is_stepped_slice
 from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
@@ -169,10 +176,11 @@ def undeclarable_values(
     def facts(path: GraphPath, name: str) -> Value | None:
         return scopes.get(path, {}).get(name)
 
-    found = refused_nodes(source, proto, facts)
+    data_prop = can_propagate_elements(scopes)
+    found = refused_nodes(source, proto, facts, data_prop=data_prop)
     wrong = refused_as_is(source) if found else frozenset()
     if wrong:  # the written types correct wrong declarations
-        found = refused_nodes(source, proto, facts, declarations=False) - wrong
+        found = refused_nodes(source, proto, facts, declarations=False, data_prop=data_prop) - wrong
     if not found:
         return frozenset()
     upstream = BackwardSlice(source, source.proto, facts)

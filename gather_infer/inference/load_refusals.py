@@ -9,7 +9,7 @@ also calls them without these additions, since onnx alone may infer wrong types.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Final, TypeAlias
@@ -58,6 +58,9 @@ _MAX_DEPTH: Final = 30
 _MAX_EXPANDED: Final = 1 << 16
 """Maximal number of nodes of inlined functions; with more, functions are ignored, since onnx infers each call again."""
 
+_MAX_VECTORS: Final = 1 << 20
+"""Maximal number of elements of all vectors for which onnx may propagate elements; it takes 210 bytes for each."""
+
 _MAX_CALLS: Final = 64
 """Maximal call depth; functions of models with deeper calls are ignored."""
 
@@ -74,6 +77,23 @@ _CONTRADICTS: Final = "existing"
 def no_facts(path: GraphPath, name: str) -> Value | None:
     """Facts that are all unknown: onnx's shape inference then runs without additions."""
     return None
+
+
+def can_propagate_elements(scopes: Mapping[GraphPath, Mapping[str, Value]]) -> bool:
+    """Whether the memory that onnx takes to propagate elements is bounded.
+
+    onnx stores a message per element of each vector of known size that an operator such as Cast or Concat reads. A
+    file of 800 bytes may have a vector of 10^12 elements.
+
+    scopes  inferred facts of all values, by graph; function calls have graphs of their own
+    """
+    sizes = (
+        fact.shape[0]
+        for scope in scopes.values()
+        for fact in scope.values()
+        if isinstance(fact, SymbolicTensor) and fact.shape is not None and len(fact.shape) == 1
+    )
+    return sum(size for size in sizes if isinstance(size, int)) <= _MAX_VECTORS
 
 
 def refused_nodes(
@@ -116,14 +136,16 @@ def refused_nodes(
     return frozenset(node_ids[_node_number(node.proto)] for node in misinferred_slices(skeleton, inferred))
 
 
-def refused_alone(source: ModelFile, proto: ModelProto) -> frozenset[NodeId]:
+def refused_alone(source: ModelFile, proto: ModelProto, *, data_prop: bool) -> frozenset[NodeId]:
     """The nodes that onnx's shape inference refuses without added facts, with or without propagated elements.
+
+    data_prop  also try with propagated elements
 
     The result type of a refused node is unknown, which hides refusals of later nodes. A second run without propagated
     elements may accept the node and so find the later ones.
     """
-    found = refused_nodes(source, proto, no_facts)
-    return found | refused_nodes(source, proto, no_facts, data_prop=False) if found else found
+    found = refused_nodes(source, proto, no_facts, data_prop=data_prop)
+    return found | refused_nodes(source, proto, no_facts, data_prop=False) if found and data_prop else found
 
 
 def refused_as_is(source: ModelFile) -> frozenset[NodeId]:

@@ -16,7 +16,7 @@ from onnx import ModelProto
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_broken
 from gather_infer.inference import Inference
 from gather_infer.inference.backward_slice import BackwardSlice
-from gather_infer.inference.load_refusals import NodeId, refused_alone, refused_nodes
+from gather_infer.inference.load_refusals import NodeId, can_propagate_elements, refused_alone, refused_nodes
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
 from gather_infer.passes.mutable_model import MutableModel
@@ -52,8 +52,9 @@ class ProtectedValues:
         if self._is_broken:
             return False
         known = _facts_by_name(model)
-        found = refused_nodes(self._source, proto, lambda _, name: known.get(name))
-        plain = refused_alone(self._source, proto)
+        data_prop = self._can_propagate_elements
+        found = refused_nodes(self._source, proto, lambda _, name: known.get(name), data_prop=data_prop)
+        plain = refused_alone(self._source, proto, data_prop=data_prop)
         if not found | plain:
             return False
         if self._upstream is None:
@@ -82,7 +83,11 @@ class ProtectedValues:
         """The nodes of the original model that shape inference of onnx refuses: the rewrites did not cause these
         refusals.
         """
-        return refused_alone(self._source, self._source.proto)
+        return refused_alone(self._source, self._source.proto, data_prop=self._can_propagate_elements)
+
+    @cached_property
+    def _can_propagate_elements(self) -> bool:
+        return can_propagate_elements(self._inference.scopes)
 
     @cached_property
     def _failing(self) -> frozenset[NodeId]:
@@ -109,7 +114,9 @@ class ProtectedValues:
         is_whole = self._is_whole.get(place)
         if is_whole is None:
             self.diagnostics.append(self._note(place, upstream))
-        elif is_whole or place in refused_nodes(self._source, self._source.proto, self._fact):
+        elif is_whole or place in refused_nodes(
+            self._source, self._source.proto, self._fact, data_prop=self._can_propagate_elements
+        ):
             return  # no node that determines its inputs has changed
         # A node that onnx refuses in the original model may load in a runtime that infers less than onnx.
         self._is_whole[place] = is_whole is not None or (place in self._refused_before and place not in self._failing)
