@@ -138,6 +138,19 @@ class Program(click.Group):
             ctx.exit(BROKEN_PIPE)
 
 
+def _unknown_option(error: click.NoSuchOption) -> str:
+    """The message of the error, whose own text depends on the version of click."""
+    similar = sorted(error.possibilities or ())
+    match similar:
+        case []:
+            hint = ""
+        case [one]:
+            hint = f". Did you mean '{one}'?"
+        case _:
+            hint = f". Similar options: {', '.join(similar)}"
+    return f"No such option '{error.option_name}'{hint}"
+
+
 @dataclass(frozen=True, slots=True)
 class _FailureReporter:
     """Prints failures: one line and, with --debug, the traceback; nothing while a shell requests completions."""
@@ -151,7 +164,9 @@ class _FailureReporter:
             announce(text, colour=self.colour)
 
     def usage(self, error: click.ClickException) -> None:
-        message = error.format_message().rstrip(".")
+        message = (
+            _unknown_option(error) if isinstance(error, click.NoSuchOption) else error.format_message().rstrip(".")
+        )
         self.report(f"error: {message[:1].lower()}{message[1:]}")
         if isinstance(error, click.UsageError) and error.ctx is not None:
             self.report(f"try '{error.ctx.command_path} --help'")

@@ -49,6 +49,17 @@ _TYPES = {
 }
 
 
+def has_type(dtype: DType) -> bool:
+    """Whether onnx reads and writes elements of `dtype` as numpy and ml_dtypes have them."""
+    return has_onnx(_TYPES[dtype])
+
+
+def has_types_of(model: onnx.ModelProto) -> bool:
+    """Whether onnx reads elements of all inputs and outputs of `model`, a backend test, as it did to record them."""
+    declared = (value.type.tensor_type.elem_type for value in (*model.graph.input, *model.graph.output))
+    return all(has_type(DType(data_type)) for data_type in declared if data_type)
+
+
 def require_type(dtype: DType) -> None:
     """Skip the running test if onnx does not read and write elements of `dtype` as numpy and ml_dtypes have them."""
     require_onnx(_TYPES[dtype], f"reading and writing {dtype}")

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from gather_infer_cli.main import main
 
 import gather_infer
 from tests.cli.cli_models import out_of_bounds
-from tests.documents import REPO
+from tests.documents import REPO, cli_runner
 
 yaml = pytest.importorskip("yaml")
 tomllib = pytest.importorskip("tomllib" if find_spec("tomllib") else "tomli")
@@ -38,7 +37,7 @@ def test_the_version_has_one_source() -> None:
 
 
 def test_every_place_has_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert CliRunner().invoke(main, ["--version"]).stdout.startswith(f"gather-infer {VERSION}, onnx ")
+    assert cli_runner().invoke(main, ["--version"]).stdout.startswith(f"gather-infer {VERSION}, onnx ")
     assert loaded("CITATION.cff")["version"] == VERSION
     assert loaded("recipe/recipe.yaml")["context"]["version"] == VERSION
     assert re.search(rf"^## {re.escape(VERSION)}\b", (REPO / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
@@ -46,7 +45,7 @@ def test_every_place_has_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert examples == [VERSION, VERSION]
     monkeypatch.chdir(tmp_path)
     Path("bad.onnx").write_bytes(out_of_bounds().SerializeToString())
-    sarif = yaml.safe_load(CliRunner().invoke(main, ["check", "bad.onnx", "--format", "sarif"]).stdout)
+    sarif = yaml.safe_load(cli_runner().invoke(main, ["check", "bad.onnx", "--format", "sarif"]).stdout)
     assert sarif["runs"][0]["tool"]["driver"]["version"] == VERSION
 
 

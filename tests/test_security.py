@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from gather_infer_cli.main import main
 from onnx import ModelProto, TensorProto, helper
 
 from tests import onnx_text
+from tests.documents import cli_runner
 
 ROWS = 4096
 
@@ -60,8 +61,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(main, list(arguments))
-    assert "Traceback" not in result.output
+    result = cli_runner().invoke(main, list(arguments))
+    assert "Traceback" not in result.stdout + result.stderr
     return result
 
 

@@ -175,7 +175,7 @@ def test_a_refused_emission_writes_nothing(run: Run) -> None:
     ):
         result = run("contract", "embedding.onnx", "-o", "emitted", "--python", "guard.py", *more)
         assert result.exit_code == 1
-        assert message in result.output
+        assert message in result.stdout + result.stderr
     assert {path.name for path in Path().iterdir()} == before
 
 

@@ -41,9 +41,10 @@ def test_no_name_can_steer_the_terminal(command: str, run: Run) -> None:
         node.input[:] = [f"ids{steering}" if name == "ids" else name for name in node.input]
     onnx.save(model, "evil.onnx")
     result = run(*shlex.split(command.replace("EVIL", "evil.onnx")))
-    assert "\\x1b[2J" in result.output
-    assert not {"\x1b", "\r", "\x85"} & set(result.output)
-    assert not any(line.lstrip().startswith("error[GI301]: forged") for line in result.output.splitlines())
+    output = result.stdout + result.stderr
+    assert "\\x1b[2J" in output
+    assert not {"\x1b", "\r", "\x85"} & set(output)
+    assert not any(line.lstrip().startswith("error[GI301]: forged") for line in output.splitlines())
 
 
 def test_quiet_prints_results_and_errors_only(run: Run) -> None:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, helper, numpy_helper
+from onnx.external_data_helper import load_external_data_for_tensor
 
 from gather_infer.model.tensors import iter_tensors
 from gather_infer.tensor import DType
+from tests.onnx_versions import has_type
 
 LARGE = 1500  # elements: above 1 KiB in every type but the smallest, see `raw`
 
 INFO = helper.make_tensor_value_info
 RNG = np.random.default_rng(7)
-RAW_TYPES = [name for name in dict(TensorProto.DataType.items()) if name not in ("UNDEFINED", "STRING")]
+RAW_TYPES = [TensorProto.DataType.Name(d) for d in DType if d is not DType.STRING and has_type(d)]
 # element counts are multiples of 4, so that 2, 4 and 6 bit types fill whole bytes
 _BITS = {"UINT2": 2, "INT2": 2, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}
 
@@ -42,8 +44,11 @@ def typed(type_name: str, name: str) -> TensorProto:
     return helper.make_tensor(name, data_type, [LARGE], values)
 
 
-TYPED_TYPES = ["FLOAT", "DOUBLE", "INT8", "INT32", "INT64", "UINT8", "UINT32", "UINT64", "BOOL", "FLOAT16", "BFLOAT16",
-               "COMPLEX64", "COMPLEX128", "STRING"]  # fmt: skip
+_TYPED = (
+    DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT32, DType.INT64, DType.UINT8, DType.UINT32, DType.UINT64,
+    DType.BOOL, DType.FLOAT16, DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128, DType.STRING,
+)  # fmt: skip
+TYPED_TYPES = [TensorProto.DataType.Name(d) for d in _TYPED if has_type(d)]
 
 
 def sparse(name: str) -> SparseTensorProto:
@@ -139,6 +144,17 @@ def assert_same_tensors(left: ModelProto, right: ModelProto) -> None:
     for was, now in zip(iter_tensors(left), iter_tensors(right), strict=True):
         assert was.name == now.name
         assert_same_values(numpy_helper.to_array(was), numpy_helper.to_array(now))
+
+
+def loaded(path: Path) -> ModelProto:
+    """The model with all its data; onnx itself loads none of function bodies before 1.18."""
+    model = onnx.load(path)
+    for tensor in iter_tensors(model):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            load_external_data_for_tensor(tensor, str(path.parent))
+            tensor.data_location = TensorProto.DEFAULT
+            del tensor.external_data[:]
+    return model
 
 
 def write(model: ModelProto, path: Path) -> Path:

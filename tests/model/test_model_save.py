@@ -24,6 +24,7 @@ from tests.model.model_samples import (
     everywhere,
     floats,
     load,
+    loaded,
     raw,
     refer,
     typed,
@@ -343,7 +344,7 @@ def test_external_data_on_request(kind: str, tmp_path: Path) -> None:
         change = model.proto
     report = save(model, change, tmp_path / "out.onnx", external_data="all.bin")
     assert report.external_data == tmp_path / "all.bin"
-    assert_same_tensors(proto, onnx.load(tmp_path / "out.onnx"))
+    assert_same_tensors(proto, loaded(tmp_path / "out.onnx"))
     written = load(tmp_path / "out.onnx").graph.initializer
     assert {t.name for t in written if t.external_data} >= {t.name for t in proto.graph.initializer if t.raw_data}
     assert report.nbytes < 200_000
@@ -354,7 +355,7 @@ def test_data_file_replaced_in_place(tmp_path: Path) -> None:
     path = write(with_external_data(proto, tmp_path), tmp_path / "m.onnx")
     model = open_model(path)
     save(model, model.proto, path, external_data="weights.bin", in_place=True)
-    assert_same_tensors(proto, onnx.load(path))
+    assert_same_tensors(proto, loaded(path))
     assert files(tmp_path) == {"m.onnx", "weights.bin"}
 
 
@@ -367,7 +368,7 @@ def test_output_past_the_limit_goes_to_external_data(tmp_path: Path, monkeypatch
     report = save(model, edited(model), tmp_path / "out.onnx")
     assert report.external_data == tmp_path / "out.onnx.data"
     assert files(tmp_path) == {"in.onnx", "out.onnx", "out.onnx.data", "weights.bin"}
-    assert_same_tensors(onnx.load(tmp_path / "in.onnx"), onnx.load(tmp_path / "out.onnx"))
+    assert_same_tensors(loaded(tmp_path / "in.onnx"), loaded(tmp_path / "out.onnx"))
     monkeypatch.setattr(save_module, "MAX_MESSAGE_BYTES", 1000)
     with pytest.raises(ModelWriteError, match="past 1000 bytes"):
         save(model, edited(model), tmp_path / "never.onnx")

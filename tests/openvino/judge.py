@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import onnxruntime as ort
-from onnx import ModelProto, helper
+from onnx import ModelProto
 
 from gather_infer import Inference, convert, infer
 from gather_infer.errors import GatherInferError
 from gather_infer.symbolic import Expr, evaluate, free_symbols
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import SymbolicTensor, dtype_of_array
 from tests.openvino.cases import Case
 
 SECONDS = 300
@@ -118,7 +118,7 @@ def wrong_facts(one: Recorded) -> str:
     for name, array in zip(known.outputs, one.arrays("o"), strict=True):
         fact = known[name]
         assert isinstance(fact, SymbolicTensor), "outputs of a case are tensors"
-        dtype = helper.np_dtype_to_tensor_dtype(array.dtype)
+        dtype = dtype_of_array(array.dtype)
         if fact.dtype is not None and int(fact.dtype) != dtype:
             return f"{name} is said to be {fact.dtype}, is {array.dtype}"
         shape = fact.shape

@@ -156,6 +156,7 @@ def in_all(
     return True if telling else None
 
 
+@needs_onnx("1.23", "node models that tell the traits of all operators")
 @pytest.mark.parametrize(("domain", "op_type"), sorted(recorded()))
 def test_what_moves_elements_says_so(domain: str, op_type: str) -> None:
     known, models = traits(op_type, domain), recorded()[domain, op_type]
@@ -177,6 +178,7 @@ def test_what_moves_elements_says_so(domain: str, op_type: str) -> None:
             )
 
 
+@needs_onnx("1.23", "node models that tell the traits of all operators")
 def test_data_movement_traits_agree_with_values() -> None:
     for op_type, _, _ in RULES[""].entries():
         known = traits(op_type)
@@ -185,6 +187,7 @@ def test_data_movement_traits_agree_with_values() -> None:
             assert in_all(models, known.moves, is_moved), f"no node model of {op_type} shows that moves={known.moves}"
 
 
+@needs_onnx("1.23", "node models that tell the traits of all operators")
 def test_nothing_is_left_untold() -> None:
     without = {op_type for op_type, _, _ in RULES[""].entries() if ("", op_type) not in recorded()}
     assert without - UNTOLD.keys() == set(), (
@@ -220,6 +223,7 @@ def known_elements(domain: str, op_type: str) -> Iterator[tuple[tuple[Any, ...],
             yield tuple(given.values.flat), elements
 
 
+@needs_onnx("1.23", "node models that tell the traits of all operators")
 @pytest.mark.parametrize("domain", RULES)
 def test_a_rule_that_moves_what_it_is_given_says_so(domain: str) -> None:
     """Of operators without a node model the rule itself tells what it makes of known elements."""
@@ -277,6 +281,7 @@ def test_what_is_given_integers_tells_them(domain: str) -> None:
         assert missing or not named, f"{op_type} tells elements and bounds: take it out of INTEGERS_UNTOLD"
 
 
+@needs_onnx("1.23", "node models that tell the traits of all operators")
 @pytest.mark.parametrize("reasons", [NOT_MOVED, NOT_PERMUTED])
 def test_no_exception_is_left_over(reasons: Mapping[str, str]) -> None:
     for op_type in reasons:

@@ -14,7 +14,19 @@ from gather_infer.ir.constant import Constant
 from gather_infer.ops import standard_rules
 from gather_infer.rules import OpCall
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, make_values
-from tests.passes.runtimes import admitted, by_onnxruntime, by_reference, model_of, of, ours, ours_if_any, raw, versions
+from tests.onnx_versions import has_onnx
+from tests.passes.runtimes import (
+    REFERENCE_RIGHT_SINCE,
+    admitted,
+    by_onnxruntime,
+    by_reference,
+    model_of,
+    of,
+    ours,
+    ours_if_any,
+    raw,
+    versions,
+)
 
 Inputs = list["Constant | None"]
 
@@ -114,8 +126,8 @@ def test_top_k() -> None:
                             found = ours("TopK", inputs, version, given)
                             assert found is not None
                             judges[agreed("TopK", inputs, version, given, found)] += 1
-    assert judges[2] > 50
-    assert judges[0] == 0
+    assert judges[2 if has_onnx(REFERENCE_RIGHT_SINCE["TopK"]) else 1] > 50
+    assert judges[0] == 0 or not has_onnx(REFERENCE_RIGHT_SINCE["TopK"])
 
 
 def test_running_sums() -> None:
@@ -131,7 +143,7 @@ def test_running_sums() -> None:
                         found = ours("CumSum", inputs, version, attributes)
                         assert found is not None
                         judges[agreed("CumSum", inputs, version, attributes, found)] += 1
-    assert judges[2] > 50
+    assert judges[2 if has_onnx(REFERENCE_RIGHT_SINCE["CumSum"]) else 1] > 50
 
 
 def test_non_zero() -> None:
@@ -178,7 +190,7 @@ def test_one_hot() -> None:
                         found = ours("OneHot", inputs, version, {"axis": axis})
                         assert found is not None
                         judges[agreed("OneHot", inputs, version, {"axis": axis}, found)] += 1
-    assert judges[2] > 20
+    assert judges[2 if has_onnx(REFERENCE_RIGHT_SINCE["OneHot"]) else 1] > 20
     negative: Inputs = [of(T.INT64, [-1, -3, -4, 3]), of(T.INT64, [3]), of(T.INT64, [5, 6])]
     found = ours("OneHot", negative, 11)
     assert found is not None
@@ -231,4 +243,6 @@ def test_what_runtimes_keep_in_the_type_is_folded(op: str) -> None:
     if op == "CumSum":
         inputs.append(of(T.INT64, 0))
     found = ours(op, inputs, 14)
-    assert found is not None and agreed(op, inputs, 14, {}, found) == 2
+    assert found is not None and agreed(op, inputs, 14, {}, found) == 1 + has_onnx(
+        REFERENCE_RIGHT_SINCE.get(op, "1.16")
+    )

@@ -30,9 +30,9 @@ from gather_infer.passes.evaluate import (
     input_checks,
     reduction,
 )
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor
 from tests.conformance.backend import cases as backend_cases
-from tests.onnx_versions import require_onnx
+from tests.onnx_versions import has_onnx, has_types_of, require_onnx, require_type
 from tests.passes.movement_cases import (
     CASES,
     FAULTS,
@@ -207,6 +207,8 @@ NO_ZERO = {"Pad": (DType.FLOAT8E8M0,), "Trilu": (TensorProto.STRING,)}
 @pytest.mark.parametrize("name", MOVES)
 def test_every_element_type_is_moved_alike(name: str) -> None:
     case = CASES[name]
+    if not case.opsets:
+        require_onnx("1.23", f"the version of {case.op}")
     opset = case.opsets[-1]
     position = next(i for i, given in enumerate(case.inputs) if isinstance(given, Data))
     types = admitted(case.op, opset, position)
@@ -315,6 +317,8 @@ def test_node_models_of_onnx() -> None:
         if not all(_is_tensor(value) for value in (*values.values(), *case.outputs)):
             continue
         node = nodes[0]
+        if not has_types_of(case.model):
+            continue
         inputs = [None if not name else _constant(values[name]) for name in node.input]
         version = next(o.version for o in case.model.opset_import if o.domain == node.domain)
         evaluator = evaluator_of(node.domain, node.op_type, version)
@@ -329,7 +333,7 @@ def test_node_models_of_onnx() -> None:
             assert held(ours) == held(wanted), case.name
         counts[node.op_type] += 1
     print(counts, unknown)
-    assert counts.total() >= 150
+    assert counts.total() >= (150 if has_onnx("1.19") else 140)
     assert not [name for name in unknown if not name.startswith(KNOWN_OPEN)], unknown
 
 
@@ -360,6 +364,7 @@ def test_constants_are_read_as_onnx_reads_them(data_type: int, size: int) -> Non
     found = read_tensor(MODEL, tensor)
     assert found is not None
     assert held(found) == held(constant)
+    require_type(DType(data_type))
     theirs = numpy_helper.to_array(tensor)
     if data_type == TensorProto.STRING:
         assert [s.encode() for s in theirs] == list(constant.bits)
@@ -375,7 +380,10 @@ def test_constants_are_read_as_onnx_reads_them(data_type: int, size: int) -> Non
 @pytest.mark.parametrize("size", [0, 1, 3, 5, 8])
 def test_narrow_and_small_types_in_typed_fields(data_type: int, size: int) -> None:
     """As onnx's own helper writes them."""
-    tensor = helper.make_tensor("t", data_type, [size], [(i % 2) * 1.0 for i in range(size)])
+    require_type(DType(data_type))
+    tensor = helper.make_tensor(
+        "t", data_type, [size], [i % 2 if DType(data_type) in INTEGER_RANGE else (i % 2) * 1.0 for i in range(size)]
+    )
     raw = numpy_helper.from_array(numpy_helper.to_array(tensor))
     assert raw.HasField("raw_data")
     assert not tensor.HasField("raw_data")

@@ -150,6 +150,8 @@ def test_a_second_run_finds_nothing(what: str) -> None:
 @pytest.mark.parametrize("what", MODELS)
 def test_nodes_that_stand_in_any_order(what: str) -> None:
     """onnx's shape inference takes them as they stand, runtimes in an order of their own."""
+    if "LpPool" in what:
+        require_onnx("1.17", "the dims of LpPool as runtimes infer them")
     before = parsed(MODELS[what])
     backwards = ModelProto()
     backwards.CopyFrom(before)

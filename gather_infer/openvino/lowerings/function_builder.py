@@ -146,10 +146,11 @@ class FunctionBuilder:
     def scalar(self, value: float | bool, dtype: DType) -> str:
         """`value` as a scalar of type `dtype`. Raises LoweringRefused for a number that the type cannot hold."""
         if dtype in NUMPY:
-            try:
-                return self.const(np.array(value, NUMPY[dtype]))
-            except (OverflowError, ValueError):
-                raise LoweringRefused(f"{value} does not fit {dtype}") from None
+            if dtype.is_integer:
+                low, high = INTEGER_RANGE[dtype]
+                if not low <= value <= high:  # also of NaN
+                    raise LoweringRefused(f"{value} does not fit {dtype}")
+            return self.const(np.array(value, NUMPY[dtype]))
         return self.Cast(self.const(np.array(value, np.float32)), to=int(dtype))
 
     # idioms

@@ -100,9 +100,9 @@ def _to_integers(numbers: Numbers, to: int) -> Constant | None:
         low, high = integer_range(to)
         with np.errstate(all="ignore"):
             whole = np.trunc(numbers.astype(np.float64))
-        # Both bounds are powers of two: exact as floats, unlike the largest integer.
-        if not ((whole >= low) & (whole < high + 1)).all():
-            return None
+            # Both bounds are powers of two: exact as floats, unlike the largest integer.
+            if not ((whole >= low) & (whole < high + 1)).all():
+                return None
         if high < 16 and (whole != numbers).any():
             return None  # some runtimes round to the nearest integer of 4 and 2 bits
         numbers = whole.astype(np.uint64 if low == 0 else np.int64)
