@@ -1,13 +1,30 @@
-"""Parsers of ONNX's text form for all tests: onnx's own, or those of `onnx_text` where onnx is older than the tests."""
+"""Older onnx and onnxruntime, for all tests.
+
+Where onnx is older than the tests, its parsers of the text form are those of `onnx_text`. Where onnxruntime is, tests
+that it cannot judge are skipped.
+"""
 
 from __future__ import annotations
 
 import onnx.parser
+import pytest
 
 from gather_infer.inference.proto.releases import INSTALLED_OPSET, NEWEST_OPSET
 from tests import onnx_text
+from tests.onnx_versions import JUDGING_ONNXRUNTIME, NOT_JUDGED_BY_OLDER_ONNXRUNTIME, has_onnxruntime
 
 if INSTALLED_OPSET < NEWEST_OPSET:
     onnx.parser.parse_model = onnx_text.parse_model
     onnx.parser.parse_graph = onnx_text.parse_graph
     onnx.parser.parse_function = onnx_text.parse_function
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that the installed onnxruntime cannot judge."""
+    if has_onnxruntime(JUDGING_ONNXRUNTIME):
+        return
+    for item in items:
+        for beginning, subject in NOT_JUDGED_BY_OLDER_ONNXRUNTIME.items():
+            if item.nodeid.startswith(f"tests/{beginning}"):
+                item.add_marker(pytest.mark.skip(reason=f"needs onnxruntime {JUDGING_ONNXRUNTIME}: {subject}"))
+                break

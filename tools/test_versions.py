@@ -30,12 +30,14 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 REPO = Path(__file__).resolve().parents[1]
 TREE = (
     # what the tests read; the sources stay behind
     "tests", "fixtures", "benchmarks", "docs", "tools", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile",
-    "pyproject.toml", "action.yml", ".pre-commit-hooks.yaml",
+    "pyproject.toml", "action.yml", ".pre-commit-hooks.yaml", ".github", "recipe", "CITATION.cff", "SECURITY.md",
+    "Containerfile", "LICENSE",
 )  # fmt: skip
 SHOWN = ("onnx", "numpy", "click", "onnx-graphsurgeon", "onnxruntime")
 """The packages whose versions are columns of the table."""
@@ -89,7 +91,8 @@ def requirements(wheel: Path, environment: Mapping[str, str], versions: str, pin
     with ZipFile(wheel) as archive:
         metadata = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         lines = archive.read(metadata).decode().splitlines()
-    found = []
+    found: dict[str, str] = {}
+    bounds: dict[str, Version] = {}
     for line in lines:
         if not line.startswith("Requires-Dist: "):
             continue
@@ -98,9 +101,12 @@ def requirements(wheel: Path, environment: Mapping[str, str], versions: str, pin
         if not is_runtime and (one.marker is None or not one.marker.evaluate({**environment, "extra": "test"})):
             continue
         bound = pins.get(one.name) or next((s.version for s in one.specifier if s.operator == ">="), "")
+        if one.name in bounds and Version(bound or "0") <= bounds[one.name]:
+            continue  # another line for this Python has a higher bound
+        bounds[one.name] = Version(bound or "0")
         is_pinned = versions == "lowest" and is_runtime and bound
-        found.append(f"{one.name}=={bound}" if is_pinned else f"{one.name}{one.specifier}")
-    return found
+        found[one.name] = f"{one.name}=={bound}" if is_pinned else f"{one.name}{one.specifier}"
+    return [*found.values()]
 
 
 def environment_of(python: str) -> dict[str, str]:
