@@ -79,6 +79,32 @@ for _mode, _opset in product(MODES, (4, 11)):
         f"Interpolate-{_opset} {_mode}, rank 3": interpolate(_opset, _mode, ([8], [1.6]), data=(1, 3, 5), axes=[2]),
         f"Interpolate-{_opset} {_mode}, run-time sizes": interpolate(_opset, _mode, _target, run_time=True),
     }
+
+
+def kept(mode: str, coordinates: str, by: str) -> Case:
+    """All axes are listed, as for a Resize of ONNX; batch and channels keep their sizes."""
+
+    def build(b: Build) -> Any:
+        x = b.param(b.floats(*DATA))
+        if by == "scales":
+            target = b.const(np.array([1, 1, 1.6, 0.5], np.float32))
+        else:
+            ops = b.ov.opset16
+            outer = ops.gather(ops.shape_of(x), np.array([0, 1], np.int64), np.int64(0))
+            target = ops.concat([outer, b.const(np.array([8, 3], np.int64))], 0)
+        given = [x, target, b.const(np.arange(4))]
+        more = {"coordinate_transformation_mode": coordinates, "shape_calculation_mode": by, "nearest_mode": "floor"}
+        return b.op(11, "Interpolate", given, mode=mode, pads_begin=[0], pads_end=[0], antialias=False, **more)
+
+    return Case(build, rtol=5e-5)
+
+
+for _mode, _coordinate in product(MODES, COORDINATES):
+    CASES[f"Interpolate-11 {_mode}, one axis of two kept at run time, {_coordinate}"] = interpolate(
+        11, _mode, ([5, 9], [1.0, 1.5]), run_time=True, coordinate_transformation_mode=_coordinate
+    )
+for _mode, _coordinate, _by in product(MODES, COORDINATES, ("sizes", "scales")):
+    CASES[f"Interpolate-11 {_mode}, outer axes kept by {_by}, {_coordinate}"] = kept(_mode, _coordinate, _by)
 for _mode, _name in product(MODES, ("up", "down")):
     CASES[f"Interpolate-4 {_mode}, {_name}, no batch"] = interpolate(4, _mode, TARGETS[_name], data=(0, 2, 5, 6))
 for _mode, _opset in product(MODES[:3], (4, 11)):

@@ -16,6 +16,7 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, ra
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS
+from gather_infer.symbolic import Expr, known_eq
 from gather_infer.tensor import DType
 
 lowerings = LoweringTable()
@@ -103,13 +104,19 @@ def interpolate_11(op: LayerView, g: FunctionBuilder) -> str:
 def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_sizes: bool) -> Resizing:
     mode = op.text("mode", choices=_MODES)
     pillow = mode.endswith("pillow")
+    coordinates = op.text("coordinate_transformation_mode", "half_pixel", choices=_COORDINATES)
+    coordinates = "half_pixel" if pillow else coordinates
     which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
     wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
+    if not any(_pads(op, op.rank(0))):
+        changed = [at for at, axis in enumerate(which) if not _keeps_size(op, target, at, axis, by_sizes)]
+        wanted = _elements_at(g, wanted, changed, len(which))
+        which = tuple(which[at] for at in changed)
     if pillow and not by_sizes:
         wanted, by_sizes = _sizes(op, g, which, wanted), True  # the weights follow from the resulting sizes
     return Resizing(
         _KINDS[mode],
-        "half_pixel" if pillow else op.text("coordinate_transformation_mode", "half_pixel", choices=_COORDINATES),
+        coordinates,
         op.text("nearest_mode", "round_prefer_floor", choices=_ROUNDINGS),
         -0.5 if pillow else op.number("cube_coeff", -0.75),
         mode == "linear" and op.flag("antialias", False),
@@ -118,6 +125,28 @@ def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_size
         wanted if by_sizes else None,
         None if by_sizes else wanted,
     )
+
+
+def _keeps_size(op: LayerView, target: int, at: int, axis: int, by_sizes: bool) -> bool:
+    """Whether element `at` of input `target` is proved to be the size of `axis` of the data, or a scale of 1.
+
+    OpenVINO then leaves the positions along this axis as they are, in every coordinate transformation mode.
+    """
+    values = op.tensor(target).values
+    if values is None or values.ndim != 1 or at >= values.size or values[at] is None:
+        return False
+    if not by_sizes:
+        return bool(values[at] == 1)
+    return isinstance(values[at], (int, Expr)) and known_eq(values[at], op.dim(0, axis), op.call.scope) is True
+
+
+def _elements_at(g: FunctionBuilder, vector: str, positions: list[int], count: int) -> str:
+    """The elements at ascending `positions` of a vector of `count` elements."""
+    if len(positions) == count or not positions:
+        return vector
+    if positions == list(range(positions[0], positions[-1] + 1)):
+        return g.Slice(vector, g.i64(positions[0]), g.i64(positions[-1] + 1), g.i64(0))
+    return g.Gather(vector, g.i64(*positions), axis=0)
 
 
 def _wanted(op: LayerView, g: FunctionBuilder, index: int, dtype: DType, count: int) -> str:
@@ -133,11 +162,11 @@ def _sizes(op: LayerView, g: FunctionBuilder, axes: tuple[int, ...], scales: str
 
 def _resized(op: LayerView, g: FunctionBuilder, how: Resizing) -> str:
     x, rank, dtype = op.x(0), op.rank(0), op.dtype(0)
+    pads = _pads(op, rank)
+    if any(pads):
+        x = g.Pad(x, g.i64(*pads))
     if not how.axes:
-        raise LoweringRefused("it resizes no axis")
-    pads = [[*op.integers(name, ()), *[0] * rank][:rank] for name in ("pads_begin", "pads_end")]
-    if any(pads[0] + pads[1]):
-        x = g.Pad(x, g.i64(*pads[0], *pads[1]))
+        return x
     wide = dtype if how.kind == "nearest" else _FLOAT
     in_bytes = how.is_pillow and dtype in _BYTES
     attributes = None if in_bytes else _attributes(how, rank)
@@ -155,6 +184,11 @@ def _resized(op: LayerView, g: FunctionBuilder, how: Resizing) -> str:
         wide = DType.INT32 if dtype.is_integer else _FLOAT
     made = g.Resize(g.cast(x, dtype, wide), None, how.scales, how.sizes, axes=how.axes, **attributes)
     return g.cast(_rounded_to_type(g, made, how.kind, dtype) if wide is _FLOAT else made, wide, dtype)
+
+
+def _pads(op: LayerView, rank: int) -> list[int]:
+    """The pads at the begin of each axis, then those at the end."""
+    return [pad for name in ("pads_begin", "pads_end") for pad in [*op.integers(name, ()), *[0] * rank][:rank]]
 
 
 def _rounded_to_type(g: FunctionBuilder, x: str, kind: str, dtype: DType) -> str:
@@ -247,7 +281,7 @@ def _positions(g: FunctionBuilder, coordinates: str, size: str, wanted: str, sca
         return g.Where(g.Equal(wanted, one), zero, g.Div(g.Mul(i, last), others))
     place = g.Div(g.Add(i, half), scale)
     if coordinates == "tf_half_pixel_for_nn":
-        return place
+        return g.Where(g.Equal(scale, g.scalar(1, _FLOAT)), i, place)  # OpenVINO moves nothing along such an axis
     place = g.Sub(place, half)
     return place if coordinates == "half_pixel" else g.Where(g.Greater(wanted, one), place, zero)
 
