@@ -5,6 +5,8 @@ What is expected is gather-8 in numpy: OpenVINO's plugin does not run an axis wi
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -97,3 +99,76 @@ def test_a_computed_axis_of_a_table_with_elements(axis: int) -> None:
     for indices in (np.array([0, -1, 4, -5, 2, 3, -4, 9]), np.zeros(0, np.int64)):
         feeds = {"data": data, "indices": indices, "axis": np.array(axis)}
         assert np.array_equal(run(proto, feeds)[0], gathered(data, indices, axis % 2, 0))
+
+
+ONE_INDEX: dict[str, tuple[list[Any], int]] = {
+    # id: (dims of data, axis)
+    "a vector": (["V"], 0),
+    "the first axis": (["V", 3], 0),
+    "the middle axis": (["A", "V", 3], 1),
+    "the last axis": ([2, 3, "V"], 2),
+    "all dims": (["A", "V", "B", "V"], -1),
+}
+TYPES = {
+    "f2": TensorProto.FLOAT16,
+    "f4": TensorProto.FLOAT,
+    "f8": TensorProto.DOUBLE,
+    "?": TensorProto.BOOL,
+    "i1": TensorProto.INT8,
+    "i2": TensorProto.INT16,
+    "i4": TensorProto.INT32,
+    "i8": I64,
+    "u1": TensorProto.UINT8,
+    "u2": TensorProto.UINT16,
+    "u4": TensorProto.UINT32,
+    "u8": TensorProto.UINT64,
+}
+
+
+def one_index(dims: list[Any], axis: int, kind: int, index: npt.NDArray[np.int64]) -> ModelProto:
+    node = helper.make_node("Gather", ["data", "index", "axis"], ["y"], "g", domain="openvino.opset8")
+    held = {"index": index, "axis": np.array(axis)}
+    return model([node], {"data": (kind, dims)}, {"y": (kind, None)}, held, opset=21, domains={"openvino.opset8": 8})
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("case", ONE_INDEX)
+def test_one_constant_index(case: str, dtype: str) -> None:
+    """A Slice, a Pad and a Gather give the bits of the row, and zeros where the axis is too short for the index."""
+    dims, axis = ONE_INDEX[case]
+    for index in (np.array(0), np.array(2), np.array(-1), np.array(-2), np.array([1]), np.array([[-3]])):
+        proto = convert(one_index(dims, axis, TYPES[dtype], index)).proto
+        assert {"Slice", "Pad", "Gather"} <= {n.op_type for n in proto.graph.node} <= {"Slice", "Pad", "Gather", "Cast"}
+        for rows, others in ((0, 2), (1, 3), (2, 1), (3, 2), (5, 0), (7, 2)):
+            sizes = [{"V": rows, "A": others, "B": 2}.get(dim, dim) for dim in dims]
+            data = extremes(dtype, sizes)
+            (found,) = run(proto, {"data": data})
+            expected = gathered(data, index, axis % len(dims), 0)
+            assert found.dtype == expected.dtype and found.shape == expected.shape
+            assert found.tobytes() == expected.tobytes(), (index, rows)
+
+
+def extremes(dtype: str, sizes: list[int]) -> npt.NDArray[Any]:
+    """A tensor of numbers that sums or wider types would change: -0.0, NaN, infinities, the ends of integer types."""
+    if dtype[0] == "f":
+        numbers = np.array([-0.0, np.nan, np.inf, -np.inf, 1.5, np.finfo(dtype).tiny, np.finfo(dtype).max], dtype)
+    elif dtype == "?":
+        numbers = np.array([True, False, True])
+    else:
+        ends = np.iinfo(dtype)
+        numbers = np.array([ends.max, ends.min, ends.max - 1, 1, ends.max // 2 + 1], dtype)
+    return np.resize(numbers, sizes)
+
+
+def test_openvino_gives_these_elements() -> None:
+    """The plugin on an axis that is too short for the index, of a size it runs: 1."""
+    code = (
+        "import numpy as np, openvino as ov; from openvino import opset8 as o\n"
+        "for index in (0, 1, -1, -2):\n"
+        "    x = o.parameter([-1, -1], np.float32)\n"
+        "    made = ov.Model([o.gather(x, o.constant(np.int64(index)), o.constant(np.int64(1)))], [x])\n"
+        "    data = np.array([[-0.0], [2.5]], np.float32)\n"
+        "    print(list(ov.Core().compile_model(made, 'CPU')([data]).values())[0].tolist())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.split("\n")[:4] == ["[-0.0, 2.5]", "[0.0, 0.0]", "[-0.0, 2.5]", "[0.0, 0.0]"]

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from gather_infer.dialect import AxisSize, InputPrecondition, LoweringRefused
 from gather_infer.errors import SpecViolation
 from gather_infer.openvino.lowerings.function_builder import FAR, FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
-from gather_infer.openvino.lowerings.type_legalization import legalized
+from gather_infer.openvino.lowerings.type_legalization import FOR_MIN_MAX, legalized
 from gather_infer.symbolic import known_le, product
 from gather_infer.tensor import DType
 
@@ -39,6 +41,8 @@ _WHERE_SINCE, _FROM_END_SINCE, _CLIP_SINCE, _BATCHED_SINCE, _BFLOAT16_SINCE, _AL
 """First ai.onnx opsets with, in this order: Where, negative indices in Gather, integers in Clip, batch_dims of
 GatherND, bfloat16, allowzero of Reshape.
 """
+_PADDED_SINCE = 13
+"""First ai.onnx opset with Slice and Pad, their bounds as inputs, of integers and booleans."""
 
 
 @lowers("Gather", since=1, opset=1)
@@ -126,6 +130,9 @@ class _Gather:
         if op.has_rank(0) and op.is_positive(0, axis):
             index, inside = self.clamped_indices(axis)
             return self.masked(g.Gather(self.data, index, axis=axis), inside, op.rank(0) - 1 - axis)
+        single = self.known_index()
+        if single is not None and op.has_rank(0):
+            return self.sliced(axis, single)
         if self.prefers_row_copy(axis):
             return self.gather_masked(axis)
         after = None if axis == -1 else axis + 1
@@ -136,6 +143,29 @@ class _Gather:
             row.append(g.dims(self.data, after))
         table = self.with_zeros(self.data, g.concat(*row), axis)
         return g.Gather(table, self.indices_with_zero_row(self.row_count(axis, 1, 0)), axis=axis)
+
+    def known_index(self) -> int | None:
+        """The index if there is one, it is known, and `sliced` can take it; else None."""
+        if self.dtype is DType.STRING or self.g.opset < _PADDED_SINCE or not self.op.has_rank(1):
+            return None
+        known = self.op.ints(1)
+        if known is None or len(known) != 1 or (known[0] < 0 and not self.from_end):
+            return None
+        return known[0] if -FAR < known[0] < FAR else None
+
+    def sliced(self, axis: int, index: int) -> str:
+        """The result for one known index: a Slice takes its row or none, a Pad appends zeros, a Gather takes the first.
+
+        A ReduceSum of the Slice would turn -0.0 into 0.0, and int64 into the nearest double.
+        """
+        op, g = self.op, self.g
+        end = index + 1 if index != -1 else FAR
+        row = g.Slice(self.data, g.i64(index), g.i64(end), g.i64(axis))
+        pads = [0] * (2 * op.rank(0))
+        pads[op.rank(0) + axis] = 1
+        zero = self.zero(self.dtype) if op.element(0) == "nf4" else None
+        padded = legalized(g, self.dtype, lambda x: g.Pad(x, g.i64(*pads), zero), row, by=FOR_MIN_MAX)
+        return g.Gather(padded, g.const(np.zeros((1,) * op.rank(1), np.int64)), axis=axis)
 
     def prefers_row_copy(self, axis: int) -> bool:
         """Whether to append zeros to the gathered rows, which copies them, rather than to the table.
