@@ -19,6 +19,7 @@ from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model.attributes import attributes_of
 from gather_infer.model.paths import bodies, node_at
 from gather_infer.node_ids import GraphPath, NodePath, Root
+from gather_infer.openvino.affine_fusion import fuse_scales_and_biases
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
 from gather_infer.openvino.dialect_nodes import is_opaque
@@ -115,6 +116,7 @@ class _LayerConverter:
         self.gather_oob = gather_oob
         self.opset = opset
         self.result = LayerConversion()
+        self.layer_of: dict[Node, int] = {}  # new node -> position of its layer in `result.converted`
         self.inliner = Inliner(model.fresh)
         self.declared = inference.declared
         self.reorders = {node for one in find_beam_indices(model) for node in one.gathers}
@@ -146,8 +148,26 @@ class _LayerConverter:
                         self.model.node_path(path, position) if is_read else node_at(self.model.proto, path, position)
                     )
                     self.result.refused.append(Refused(where, proto.op_type, self.version(proto), str(refusal)))
+        self.fuse()
         eliminate_dead_code(self.model, lost, self.only_reads_dims)
         return self.result
+
+    def fuse(self) -> None:
+        """Fuse constant scales and biases; of two layers that became one node, the first one is listed with it."""
+        for fusion in fuse_scales_and_biases(self.model):
+            first, second = self.layer_of.pop(fusion.first), self.layer_of.pop(fusion.second)
+            self.layer_of[fusion.fused] = first
+            self.relist(first, fusion.first.op_type, fusion.fused.op_type)
+            self.relist(second, fusion.second.op_type)
+            for node in fusion.unread:
+                self.relist(self.layer_of.pop(node), node.op_type)
+
+    def relist(self, layer: int, old: str, *new: str) -> None:
+        """Replace the operator `old` in the list of those that a converted layer became."""
+        found = self.result.converted[layer]
+        at = found.operators.index(old)
+        operators = (*found.operators[:at], *new, *found.operators[at + 1 :])
+        self.result.converted[layer] = replace(found, operators=operators)
 
     def only_reads_dims(self, node: Node) -> bool:
         """Whether a node is a Constant, Shape or Size, which has no side effect and never fails."""
@@ -203,7 +223,8 @@ class _LayerConverter:
         reason = f"{node.op_type}-{version}" + (f", indices {indices}" if indices else "")
         for tensor in spliced.constants:
             self.model.add_constant(self.model.main, tensor.name, tensor, None, reason)
-        self.model.replace(layer_node, spliced.nodes, reason)
+        nodes = self.model.replace(layer_node, spliced.nodes, reason)
+        self.layer_of.update(dict.fromkeys(nodes, len(self.result.converted)))
         for tensor in spliced.constant_outputs:
             self.model.add_constant(layer_node.graph, tensor.name, tensor, None, reason)
         made = tuple(one.op_type for one in spliced.nodes)

@@ -100,3 +100,27 @@ for _direction in ("forward", "bidirectional"):
     CASES[f"GRUSequence-5 linear before reset, {_direction}"] = recurrent(
         "GRUSequence", 5, lengths=[4, 5], direction=_direction, linear_before_reset=True, **SEQUENCE
     )
+
+
+def full(type_name: str, direction: str) -> Case:
+    """Every row is as long as X, which the lengths are computed from."""
+    kind = type_name.removesuffix("Sequence")
+    gates, d = GATES[kind], 2 if direction == "bidirectional" else 1
+
+    def build(b: Build) -> Any:
+        ops = b.ov.opset16
+        x = b.param(b.floats(2, 5, INPUT, low=-1, high=1))
+        states = [b.param(b.floats(2, d, HIDDEN)) for _ in range(2 if kind == "LSTM" else 1)]
+        sizes, zero = ops.shape_of(x), np.int64(0)
+        batch, length = (ops.gather(sizes, np.array([axis], np.int64), zero) for axis in (0, 1))
+        lengths = ops.broadcast(length, batch)
+        shapes = ((d, gates * HIDDEN, INPUT), (d, gates * HIDDEN, HIDDEN), (d, gates * HIDDEN))
+        weights = [b.const(b.floats(*shape, low=-1, high=1)) for shape in shapes]
+        attributes = {"hidden_size": HIDDEN, "direction": direction, "activations": DEFAULTS[kind], "clip": 0.0}
+        return b.op(5, type_name, [x, *states, lengths, *weights], **attributes)
+
+    return Case(build, engine="reshaped", rtol=2e-5)
+
+
+for _kind, _direction in product(GATES, ("forward", "bidirectional")):
+    CASES[f"{_kind}Sequence-5 computed lengths, {_direction}"] = full(f"{_kind}Sequence", _direction)

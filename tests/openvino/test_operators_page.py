@@ -59,6 +59,9 @@ def test_the_page_of_an_operator_is_that_of_an_opset_which_has_it() -> None:
             assert op_type in by_opset[int(found[1])], op_type
 
 
+MVN = "LayerNormalization or InstanceNormalization, else ReduceMean, Sub and Div over the axes of an input."
+
+
 def test_ops_knows_what_is_lowered() -> None:
     """A rule is asked before a lowering; one operator is refused."""
     table = {o.op_type: o for o in operators() if o.domain == "openvino"}
@@ -68,10 +71,7 @@ def test_ops_knows_what_is_lowered() -> None:
         (1, FactSource.LOWERING, "openvino/lowerings/normalization.py"),
         (6, FactSource.LOWERING, "openvino/lowerings/normalization.py"),
     ]
-    assert (
-        lowered.newest.summary == "mvn-6: ReduceMean, Sub and Div over the axes of an input."
-        and lowered.newest.values is None
-    )
+    assert lowered.newest.summary == f"mvn-6: {MVN}" and lowered.newest.values is None
     assert {b.source for b in table["Gather"].behaviours} == {FactSource.RULE}
     refused = {name: o.newest.summary for name, o in table.items() if o.newest.source is FactSource.NONE}
     assert refused == {name: f"{reason[:1].upper()}{reason[1:]}." for name, reason in REASONS.items()}
@@ -90,7 +90,7 @@ def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
 
 
 SAID = {
-    "MVN": "Conversion: ReduceMean, Sub and Div over the axes of an input.",
+    "MVN": f"Conversion: {MVN}",
     "Abs": "Conversion: ONNX's Abs.",
     "AdaptiveMaxPool": "Conversion: Gather of every window, then ArgMax and GatherElements.",
 }

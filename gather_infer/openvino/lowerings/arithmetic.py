@@ -77,16 +77,15 @@ def squared_difference(op: LayerView, g: FunctionBuilder) -> str:
 def divide(op: LayerView, g: FunctionBuilder) -> str:
     """arithmetic/divide-1: Div; integer quotients round down with `m_pythondiv`, else towards 0 as in ONNX.
 
-    Rounding down is (a - Mod(a, b)) / b: Mod has the sign of the divisor.
+    Rounding down is (a - Mod(a, b)) / b: Mod has the sign of the divisor. A Div is enough if no element is negative.
     """
     dtype = op.dtype(0)
-    unsigned = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
+    is_plain = dtype.is_float or not op.flag("m_pythondiv", True) or all(map(op.is_non_negative, (0, 1)))
 
     def floor(a: str, b: str) -> str:
         return g.Div(g.Sub(a, g.Mod(a, b)), b)
 
-    truncates = dtype.is_float or dtype in unsigned or not op.flag("m_pythondiv", True)
-    return legalized(g, dtype, g.Div if truncates else floor, op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16)
+    return legalized(g, dtype, g.Div if is_plain else floor, op.x(0), aligned(op, g, 0, 1), by=WITHOUT_BFLOAT16)
 
 
 @lowers("FloorMod", preserves_failures=True)

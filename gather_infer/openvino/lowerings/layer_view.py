@@ -14,8 +14,8 @@ from gather_infer.errors import SpecViolation
 from gather_infer.node_facts import NodeFacts
 from gather_infer.ops.openvino.element_types import ELEMENT_TYPES
 from gather_infer.rules import OpCall
-from gather_infer.symbolic import Dim, known_le
-from gather_infer.tensor import DType, Shape, Value, static_dims
+from gather_infer.symbolic import Dim, Expr, known_le
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, Value, static_dims
 
 _TEXTS: Final = {dtype: name for name, dtype in ELEMENT_TYPES.items()}
 
@@ -132,6 +132,19 @@ class LayerView(NodeFacts):
         return shape[axis]
 
     # elements
+
+    def is_non_negative(self, index: int) -> bool:
+        """Whether no element of integer input `index` can be negative: by its type, or by a proof."""
+        fact = self.tensor(index)
+        if fact.dtype is not None and fact.dtype in INTEGER_RANGE and INTEGER_RANGE[fact.dtype][0] == 0:
+            return True
+        if fact.values is not None and fact.values.size:
+            return all(
+                isinstance(element, (int, Expr)) and known_le(0, element, self.call.scope) is True
+                for element in fact.values.flat
+            )
+        lo = None if fact.value_range is None else fact.value_range.lo
+        return lo is not None and known_le(0, lo, self.call.scope) is True
 
     def array(self, index: int) -> npt.NDArray[Any] | None:
         """The elements of input `index`, from inference or from a constant; None where they are unknown.

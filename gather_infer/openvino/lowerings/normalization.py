@@ -5,15 +5,24 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, numpy_of
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS, legalized
-from gather_infer.tensor import DType
+from gather_infer.tensor import DType, static_dims
 
 lowerings = LoweringTable()
 lowers = lowerings.lowers
 
+_LAYER_SINCE: Final = 17
+"""First ai.onnx opset with LayerNormalization."""
+_MAX_SCALE: Final = 1 << 16
+"""Maximum number of elements of a scale of ones."""
 _MAX_POOLED = 3
 """Maximum number of spatial axes of an AveragePool in onnxruntime."""
 
@@ -37,7 +46,9 @@ def _centred(g: FunctionBuilder, x: str, axes: str) -> str:
 
 
 def _variance(g: FunctionBuilder, centred: str, axes: str) -> str:
-    return g.ReduceMean(g.Mul(centred, centred), axes, keepdims=1, noop_with_empty_axes=1)
+    # onnxruntime's LayerNormalization fusion looks for a Pow; it multiplies the base with itself
+    squares = g.Pow(centred, g.scalar(2, DType.FLOAT32))
+    return g.ReduceMean(squares, axes, keepdims=1, noop_with_empty_axes=1)
 
 
 @lowers("BatchNormInference", preserves_failures=True)
@@ -88,34 +99,64 @@ def group_normalization(op: LayerView, g: FunctionBuilder) -> str:
 
 @lowers("MVN")
 def mvn_1(op: LayerView, g: FunctionBuilder) -> str:
-    """mvn-1: ReduceMean, Sub and Div; `eps` is inside the root.
+    """mvn-1: as mvn-6; `eps` is inside the root.
 
     The axes are `reduction_axes` if given; otherwise all but the first with `across_channels`, else all but the first
     two.
     """
     first = 1 if op.flag("across_channels", True) else 2
-    axes = op.integers("reduction_axes", ()) or list(range(first, op.rank(0)))
-    return _mvn(op, g, g.i64(*axes), is_inside=True)
+    axes = list(op.integers("reduction_axes", ())) or list(range(first, op.rank(0)))
+    return _mvn(op, g, axes, is_inside=True)
 
 
 @lowers("MVN", since=6)
 def mvn_6(op: LayerView, g: FunctionBuilder) -> str:
-    """mvn-6: ReduceMean, Sub and Div over the axes of an input.
+    """mvn-6: LayerNormalization or InstanceNormalization, else ReduceMean, Sub and Div over the axes of an input.
 
     Inputs: data, axes [k]. The attribute `eps_mode` puts `eps` inside or outside the root.
     """
     mode = op.text("eps_mode", "inside_sqrt", choices=("inside_sqrt", "outside_sqrt"))
-    return _mvn(op, g, _axes(op, g, 1), is_inside=mode == "inside_sqrt")
+    return _mvn(op, g, op.ints(1), is_inside=mode == "inside_sqrt")
 
 
-def _mvn(op: LayerView, g: FunctionBuilder, axes: str, *, is_inside: bool) -> str:
+def _mvn(op: LayerView, g: FunctionBuilder, axes: list[int] | None, *, is_inside: bool) -> str:
+    """Input 0 minus its mean over `axes`, divided by its deviation; `axes` None: those of input 1, at run time."""
     wide = _wide(op)
-    centred = _centred(g, g.cast(op.x(0), op.dtype(0), wide), axes)
-    if op.flag("normalize_variance", True):
-        eps, variance = g.scalar(op.number("eps"), wide), _variance(g, centred, axes)
+    x = g.cast(op.x(0), op.dtype(0), wide)
+    is_divided = op.flag("normalize_variance", True)
+    whole = _as_one_node(op, g, x, axes) if is_divided and is_inside and axes else None
+    if whole is not None:
+        return g.cast(whole, wide, op.dtype(0))
+    over = _axes(op, g, 1) if axes is None else g.i64(*axes)
+    centred = _centred(g, x, over)
+    if is_divided:
+        eps, variance = g.scalar(op.number("eps"), wide), _variance(g, centred, over)
         spread = g.Sqrt(g.Add(variance, eps)) if is_inside else g.Add(g.Sqrt(variance), eps)
         centred = g.Div(centred, spread)
     return g.cast(centred, wide, op.dtype(0))
+
+
+def _as_one_node(op: LayerView, g: FunctionBuilder, x: str, axes: list[int]) -> str | None:
+    """`x`, input 0 in the type to compute in, normalized over `axes` by one node with a scale of ones.
+
+    The last axes, if their dims are numbers, by LayerNormalization; all from axis 2 on, if the channels are a number,
+    by InstanceNormalization. None if neither fits.
+    """
+    if not op.has_rank(0):
+        return None
+    rank, wide, eps = op.rank(0), _wide(op), op.number("eps")
+    listed = {op.normalized_axis(axis, rank) for axis in axes}
+    first = min(listed)
+    if listed != set(range(first, rank)):
+        return None
+    channels = op.size(0, 1) if first == 2 and wide is DType.FLOAT32 else None
+    sizes = static_dims(op.shape(0)[first:])
+    if channels is not None and 0 < channels <= _MAX_SCALE and (sizes is None or len(sizes) > 1):
+        ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
+        return g.InstanceNormalization(x, g.const(ones), g.const(zeros), epsilon=eps)
+    if sizes is None or not 1 < prod(sizes) <= _MAX_SCALE or g.opset < _LAYER_SINCE:
+        return None
+    return g.LayerNormalization(x, g.const(np.ones(sizes), numpy_of(wide)), axis=first - rank, epsilon=eps)
 
 
 @lowers("NormalizeL2")

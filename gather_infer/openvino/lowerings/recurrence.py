@@ -19,6 +19,7 @@ from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.type_legalization import AS_FLOAT
+from gather_infer.symbolic import known_eq
 from gather_infer.tensor import DType
 
 lowerings = LoweringTable()
@@ -80,12 +81,20 @@ def sequence(op: LayerView, g: FunctionBuilder) -> tuple[str, ...]:
     for position in filter(op.has_rank, range(1, first + 1)):
         op.call.require_equal(op.dim(0, 0), op.dim(position, 0), f"batch of inputs 0 and {position}")
     x, *states = (_batch_second(g, g.cast(op.x(i), op.dtype(i), wide)) for i in range(first))
-    lengths = g.cast(op.x(first), op.dtype(first), DType.INT32)
+    lengths = "" if _are_full(op, first) else g.cast(op.x(first), op.dtype(first), DType.INT32)
     weights = [g.cast(op.x(i), op.dtype(i), wide) for i in range(first + 1, first + 4)]
     given = _weights(op, g, kind, weights)
     made = _run(op, g, kind, x, states, lengths, given, direction)
     results = (g.Transpose(made[0], perm=[2, 1, 0, 3]), *(_batch_second(g, one) for one in made[1:]))
     return tuple(g.cast(one, wide, dtype) for one in results)
+
+
+def _are_full(op: LayerView, index: int) -> bool:
+    """Whether all elements of input `index`, the lengths, are proved to be the length of X, as ONNX assumes without."""
+    span, length = op.tensor(index).value_range, op.dim(0, 1)
+    return span is not None and all(
+        end is not None and known_eq(end, length, op.call.scope) is True for end in (span.lo, span.hi)
+    )
 
 
 @lowers("LSTMCell", "GRUCell", "RNNCell")

@@ -83,7 +83,9 @@ def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
         return g.Reshape(op.x(0), g.i64(*(0 if size == -1 else size for size in pattern)))
     if isinstance(rest, int) and rest > 0:
         return g.Reshape(op.x(0), g.i64(*(rest if size == -1 else size for size in pattern)))
-    return g.Reshape(op.x(0), _resolved(op, g, pattern, copied), allowzero=1)
+    same = next((axis for axis, dim in enumerate(op.shape(0)) if known_eq(rest, dim, op.call.scope)), None)
+    size = _quotient(op, g, pattern, copied) if same is None else g.dim(op.x(0), same)
+    return g.Reshape(op.x(0), _resolved(op, g, pattern, size), allowzero=1)
 
 
 def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
@@ -96,14 +98,19 @@ def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
     return floordiv(left, prod(size for size in pattern if size > 0), op.call.scope)
 
 
-def _resolved(op: LayerView, g: FunctionBuilder, pattern: Sequence[int], copied: Sequence[int]) -> str:
-    """The int64 vector of the result's dims, computed at run time: `pattern` with its 0 and -1 replaced."""
-    x = op.x(0)
+def _quotient(op: LayerView, g: FunctionBuilder, pattern: Sequence[int], copied: Sequence[int]) -> str:
+    """The dim of `_rest`, computed at run time, as an int64 vector of one element."""
     divisor = prod(size for size in pattern if size > 0)
-    rest = _product(g, [g.dim(x, axis) for axis in range(op.rank(0)) if axis not in copied])
-    rest = rest if divisor == 1 else g.Div(rest, g.i64(divisor))
-    parts = [rest if size == -1 else g.dim(x, i) if size == 0 else g.i64(size) for i, size in enumerate(pattern)]
-    return g.concat(*parts)
+    rest = _product(g, [g.dim(op.x(0), axis) for axis in range(op.rank(0)) if axis not in copied])
+    return rest if divisor == 1 else g.Div(rest, g.i64(divisor))
+
+
+def _resolved(op: LayerView, g: FunctionBuilder, pattern: Sequence[int], rest: str) -> str:
+    """The int64 vector of the result's dims: `pattern` with -1 replaced by `rest`, and 0 by a dim of input 0."""
+    x = op.x(0)
+    return g.concat(
+        *(rest if size == -1 else g.dim(x, axis) if size == 0 else g.i64(size) for axis, size in enumerate(pattern))
+    )
 
 
 def _product(g: FunctionBuilder, sizes: Sequence[str]) -> str:

@@ -1,0 +1,226 @@
+"""Affine fusion: constant scales and biases of lowered layers become inputs of the operators that they follow.
+
+OpenVINO has separate layers for the bias of a convolution or a matrix product, and for scale and bias of a
+normalization; ONNX's Conv, Gemm, LayerNormalization and InstanceNormalization have inputs for them. A fused operator
+may round differently, as OpenVINO's own fusions do, so this is a part of the conversion and not a rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from gather_infer.ir import Graph, Node, Value
+from gather_infer.ir.constant import Constant
+from gather_infer.model.attributes import attribute_of, integer_attribute
+from gather_infer.passes.mutable_model import MutableModel
+from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
+
+_WHY: Final = "a constant scale or bias is an input of the operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Two nodes that became one: `second`, a Mul or an Add, read the output of `first`.
+
+    unread   new nodes that were removed with them, because only they read them
+    """
+
+    first: Node
+    second: Node
+    fused: Node
+    unread: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """The constant operand of `reader`, a Mul or an Add; nothing but it reads the other operand."""
+
+    reader: Node
+    name: str
+    payload: Constant | TensorProto
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return tuple(self.payload.dims) if isinstance(self.payload, TensorProto) else self.payload.shape
+
+
+def fuse_scales_and_biases(model: MutableModel) -> list[Fusion]:
+    """Fuse each new Mul or Add of a constant into the new node before it; nodes of the file are not changed."""
+    made: list[Fusion] = []
+    for graph in list(model.graphs.values()):
+        for node in list(graph.nodes):
+            fuse = _FUSIONS.get(node.op_type)
+            if fuse is not None and node.source is None and not node.domain:
+                fuse(model, node, made)
+    return made
+
+
+def _fuse_convolution(model: MutableModel, node: Node, made: list[Fusion]) -> None:
+    """Add(Conv(x, w), b) becomes Conv(x, w, b), b with one element for each channel; ConvTranspose alike."""
+    operand = _operand(node, "Add")
+    bias = None if operand is None or len(node.inputs) != 2 else _vector(model, node, operand, 1, 1)
+    if operand is not None and bias is not None:
+        made.append(_fused(model, node, operand, node.op_type, [*node.inputs, bias]))
+
+
+def _fuse_product(model: MutableModel, node: Node, made: list[Fusion]) -> None:
+    """Add(MatMul(a, b), c) becomes Gemm(a, b, c) for matrices a [m, k] and b [k, n], k >= 1, and c [n], [1, n] or [1].
+
+    A Transpose of a matrix becomes an attribute.
+    """
+    operand, graph = _operand(node, "Add"), node.graph
+    (a, trans_a), (b, trans_b) = (_untransposed(graph, name) for name in node.inputs)
+    left, right = _matrix(graph, a), _matrix(graph, b)
+    if operand is None or left is None or right is None:
+        return
+    inner, columns = reversed(right) if trans_b else right
+    if not isinstance(inner, int) or inner < 1 or not isinstance(columns, int):
+        return
+    rows, width = (1, 1, *operand.dims)[-2:]
+    if len(operand.dims) > 2 or rows != 1 or width not in (1, columns):
+        return
+    turned = {"transA": int(trans_a), "transB": int(trans_b)}
+    fusion = _fused(model, node, operand, "Gemm", [a, b, operand.name], **turned)
+    unread = {
+        found[0]: None
+        for name in set(node.inputs) - {a, b}
+        if (found := graph.producers.get(name)) is not None and not model.is_needed(graph, name)
+    }
+    for transpose in unread:
+        model.remove(transpose, _WHY)
+    made.append(replace(fusion, unread=tuple(unread)))
+
+
+def _untransposed(graph: Graph, name: str) -> tuple[str, bool]:
+    """The input of the new Transpose of a matrix that writes the value `name`, else `name`; whether there is one."""
+    found = graph.producers.get(name)
+    if found is None or found[0].op_type != "Transpose" or found[0].domain or found[0].source is not None:
+        return name, False
+    is_matrix = tuple(attribute_of(found[0].proto, "perm", ())) == (1, 0)
+    return (found[0].inputs[0], True) if is_matrix else (name, False)
+
+
+def _matrix(graph: Graph, name: str) -> Shape | None:
+    """The two dims of a float32 matrix; None for any other value."""
+    fact = graph.fact(name)
+    is_matrix = isinstance(fact, SymbolicTensor) and fact.dtype is DType.FLOAT32 and fact.rank == 2
+    return fact.shape if isinstance(fact, SymbolicTensor) and is_matrix else None
+
+
+def _fuse_layer_norm(model: MutableModel, node: Node, made: list[Fusion]) -> None:
+    """Add(Mul(LayerNormalization(x, ones), s), b) becomes LayerNormalization(x, s, b); Mul or Add may be missing."""
+    axis = integer_attribute(node.proto, "axis", -1)
+    _fuse_affine(model, node, made, axis, -axis)
+
+
+def _fuse_instance_norm(model: MutableModel, node: Node, made: list[Fusion]) -> None:
+    """Add(Mul(InstanceNormalization(x, ones, zeros), s), b) becomes InstanceNormalization(x, s, b)."""
+    _fuse_affine(model, node, made, 1, 1)
+
+
+def _fuse_affine(model: MutableModel, node: Node, made: list[Fusion], axis: int, count: int) -> None:
+    """Fuse a Mul by a scale, then an Add of a bias, into a new normalization: its scale is 1, its bias 0 or missing.
+
+    axis, count   the scale has the dims of the output from `axis` on, `count` of them
+    """
+    for op_type, at in (("Mul", 1), ("Add", 2)):
+        operand = _operand(node, op_type)
+        vector = None if operand is None else _vector(model, node, operand, axis, count)
+        if operand is not None and vector is not None:
+            inputs = [*node.inputs[:at], vector, *node.inputs[at + 1 :]]
+            made.append(_fused(model, node, operand, node.op_type, inputs))
+            node = made[-1].fused
+
+
+_FUSIONS: Final[Mapping[str, Callable[[MutableModel, Node, list[Fusion]], None]]] = {
+    "Conv": _fuse_convolution,
+    "ConvTranspose": _fuse_convolution,
+    "MatMul": _fuse_product,
+    "LayerNormalization": _fuse_layer_norm,
+    "InstanceNormalization": _fuse_instance_norm,
+}
+
+
+def _operand(node: Node, op_type: str) -> _Operand | None:
+    """The constant operand of the new `op_type` that reads the output of `node`; None if anything else reads it too."""
+    graph, value = node.graph, Value(node.graph, node.outputs[0])
+    uses = list(value.uses())
+    if len(uses) != 1 or value.is_output or graph.is_fixed(value.name):
+        return None
+    reader = uses[0].node
+    if reader.op_type != op_type or reader.domain or reader.source is not None or reader.graph is not graph:
+        return None
+    name = reader.inputs[1 - uses[0].index]
+    payload = graph.constant_payload(name)
+    return _Operand(reader, name, payload) if isinstance(payload, (Constant, TensorProto)) else None
+
+
+def _vector(model: MutableModel, node: Node, operand: _Operand, axis: int, count: int) -> str | None:
+    """The operand as a constant with `count` dims, those of the output of `node` from `axis` on.
+
+    None if one of these is not a number, or if the operand has several elements along another axis.
+    """
+    fact, dims = node.graph.fact(node.outputs[0]), operand.dims
+    shape = fact.shape if isinstance(fact, SymbolicTensor) else None
+    if shape is None or len(dims) > len(shape):
+        return None
+    first = axis % len(shape)
+    sizes = static_dims(shape[first : first + count])
+    aligned = (1,) * (len(shape) - len(dims)) + dims
+    held = aligned[first : first + count]
+    if sizes is None or held not in (sizes, (1,) * count) or any(size != 1 for size in aligned[:first]):
+        return None
+    if any(size != 1 for size in aligned[first + count :]):
+        return None
+    if dims == sizes:
+        return operand.name
+    made = _with_dims(model, operand, held, sizes)
+    if made is None:
+        return None
+    made.name = model.fresh(operand.name)
+    model.add_constant(model.main, made.name, made, None, _WHY)
+    return made.name
+
+
+def _with_dims(
+    model: MutableModel, operand: _Operand, dims: tuple[int, ...], sizes: tuple[int, ...]
+) -> TensorProto | None:
+    """The elements of the operand, seen as `dims`, broadcast to `sizes`; data in a file stays there if it is no copy.
+
+    None if the elements cannot be read.
+    """
+    if isinstance(operand.payload, TensorProto) and dims == sizes:
+        tensor = TensorProto()
+        tensor.CopyFrom(operand.payload)
+        del tensor.dims[:]
+        tensor.dims.extend(sizes)
+        return tensor
+    held = model.pass_input.read(operand.payload)
+    if held is None:
+        return None
+    bits = np.ascontiguousarray(np.broadcast_to(held.plain.reshape(dims), sizes))
+    return Constant(held.data_type, bits).to_tensor(operand.name)
+
+
+def _fused(
+    model: MutableModel, node: Node, operand: _Operand, op_type: str, inputs: Sequence[str], **attributes: int
+) -> Fusion:
+    """Replace `node` and the reader of the operand by one node in the place of the reader.
+
+    attributes   added to those of `node` where they are not 0
+    """
+    proto = NodeProto()
+    proto.CopyFrom(node.proto)
+    proto.op_type = op_type
+    del proto.input[:], proto.output[:]
+    proto.input.extend(inputs)
+    proto.output.extend(operand.reader.outputs)
+    proto.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items() if value)
+    model.remove(node, _WHY)
+    (fused,) = model.replace(operand.reader, [proto], _WHY)
+    return Fusion(node, operand.reader, fused)
