@@ -49,6 +49,7 @@ class Converted:
                that indices out of bounds give OpenVINO's result. "" for a node without indices, and for an operator
                that fails on indices out of bounds in OpenVINO as in ONNX
     draws      the node draws random numbers: the same distribution as in OpenVINO, but other numbers
+    fused_into   type of the ONNX node of another layer that has this one's constant as an input; "" if there is none
     """
 
     node: NodePath
@@ -57,6 +58,7 @@ class Converted:
     operators: tuple[str, ...]
     indices: IndexBounds = ""
     draws: bool = False
+    fused_into: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ class _LayerConverter:
             self.layer_of[fusion.fused] = first
             self.relist(first, fusion.first.op_type, fusion.fused.op_type)
             self.relist(second, fusion.second.op_type)
+            self.result.converted[second] = replace(self.result.converted[second], fused_into=fusion.fused.op_type)
             for node in fusion.unread:
                 self.relist(self.layer_of.pop(node), node.op_type)
 

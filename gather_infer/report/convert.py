@@ -59,11 +59,16 @@ def _head(result: ConversionResult) -> str:
     return f"{result.source.name}   {source_format}, {before} -> {count(result.after.nodes, 'node')}, opset {opset}"
 
 
+def _shown(one: Converted) -> tuple[str, ...]:
+    """The ONNX operators of a lowered node; the last one says which operator of another node its constant went into."""
+    return (*one.operators, f"in{GLUE}{one.fused_into}") if one.fused_into else one.operators
+
+
 def _operators(converted: Sequence[Converted], view: View) -> list[str]:
     """A row for each lowered operator: number of nodes, ONNX operators, and verdicts of the indices."""
     rows = []
     for (op_type, version), alike in sorted(_by_operator(converted).items()):
-        made = Counter(op for one in alike for op in one.operators)
+        made = Counter(op for one in alike for op in _shown(one))
         shown = ", ".join(op if n == 1 else f"{n}{GLUE}{op}" for op, n in made.most_common())
         rows.append((f"{op_type}-{version}", str(len(alike)), shown or "constants", _bounds(alike)))
     if not rows:
@@ -75,7 +80,7 @@ def _operators(converted: Sequence[Converted], view: View) -> list[str]:
             (
                 printable(str(one.node)),
                 f"{one.op_type}-{one.version}",
-                ", ".join(one.operators) or "constant",
+                ", ".join(_shown(one)) or "constant",
                 one.indices,
             )
             for one in converted
@@ -205,6 +210,7 @@ def conversion_json(report: ConversionReport) -> dict[str, Json]:
                 "operators": list(c.operators),
                 "indices": c.indices or None,
                 "draws": c.draws,
+                "fused_into": c.fused_into or None,
             }
             for c in result.converted
         ],

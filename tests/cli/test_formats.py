@@ -169,7 +169,7 @@ def test_a_conversion() -> None:
         "  constant   Gather-8   Cast, Gather   proved",
         "  dynamic    Gather-8   Gather         assumed",
     ]
-    node = {"op_type": "Gather", "version": 8, "draws": False}
+    node = {"op_type": "Gather", "version": 8, "draws": False, "fused_into": None}
     assert conversion_json(report)["converted"] == [
         {"node": "constant", **node, "operators": ["Cast", "Gather"], "indices": "proved"},
         {"node": "dynamic", **node, "operators": ["Gather"], "indices": "assumed"},

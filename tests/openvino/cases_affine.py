@@ -197,3 +197,20 @@ for _batch, _length in ((2, 3), (0, 3), (1, 0), (1, 1), (0, 0)):
         "Mul Div",
         "dynamic",
     )
+
+
+def _flattened(b: Build, batch: int, special: bool) -> Any:
+    """The pattern has the batch from the data, and -1, which is determined for an empty batch too."""
+    ops, x = b.ov.opset16, b.param(b.floats(batch, 2, 5), fixed=(1, 2))
+    first = ops.gather(ops.shape_of(x), np.array([0], np.int64), np.int64(0))
+    return ops.reshape(x, ops.concat([first, np.array([-1], np.int64)], 0), special)
+
+
+for _batch, _special in ((3, False), (1, True), (0, False), (0, True)):
+    add(
+        f"Reshape to rows, {_batch}, special zero {_special}",
+        lambda b, n=_batch, s=_special: _flattened(b, n, s),
+        "Reshape",
+        "Concat Shape",
+        "dynamic",
+    )

@@ -23,6 +23,7 @@ def test_operators_and_elements(tmp_path: Path) -> None:
             faults[str(one)] = made
         elif fault := difference(one):
             faults[str(one)] = fault
-        assert made == {operator for layer in result.converted for operator in layer.operators}
+        listed = {operator for layer in result.converted for operator in layer.operators}
+        assert made <= listed and listed - made <= {"Concat", "Gather", "Shape"}  # what only other layers read
     assert not faults
     assert seen == OPERATORS.keys()

@@ -109,7 +109,7 @@ def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_size
     which = tuple(op.axes(axes, op.rank(0))) if op.has(axes) else tuple(range(op.rank(0)))
     wanted = _wanted(op, g, target, _INT64 if by_sizes else _FLOAT, len(which))
     if not any(_pads(op, op.rank(0))):
-        changed = [at for at, axis in enumerate(which) if not _keeps_size(op, target, at, axis, by_sizes)]
+        changed = [at for at, axis in enumerate(which) if not _is_size_kept(op, target, at, axis, by_sizes)]
         wanted = _elements_at(g, wanted, changed, len(which))
         which = tuple(which[at] for at in changed)
     if pillow and not by_sizes:
@@ -127,7 +127,7 @@ def _resizing(op: LayerView, g: FunctionBuilder, target: int, axes: int, by_size
     )
 
 
-def _keeps_size(op: LayerView, target: int, at: int, axis: int, by_sizes: bool) -> bool:
+def _is_size_kept(op: LayerView, target: int, at: int, axis: int, by_sizes: bool) -> bool:
     """Whether element `at` of input `target` is proved to be the size of `axis` of the data, or a scale of 1.
 
     OpenVINO then leaves the positions along this axis as they are, in every coordinate transformation mode.

@@ -16,7 +16,7 @@ from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.operands import as_int64, iota, single, vector
 from gather_infer.openvino.lowerings.type_legalization import WITHOUT_BFLOAT16, TypeLegalization, legalized
-from gather_infer.symbolic import Dim, floordiv, known_eq, product
+from gather_infer.symbolic import Dim, Expr, floordiv, known_eq, product
 from gather_infer.tensor import DType
 
 lowerings = LoweringTable()
@@ -55,6 +55,10 @@ def reshape(op: LayerView, g: FunctionBuilder) -> str:
     """
     special, pattern = op.flag("special_zero"), op.ints(1)
     if pattern is None:
+        copying = _copying_pattern(op)
+        target = None if copying is None else _constant_target(op, copying)
+        if target is not None:
+            return g.Reshape(op.x(0), g.i64(*target))
         return g.Reshape(op.x(0), vector(op, g, 1), allowzero=not special)
     if pattern.count(-1) > 1 or any(size < -1 for size in pattern):
         raise SpecViolation(f"pattern = {pattern} has to be of dims from 0 on, and -1 at most once", "GI106")
@@ -65,27 +69,55 @@ def reshape(op: LayerView, g: FunctionBuilder) -> str:
     return g.Reshape(op.x(0), g.i64(*pattern)) if not op.has_rank(0) else _copying(op, g, pattern)
 
 
+def _copying_pattern(op: LayerView) -> list[int] | None:
+    """The pattern with 0 for each element that is proved to be the dim of the data at its axis.
+
+    None if another element is not a number, and if it has -1 more than once.
+    """
+    values, shape = op.tensor(1).values, op.tensor(0).shape
+    if values is None or values.ndim != 1 or shape is None:
+        return None
+    found: list[int] = []
+    for axis, element in enumerate(values.tolist()):
+        if isinstance(element, int) and (element == -1 or element > 0):
+            found.append(element)
+        elif isinstance(element, (int, Expr)) and axis < len(shape) and known_eq(element, shape[axis], op.call.scope):
+            found.append(0)
+        else:
+            return None
+    return found if found.count(-1) < 2 else None
+
+
 def _copying(op: LayerView, g: FunctionBuilder, pattern: Sequence[int]) -> str:
     """Input 0 reshaped by `pattern`, where 0 copies the dim at the same axis.
 
     If a copied dim may be 0, the dim for -1 is computed before the Reshape.
     """
-    copied = [axis for axis, size in enumerate(pattern) if size == 0]
-    if any(axis >= op.rank(0) for axis in copied):
+    if any(size == 0 and axis >= op.rank(0) for axis, size in enumerate(pattern)):
         raise SpecViolation(
             f"pattern = {pattern} copies a dim that an input of rank {op.rank(0)} does not have", "GI301"
         )
-    if -1 not in pattern or all(op.is_positive(0, axis) for axis in copied):
-        return g.Reshape(op.x(0), g.i64(*pattern))
-    place = pattern.index(-1)
+    target = _constant_target(op, pattern)
+    if target is not None:
+        return g.Reshape(op.x(0), g.i64(*target))
+    copied = [axis for axis, size in enumerate(pattern) if size == 0]
     rest = _rest(op, pattern, copied)
-    if place < op.rank(0) and known_eq(rest, op.shape(0)[place]):
-        return g.Reshape(op.x(0), g.i64(*(0 if size == -1 else size for size in pattern)))
-    if isinstance(rest, int) and rest > 0:
-        return g.Reshape(op.x(0), g.i64(*(rest if size == -1 else size for size in pattern)))
     same = next((axis for axis, dim in enumerate(op.shape(0)) if known_eq(rest, dim, op.call.scope)), None)
     size = _quotient(op, g, pattern, copied) if same is None else g.dim(op.x(0), same)
     return g.Reshape(op.x(0), _resolved(op, g, pattern, size), allowzero=1)
+
+
+def _constant_target(op: LayerView, pattern: Sequence[int]) -> list[int] | None:
+    """A target of ONNX's Reshape for `pattern`, in which -1 is determined or replaced; None if there is none."""
+    copied = [axis for axis, size in enumerate(pattern) if size == 0]
+    if -1 not in pattern or all(op.is_positive(0, axis) for axis in copied):
+        return list(pattern)
+    place, rest = pattern.index(-1), _rest(op, pattern, copied)
+    if place < op.rank(0) and known_eq(rest, op.shape(0)[place], op.call.scope):
+        return [0 if size == -1 else size for size in pattern]
+    if isinstance(rest, int) and rest > 0:
+        return [rest if size == -1 else size for size in pattern]
+    return None
 
 
 def _rest(op: LayerView, pattern: Sequence[int], copied: Sequence[int]) -> Dim:
