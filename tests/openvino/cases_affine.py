@@ -214,3 +214,14 @@ for _batch, _special in ((3, False), (1, True), (0, False), (0, True)):
         "Concat Shape",
         "dynamic",
     )
+
+
+def _one_hot(b: Build, opset: int, **mode: str) -> Any:
+    indices = b.param(np.array([-1, 2, -3, -9, 3], np.int32))
+    return b.op(
+        opset, "OneHot", [indices, *(b.const(x) for x in (np.int32(3), np.float32(1), np.float32(0)))], axis=-1, **mode
+    )
+
+
+add("OneHot from the end", lambda b: _one_hot(b, 16, negative_indices_mode="normalize"), "OneHot", "Where")
+add("OneHot", lambda b: _one_hot(b, 1), "Where", "OneHot")

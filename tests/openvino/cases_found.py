@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,18 @@ for _opset in (1, 16):
         _opset,
         lambda b: [b.param(np.zeros(0, "i4")), b.const(np.int32(3)), b.const(np.float32(2)), b.const(np.float32(-1))],
         axis=0,
+    )
+for _of, _dtype, _axis in product(("u4",), ("f4", "i8"), (0, -1)):
+    add(
+        f"OneHot-1 of {_of}, {_dtype}, {_axis}",
+        1,
+        lambda b, d=_dtype, i=_of: [
+            b.param(np.array([[0, 3, 1], [2, 5, 7]], i)),
+            b.const(np.int64(5)),
+            b.const(np.array(3, d)),
+            b.const(np.array(-2, d)),
+        ],
+        axis=_axis,
     )
 for _opset, _mode in ((16, "ignore_negative"), (16, "normalize")):
     add(

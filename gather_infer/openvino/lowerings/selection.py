@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from gather_infer.dialect import InputPrecondition
-from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, numpy_of
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.operands import as_int64, known_axis, scalar, single, vector
@@ -55,26 +57,49 @@ def non_zero(op: LayerView, g: FunctionBuilder) -> str:
     return g.cast(found, DType.INT64, op.type_of("output_type", "i64"))
 
 
+_ONE_HOT: Final = (DType.FLOAT32, DType.INT64)
+"""Types of results for which onnxruntime has a OneHot of int64 indices and depth."""
+
+
 @lowers("OneHot")
 def one_hot(op: LayerView, g: FunctionBuilder) -> str:
-    """sequence/one-hot-1, one-hot-16: Equal and Where.
+    """sequence/one-hot-1, one-hot-16: OneHot, or Equal and Where.
 
     indices  [d0, ...]; depth, on_value and off_value have one element each
     output   [d0, ..., depth, ...] with the new dim at `axis`; only off_value along it for an index out of range
 
     From version 16 on, `negative_indices_mode="normalize"` counts negative indices from the end. ONNX's OneHot always
-    counts them from the end, so the indices are compared with 0, 1, ..., depth - 1 instead.
+    counts them from the end: without this mode, indices that may be negative are compared with 0, 1, ..., depth - 1.
     """
     dtype, rank = op.dtype(2), op.rank(0) + 1
     axis, indices, depth = op.normalized_axis(op.integer("axis"), rank), as_int64(op, g, 0), scalar(op, g, 1)
     mode = op.text("negative_indices_mode", "ignore_negative", choices=("ignore_negative", "normalize"))
-    if op.version >= 16 and mode == "normalize":
+    is_normalized = op.version >= 16 and mode == "normalize"
+    # a cast to int64 makes a uint64 of 2^63 and more negative
+    if is_normalized or (op.is_non_negative(0) and op.dtype(0) is not DType.UINT64):
+        pair = _off_and_on(op, g)
+        if pair is not None:
+            return g.OneHot(indices, depth, pair, axis=axis)
+    if is_normalized:
         indices = g.Where(g.Less(indices, g.scalar(0, DType.INT64)), g.Add(indices, depth), indices)
     classes = g.Range(g.scalar(0, DType.INT64), depth, g.scalar(1, DType.INT64))
     here = g.Equal(g.unsqueeze(indices, axis), g.unsqueeze(classes, *range(1, rank - axis)))
     return legalized(
         g, dtype, lambda on, off: g.Where(here, on, off), single(op, g, 2), single(op, g, 3), by=FOR_WHERE
     )  # fmt: skip
+
+
+def _off_and_on(op: LayerView, g: FunctionBuilder) -> str | None:
+    """The vector of off_value and on_value for ONNX's OneHot; None if they or a positive depth are not constant.
+
+    None too for a type without a kernel in onnxruntime.
+    """
+    dtype, depth, on, off = op.dtype(2), op.ints(1), op.array(2), op.array(3)
+    if dtype not in _ONE_HOT or depth is None or on is None or off is None:
+        return None
+    if len(depth) != 1 or depth[0] < 1 or on.size != 1 or off.size != 1:
+        return None
+    return g.const(np.concatenate([off.ravel(), on.ravel()]), numpy_of(dtype))
 
 
 @lowers("Unique", since=10)
