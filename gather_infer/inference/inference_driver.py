@@ -32,6 +32,7 @@ from gather_infer.inference.provenance.origin import provenance_of_input
 from gather_infer.inference.result import Access, Inference, TrustedAnnotation
 from gather_infer.inference.result_simplifier import ResultSimplifier, causes_of
 from gather_infer.inference.structure import default_finding, imports_of, require_text, structural_findings
+from gather_infer.ir.collection import rare_collections
 from gather_infer.model import ModelFile
 from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
 from gather_infer.model.tensors import fed_inputs, initializers_of
@@ -185,6 +186,7 @@ class _Run:
         self.input_constraints = constraints
         self.known, self.dim_specs, self.input_specs = constraints.known, constraints.dims, constraints.inputs
 
+    @rare_collections()
     def run(self) -> Inference:
         proto = self.model.proto
         result = self._iterate_to_fixed_point()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -22,6 +23,9 @@ from gather_infer.tensor import SymbolicTensor, Value
 
 MAX_SERIALIZED: Final = 64 << 20
 """Maximal size in bytes of a model in memory that is serialized to check that its texts are UTF-8."""
+
+MAX_ELEMENTS_PER_NODE: Final = 1000
+"""Mean number of weights per node up to which serializing a model is the faster way to check its texts."""
 
 NEWEST: Final[Mapping[str, int]] = {
     "ai.onnx": NEWEST_OPSET,
@@ -59,10 +63,11 @@ def structural_findings(model: ModelFile, inputs: Iterable[str]) -> Iterator[Dia
 def require_text(proto: ModelProto) -> None:
     """Raise ModelReadError for a text of a model in memory that is not UTF-8; files are checked when they are read.
 
-    Protobuf returns a text that is not UTF-8 as bytes. A large model is checked text by text instead of being
-    serialized with its weights.
+    Protobuf returns a text that is not UTF-8 as bytes. A model with large weights is checked text by text instead of
+    being serialized with them.
     """
-    if proto.ByteSize() <= MAX_SERIALIZED and texts_are_utf8(proto.SerializeToString()):
+    is_small = not _has_large_weights(proto.graph) and proto.ByteSize() <= MAX_SERIALIZED
+    if is_small and texts_are_utf8(proto.SerializeToString()):
         return
     for _, body in bodies(proto):
         for node in body.node:
@@ -72,6 +77,12 @@ def require_text(proto: ModelProto) -> None:
     for name in names_of(proto):
         if isinstance(name, bytes):
             raise ModelReadError(f"the name {name!r} is not UTF-8")
+
+
+def _has_large_weights(graph: GraphProto) -> bool:
+    """Whether serializing the initializers takes longer than reading the texts of the nodes."""
+    elements: int = sum(math.prod(tensor.dims) for tensor in graph.initializer)
+    return elements > MAX_ELEMENTS_PER_NODE * len(graph.node)
 
 
 def default_finding(tensor: onnx.TensorProto, declared: Value) -> Diagnostic | None:

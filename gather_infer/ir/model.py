@@ -6,14 +6,13 @@ without edits is written back as it is, with fields that this version of onnx do
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from gather_infer.domains import plain_domain, versions_of
+from gather_infer.ir.collection import no_collections
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node, interface_of
 from gather_infer.ir.labels import FileLabels
@@ -66,7 +65,7 @@ class Model:
         self._names: Names | None = None
         self._labels = FileLabels(proto)
         unsorted: set[Graph] = set()
-        with _paused_collection():
+        with no_collections():
             pending: list[_Unread] = [(path, body, None) for path, body in roots_of(proto) if path.root in roots]
             for graph in self._read(pending[::-1]):
                 self._link(graph, unsorted)
@@ -474,18 +473,6 @@ class Model:
             graph.dropped[name] = why
             graph.input_set -= {name}  # before IR version 4 each initializer is an input as well
         graph.constants.pop(name, None)
-
-
-@contextmanager
-def _paused_collection() -> Iterator[None]:
-    """Pause the garbage collector while a graph is built: each collection would traverse all of it and find nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _is_before_its_producer(node: Node, home: Graph, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -179,22 +180,41 @@ class DuplicateConstants:
 
 
 @dataclass(slots=True, eq=False)
+class _EquivalenceClass:
+    """The equivalent nodes of one graph.
+
+    members   all of them, in the order in which they entered
+    queue     a heap of (order key, number of the entry, node): its first valid entry is the first member in the graph.
+              Entries of nodes that left stay until they come first
+    leader    the first member when it was last looked up; it can replace the others
+    """
+
+    members: dict[Node, None] = field(default_factory=dict)
+    queue: list[tuple[tuple[int, int], int, Node]] = field(default_factory=list)
+    leader: Node | None = None
+
+
+@dataclass(slots=True, eq=False)
 class CommonSubexpressions:
     """Finds nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
 
     Equivalent nodes are found among the readers of the least used input. If every input has many readers they are found
-    in a table. A changed or new node enters the table when it is looked up.
+    in a table of equivalence classes. A changed or new node enters the table when it is looked up. Classes whose first
+    member changes are `unsettled`: their nodes have to be looked up again, once for any number of changes.
     """
 
     model: MutableModel
-    _by_key: dict[tuple[object, ...], dict[Graph, dict[Node, None]]] = field(default_factory=dict)
+    _by_key: dict[tuple[object, ...], dict[Graph, _EquivalenceClass]] = field(default_factory=dict)
     _indexed: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
+    _unsettled: dict[_EquivalenceClass, None] = field(default_factory=dict)
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
+    _entries: int = 0
 
     def equivalent_to(self, node: Node) -> Iterator[Node]:
-        """The other nodes that are equivalent to `node`, in its graph, enclosing graphs and subgraphs.
+        """Other nodes that are equivalent to `node`: one that can replace it, or those that it can replace.
 
-        Nodes of its graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow.
+        Nodes of its graph and of enclosing graphs come first, the innermost graph first; those of subgraphs follow. Of
+        many equivalent nodes only the first one of each graph is among them.
         """
         if node.is_constant or node.bodies:
             return
@@ -237,26 +257,62 @@ class CommonSubexpressions:
         return found
 
     def _equivalent_in_table(self, node: Node) -> Iterator[Node]:
-        """The nodes equivalent to `node`, looked up in the table of common subexpressions; mostly in order."""
+        """The nodes equivalent to `node`, looked up in the table of equivalence classes."""
         if not self._indexed:
             for each in self.model.nodes:
                 self._index(each)
-        key = self._index(node)
-        candidates = self._by_key[key]
-        graphs = [graph for graph in node.graph.scope_chain() if graph in candidates]
-        if node.graph.has_subgraphs:
-            graphs += [graph for graph in candidates if graph is not node.graph and node.graph in graph.scope_chain()]
-        for graph in graphs:
-            gone = []
-            try:
-                for other in candidates[graph]:
-                    if other.is_removed or other.graph is not graph or self._key(other) != key:
-                        gone.append(other)  # a changed node is looked up again
-                    elif other is not node:
-                        yield other
-            finally:  # also if the caller takes the first one only
-                for other in gone:
-                    self._remove(other)
+        classes = self._by_key[self._index(node)]
+        becomes_leader = False
+        for graph in node.graph.scope_chain():
+            if graph not in classes:
+                continue
+            found = classes[graph]
+            first = self._first(found)
+            if first is not None and first is not node:
+                yield first
+            elif first is node and found.leader is not node:
+                becomes_leader = True
+                yield from self._replaced_leaders(found, node)
+        if becomes_leader and node.graph.has_subgraphs:
+            for graph, found in list(classes.items()):
+                if graph is not node.graph and node.graph in graph.scope_chain():
+                    self._unsettled[found] = None
+                    first = self._first(found)
+                    if first is not None:
+                        yield first
+
+    def _replaced_leaders(self, found: _EquivalenceClass, leader: Node) -> list[Node]:
+        """The nodes that the new leader of a class replaces as the first one: all others when there was none yet."""
+        last, found.leader = found.leader, leader
+        if last is None:
+            return [node for node in self._present(found) if node is not leader]
+        self._unsettled[found] = None
+        return [last] if last in found.members and self._is_present(last) else []
+
+    def unsettled(self) -> list[Node]:
+        """The nodes of the classes whose first member has changed since the last call, without these first members."""
+        found = [node for each in self._unsettled for node in self._present(each) if node is not each.leader]
+        self._unsettled.clear()
+        return found
+
+    def _present(self, found: _EquivalenceClass) -> list[Node]:
+        """The members that have not changed since they entered."""
+        return [node for node in found.members if self._is_present(node)]
+
+    def _is_present(self, node: Node) -> bool:
+        return not node.is_removed and self._indexed[node] == (node.graph, self._key(node))
+
+    def _first(self, members: _EquivalenceClass) -> Node | None:
+        """The first node of an equivalence class in its graph; those before it that have changed leave the class."""
+        queue = members.queue
+        while queue:
+            node = queue[0][-1]
+            if node in members.members:
+                if self._is_present(node):
+                    return node
+                self._remove(node)  # it enters again when it is looked up
+            heapq.heappop(queue)
+        return None
 
     def _index(self, node: Node) -> tuple[object, ...]:
         if node.is_constant or node.bodies:
@@ -267,22 +323,23 @@ class CommonSubexpressions:
             return known[1]
         if known is not None:
             self._remove(node)
-        place = node.graph, key
-        self._indexed[node] = place
-        self._by_key.setdefault(key, {}).setdefault(node.graph, {})[node] = None
+        self._indexed[node] = node.graph, key
+        entered = self._by_key.setdefault(key, {}).setdefault(node.graph, _EquivalenceClass())
+        entered.members[node] = None
+        self._entries += 1
+        heapq.heappush(entered.queue, (node.order_key, self._entries, node))
         return key
 
     def _remove(self, node: Node) -> None:
-        place = self._indexed.pop(node, None)
-        if place is not None:
-            del self._by_key[place[1]][place[0]][node]
+        graph, key = self._indexed.pop(node)
+        del self._by_key[key][graph].members[node]
 
     def _key(self, node: Node) -> tuple[object, ...]:
         attributes = self._attributes.get(node)
         if attributes is None:
             attributes = self._attributes[node] = attributes_key(node)
-        # The same name can refer to different values in two graphs.
-        return node.domain, node.op_type, attributes, *((name, node.graph.defining_graph(name)) for name in node.inputs)
+        inputs = [(name, node.graph.defining_graph(name)) for name in node.inputs]  # a name may differ by graph
+        return node.domain, node.op_type, attributes, tuple(map(bool, node.outputs)), *inputs
 
 
 def attributes_key(node: Node) -> tuple[bytes, ...]:

@@ -126,7 +126,8 @@ class GreedyDriver:
         for node in self.model.nodes:
             self._worklist.add(node)
         budget = 1000 + MAX_REWRITES_PER_NODE * len(self._worklist)
-        while self._worklist or self._run_graph_passes():
+        merging = self.common_subexpressions
+        while self._worklist or self._worklist.add_all(merging.unsettled()) or self._run_graph_passes():
             if not self._worklist:
                 continue
             node = self._worklist.pop()

@@ -10,6 +10,7 @@ from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError, suggestion
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.interface_types import declare
+from gather_infer.ir.collection import rare_collections
 from gather_infer.ir.write_back import journal_of
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
@@ -208,6 +209,7 @@ class _RuleSelection:
         return RuleTable(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
 
 
+@rare_collections()
 def _run(
     model: ModelLike,
     by: str,

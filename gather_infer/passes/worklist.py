@@ -30,6 +30,12 @@ class Worklist:
             self._queued.add(node)
             self._nodes.append(node)
 
+    def add_all(self, nodes: Iterable[Node]) -> bool:
+        """As `add`, for several nodes. Returns whether the queue holds any node now."""
+        for node in nodes:
+            self.add(node)
+        return bool(self._nodes)
+
     def pop(self) -> Node:
         """Dequeue the first node, which may have been removed from the model. Raises IndexError when the queue is
         empty.

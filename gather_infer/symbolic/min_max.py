@@ -29,6 +29,7 @@ from gather_infer.symbolic.normal_form import (
     min_atom,
     terms_of,
 )
+from gather_infer.symbolic.sampling import has_different_signs
 from gather_infer.symbolic.scope import DEFAULT, Scope
 
 __all__ = ["maximum", "minimum"]
@@ -119,7 +120,10 @@ def _undominated(kind: type[Extremum], args: list[Dim], scope: Scope) -> list[Di
     for candidate in sorted(args, key=_argument_order):
         beaten = False
         for other in list(kept):
-            difference = scope.bounds(other - candidate)
+            gap = other - candidate
+            if not isinstance(gap, int) and has_different_signs(gap, scope.samples, scope.relevant_facts(gap)):
+                continue  # so its bounds have different signs too
+            difference = scope.bounds(gap)
             if kind is Min:
                 difference = -difference
             if difference.lo is not None and difference.lo >= 0:

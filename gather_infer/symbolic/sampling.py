@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -10,7 +10,7 @@ from gather_infer.symbolic.evaluate import evaluate
 from gather_infer.symbolic.interval import Interval
 from gather_infer.symbolic.normal_form import Expr
 
-__all__ = ["SAMPLES", "SampleBinding", "candidate_counterexample"]
+__all__ = ["SAMPLES", "SampleBinding", "candidate_counterexample", "has_different_signs", "has_different_values"]
 
 SAMPLES: Final[tuple[tuple[int, int, int], ...]] = ((0, 1, 1), (150, 1009, 64), (3, 11, 1), (0, 3, 1))
 """(first, count, step) of each sample. The value of a symbol is its lower bound plus `first` plus an offset below
@@ -54,6 +54,31 @@ def candidate_counterexample(sample: SampleBinding, facts: Sequence[Expr]) -> Sa
     if key not in sample.candidates:
         sample.candidates[key] = _candidate_counterexample(sample, key)
     return sample.candidates[key]
+
+
+def has_different_values(dim: Expr, samples: Iterable[SampleBinding], facts: Sequence[Expr]) -> bool:
+    """Whether the dim has two values for bindings that satisfy the facts, the samples or close to them."""
+    values = _values(dim, samples, facts)
+    first = next(values, None)
+    return any(value != first for value in values)
+
+
+def has_different_signs(dim: Expr, samples: Iterable[SampleBinding], facts: Sequence[Expr]) -> bool:
+    """Whether the dim is negative and positive for bindings that satisfy the facts, the samples or close to them."""
+    signs = {value > 0 for value in _values(dim, samples, facts) if value}
+    return len(signs) == 2
+
+
+def _values(dim: Expr, samples: Iterable[SampleBinding], facts: Sequence[Expr]) -> Iterator[int]:
+    """The values of the dim for the samples that satisfy the facts, where it is defined."""
+    for sample in samples:
+        found = candidate_counterexample(sample, facts)
+        if found is not None:
+            try:
+                value = evaluate(dim, found)
+            except ZeroDivisionError:
+                continue
+            yield value
 
 
 def _candidate_counterexample(sample: SampleBinding, facts: tuple[Expr, ...]) -> SampleBinding | None:

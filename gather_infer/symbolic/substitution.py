@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from gather_infer.symbolic.division import floordiv
 from gather_infer.symbolic.min_max import maximum, minimum
 from gather_infer.symbolic.normal_form import Dim, DimTooLarge, Expr, Extremum, FloorDiv, Min, Symbol
+from gather_infer.symbolic.sampling import has_different_values
 from gather_infer.symbolic.scope import Scope
 
 __all__ = ["normalized", "replace_atom", "simplify", "substitute"]
@@ -97,5 +98,7 @@ class _Substitution:
 
 def _as_constant(dim: Dim, scope: Scope) -> Dim:
     """The number that the dim equals if its bounds in scope coincide, else the dim."""
+    if not isinstance(dim, (int, Symbol)) and has_different_values(dim, scope.samples, scope.relevant_facts(dim)):
+        return dim  # so its bounds differ
     interval = scope.bounds(dim)
     return interval.lo if interval.lo is not None and interval.lo == interval.hi else dim

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
 
@@ -165,18 +165,19 @@ def read_table() -> dict[tuple[str, str], list[dict[str, Any]]]:
 
 def entry_of(raw: Any) -> dict[str, Any]:
     """The contents of a schema of onnx (an OpSchema), as in the table of newer schemas."""
+    attributes, inputs = raw.attributes, raw.inputs  # each access copies them
     return {
         "domain": raw.domain,
         "op_type": raw.name,
         "since": raw.since_version,
         "deprecated": raw.deprecated,
-        "attributes": {name: a.type.name for name, a in sorted(raw.attributes.items())},
-        "required": sorted(name for name, a in raw.attributes.items() if a.required),
+        "attributes": {name: a.type.name for name, a in sorted(attributes.items())},
+        "required": sorted(name for name, a in attributes.items() if a.required),
         "counts": [raw.min_input, raw.max_input, raw.min_output, raw.max_output],
-        "inputs": [_formal(p) for p in raw.inputs],
+        "inputs": [_formal(p) for p in inputs],
         "outputs": [_formal(p) for p in raw.outputs],
         "letters": sorted(
-            {c.type_param_str for c in raw.type_constraints} - {p.type_str for p in raw.inputs if not p.is_homogeneous}
+            {c.type_param_str for c in raw.type_constraints} - {p.type_str for p in inputs if not p.is_homogeneous}
         ),
     }
 
@@ -186,8 +187,14 @@ def _formal(parameter: Any) -> dict[str, Any]:
         "name": parameter.name,
         "type": parameter.type_str,
         "option": parameter.option.name,
-        "types": sorted(str(_TENSOR_TYPES[t]) for t in parameter.types if t in _TENSOR_TYPES),
+        "types": list(_names_of_types(frozenset(parameter.types))),
     }
+
+
+@lru_cache(maxsize=1024)
+def _names_of_types(types: frozenset[str]) -> tuple[str, ...]:
+    """The element types of tensor types as onnx writes them, such as `tensor(float)`, sorted."""
+    return tuple(sorted(str(_TENSOR_TYPES[text]) for text in types if text in _TENSOR_TYPES))
 
 
 def _schema(entry: Mapping[str, Any], raw: Any) -> Schema:
@@ -216,4 +223,9 @@ def _schema(entry: Mapping[str, Any], raw: Any) -> Schema:
 
 
 def _dtypes(formal: Mapping[str, Any]) -> frozenset[DType]:
-    return frozenset(_BY_NAME[name] for name in formal["types"])
+    return _types_of_names(tuple(formal["types"]))
+
+
+@lru_cache(maxsize=1024)
+def _types_of_names(names: tuple[str, ...]) -> frozenset[DType]:
+    return frozenset(_BY_NAME[name] for name in names)

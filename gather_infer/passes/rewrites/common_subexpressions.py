@@ -58,10 +58,9 @@ def common_subexpressions(match: Match) -> Rewrite | None:
     if match.op_type in QUANTIZATION or match.traits is None or not match.traits.deterministic:
         return None
     for other in match.equivalent_nodes():
-        if list(map(bool, other.outputs)) == list(map(bool, match.outputs)):
-            if _comes_first(other.node, match.node):
-                return match.replace_with("op(x) == op(x), both read the same", *other.outputs)
-            other.enqueue()
+        if _comes_first(other.node, match.node):
+            return match.replace_with("op(x) == op(x), both read the same", *other.outputs)
+        other.enqueue()
     return None
 
 
