@@ -98,7 +98,9 @@ class _Substitution:
 
 def _as_constant(dim: Dim, scope: Scope) -> Dim:
     """The number that the dim equals if its bounds in scope coincide, else the dim."""
-    if not isinstance(dim, (int, Symbol)) and has_different_values(dim, scope.samples, scope.relevant_facts(dim)):
-        return dim  # so its bounds differ
+    if not isinstance(dim, int):
+        facts = scope.relevant_facts(dim)
+        if (facts or not isinstance(dim, Symbol)) and has_different_values(dim, scope.samples, facts):
+            return dim  # so its bounds differ
     interval = scope.bounds(dim)
     return interval.lo if interval.lo is not None and interval.lo == interval.hi else dim

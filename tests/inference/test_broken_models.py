@@ -349,10 +349,14 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize("has_weights", [False, True], ids=["small", "large weights"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_that_are_not_utf8(name: str) -> None:
+def test_texts_that_are_not_utf8(name: str, has_weights: bool) -> None:
     bad, message = TEXTS[name]
-    raw = graph([bad]).SerializeToString().replace(b"yyyyyyyy", BAD)
+    proto = graph([bad])
+    if has_weights:  # then the model is not serialized
+        proto.graph.initializer.append(numpy_helper.from_array(np.zeros(5000, np.float32), "weights"))
+    raw = proto.SerializeToString().replace(b"yyyyyyyy", BAD)
     with pytest.raises(ModelReadError) as error:
         infer(ModelProto.FromString(raw))
     assert str(error.value) == message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, evaluate, known_eq, known_le, parse_dim
-from gather_infer.symbolic.sampling import candidate_counterexample
+from gather_infer.symbolic.sampling import candidate_counterexample, has_different_signs, has_different_values
 
 
 def scope_of(*facts: str, **bounds: tuple[int, int | None]) -> Scope:
@@ -75,3 +75,52 @@ def test_what_holds_is_proved_all_the_same(name: str) -> None:
     assert isinstance(dim, Expr)
     shifted: Dim = dim + 1
     assert known_eq(shifted, 0, scope) is False
+
+
+VARYING = {
+    # dim: (scopes in which it is constant, scopes in which it has one sign)
+    "n": ("", ""),
+    "n - m": ("", "one below another, a chain"),
+    "m - n": ("", "one below another, a chain"),
+    "n*m - k": ("", "a count"),
+    "n//20 - 3": ("", "a quotient"),
+    "m - 1": ("intervals", "intervals"),
+    "max(n, m) - n": ("one below another, a chain", "all"),
+    "n//m*m - n": ("", "all"),
+}
+
+
+@pytest.mark.parametrize("name", SCOPES)
+@pytest.mark.parametrize("text", VARYING)
+def test_bounds_contain_the_values_of_samples(text: str, name: str) -> None:
+    """A dim that is seen to vary has no point as its bounds, one of both signs none on one side of 0."""
+    scope, dim = SCOPES[name], parse_dim(text)
+    assert isinstance(dim, Expr)
+    facts = scope.relevant_facts(dim)
+    interval = scope.bounds(dim)
+    if has_different_values(dim, scope.samples, facts):
+        assert not interval.is_point
+    if has_different_signs(dim, scope.samples, facts):
+        assert interval.lo is None or interval.lo < 0
+        assert interval.hi is None or interval.hi > 0
+
+
+@pytest.mark.parametrize("name", SCOPES)
+@pytest.mark.parametrize("text", VARYING)
+def test_claims_that_hold_are_not_refuted_by_samples(text: str, name: str) -> None:
+    scope, dim = SCOPES[name], parse_dim(text)
+    assert isinstance(dim, Expr)
+    facts = scope.relevant_facts(dim)
+    constant, one_sign = VARYING[text]
+    assert not (name in constant and has_different_values(dim, scope.samples, facts))
+    assert not ((name in one_sign or one_sign == "all") and has_different_signs(dim, scope.samples, facts))
+
+
+def test_samples_show_that_a_dim_varies() -> None:
+    scope = scope_of()
+    n = parse_dim("n")
+    assert isinstance(n, Expr)
+    assert has_different_values(n, scope.samples, [])
+    difference = parse_dim("n - m")
+    assert isinstance(difference, Expr)
+    assert has_different_values(difference, scope.samples, [])
