@@ -36,6 +36,7 @@ OPTIMIZED = [
     "chain of Reshape and Sin",
     "chain of If",
     "one wide Concat",
+    "one wide Concat of dims",
     "dims: Div by 2",
     "Shape, Gather, Concat, Reshape of one value",
     "many functions, each called once",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from gather_infer.passes.mutable_model import Graph, Node
@@ -52,6 +53,7 @@ class SizeSearch:
         self.available: dict[str, Term] = {}  # values that stay
         self._sources: dict[Shape, Term] = {}
         self._axes: dict[Dim, list[tuple[Term, int]]] = {}
+        self._by_symbol: dict[str, list[tuple[int, Expr]]] = {}  # least symbol -> dims of `_axes`, with their numbers
         self._values: dict[tuple[DType, int, Elements], list[str]] = {}
         self._existing_nodes: dict[tuple[object, ...], tuple[Node, int]] = {}
         self._terms: dict[tuple[object, ...], Term] = {}
@@ -82,6 +84,8 @@ class SizeSearch:
                 self._sources[shape] = term
                 for axis, dim in enumerate(shape):
                     if not isinstance(dim, int):
+                        if dim not in self._axes:
+                            self._by_symbol.setdefault(min(dim.symbols), []).append((len(self._axes), dim))
                         insort(self._axes.setdefault(dim, []), (term, axis), key=lambda held: held[0].at)
         elements = elements_of(fact)
         if elements is not None and fact.dtype is not None:
@@ -406,7 +410,10 @@ class SizeSearch:
         found = self._decomposition_memo.get(dim)
         if found is not None:
             return found
-        near = [known for known in self._axes if isinstance(known, Expr) and known.symbols <= dim.symbols]
+        sharing = [
+            held for name in dim.symbols for held in self._by_symbol.get(name, ()) if held[1].symbols <= dim.symbols
+        ]
+        near = [known for _, known in sorted(sharing, key=itemgetter(0))]
         found = self._decomposition_memo[dim] = list(
             islice(decompositions(dim, near, self.scope, self.opset), _MAX_SPLITS)
         )
