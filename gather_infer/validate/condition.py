@@ -205,18 +205,31 @@ def _holds(dim: Expr, name: str, size: int) -> bool | None:
         return None
 
 
-def minimal(conditions: Iterable[Condition], scope: Scope) -> tuple[Condition, ...]:
+def minimal(conditions: Iterable[Condition], scope: Scope, tight_scope: Scope | None = None) -> tuple[Condition, ...]:
     """The conditions without those that the scope and the others imply: of `seq <= 64` and `seq <= 191`, only `seq <=
     64`.
 
     A tight condition is dropped only if other tight conditions imply it: the remaining ones still imply all tight ones.
+
+    tight_scope   the facts that may imply a tight condition; None for those of the scope
     """
-    left = list(dict.fromkeys(conditions))
-    for condition in sorted(left, key=lambda c: c.tight):
-        others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
-        if follows(condition, others, scope):
-            left = [c for c in left if c is not condition]
-    return tuple(left)
+    given = dict.fromkeys(conditions)
+    groups: dict[object, list[Condition]] = {}
+    for condition in given:
+        groups.setdefault(_group(condition), []).append(condition)
+    for group in groups.values():
+        left = group
+        for condition in sorted(group, key=lambda c: c.tight):
+            others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
+            if follows(condition, others, scope if tight_scope is None or not condition.tight else tight_scope):
+                left = [c for c in left if c is not condition]
+                del given[condition]
+    return tuple(given)
+
+
+def _group(condition: Condition) -> object:
+    """A key that conditions share if one may follow from the other: those on sizes, or on the elements of one input."""
+    return (condition.left.input, condition.relation) if isinstance(condition.left, Elements) else None
 
 
 def follows(condition: Condition, others: Iterable[Condition], scope: Scope) -> bool:
@@ -245,13 +258,15 @@ def _covers(other: Condition, condition: Condition, scope: Scope) -> bool:
 
 def is_unsatisfiable(conditions: Sequence[Condition], scope: Scope) -> bool:
     """Whether two of the conditions, on the same elements, are known to contradict each other."""
-    about = [condition for condition in conditions if isinstance(condition.left, Elements)]
+    below: dict[Elements, list[Dim]] = {}
+    for condition in conditions:
+        if isinstance(condition.left, Elements) and condition.relation == "<":
+            below.setdefault(condition.left, []).append(condition.right)
     return any(
-        low.left == high.left and known_le(high.right, low.right, scope) is True
-        for low in about
-        if low.relation == ">="
-        for high in about
-        if high.relation == "<"
+        known_le(high, low.right, scope) is True
+        for low in conditions
+        if isinstance(low.left, Elements) and low.relation == ">="
+        for high in below.get(low.left, ())
     )
 
 

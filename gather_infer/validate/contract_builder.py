@@ -34,7 +34,7 @@ from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, Expr, Interval, Scope, free_symbols, known_lt, symbol
 from gather_infer.tensor import OptionalType, SymbolicTensor, ValueRange
 from gather_infer.trail import InputPredicate
-from gather_infer.validate.condition import Condition, Elements, follows
+from gather_infer.validate.condition import Condition, Elements, minimal
 from gather_infer.validate.conditional_constraints import ConditionalConstraints, bodies_of
 from gather_infer.validate.guess_and_check import verdicts
 from gather_infer.validate.minimal_constraints import (
@@ -213,7 +213,10 @@ class _ContractBuilder:
             for condition in verdict.conditions
             if isinstance(condition.left, Elements)
         ]
-        kept = _without_implied([condition for condition, _ in demands], scope, tight_scope)
+        kept = minimal([condition for condition, _ in demands], scope, tight_scope)
+        positions: dict[Condition | None, list[int]] = {}
+        for at, (condition, _) in enumerate(demands):
+            positions.setdefault(condition, []).append(at)
         groups: dict[tuple[Elements, bool], list[Condition]] = {}
         for condition in kept:
             assert isinstance(condition.left, Elements), "filtered above"
@@ -223,7 +226,7 @@ class _ContractBuilder:
             lows = [c for c in conditions if c.relation == ">="]
             highs = [c for c in conditions if c.relation != ">="]
             for low, high in zip_longest(lows, highs):
-                makers = [v for c, v in demands if (low is not None and c == low) or (high is not None and c == high)]
+                makers = [demands[at][1] for at in sorted({*positions.get(low, ()), *positions.get(high, ())})]
                 yield ElementsLine(
                     elements.input,
                     elements.column,
@@ -434,20 +437,6 @@ def _declared_equation(
         return SizeConstraint((relation, *unless), True, nodes, "the file declares it, and the nodes require it")
     least = "; ".join(dict.fromkeys(str(claim.where_nonempty) for claim in makers))
     return SizeConstraint((relation,), False, nodes, f"the file declares it; the nodes require {least or 'nothing'}")
-
-
-def _without_implied(conditions: Iterable[Condition], scope: Scope, tight_scope: Scope) -> list[Condition]:
-    """The conditions on elements without those that the others imply, or the facts about sizes; see `minimal`.
-
-    scope         the facts that hold under all constraints on sizes
-    tight_scope   the facts that hold under the tight ones; only these may imply a tight condition
-    """
-    left = list(dict.fromkeys(conditions))
-    for condition in sorted(left, key=lambda c: c.tight):
-        others = [c for c in left if c is not condition and (c.tight or not condition.tight)]
-        if follows(condition, others, tight_scope if condition.tight else scope):
-            left = [c for c in left if c is not condition]
-    return left
 
 
 def _bounds(dim: Dim, bounds: Interval) -> Iterator[DimsLine]:

@@ -19,7 +19,8 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 NODES = 300
 MOST = 2.2
 
-COMMANDS: dict[str, Callable[[ModelProto], object]] = {"optimize": gather_infer.optimize, "infer": gather_infer.infer}
+COMMANDS: dict[str, Callable[[ModelProto], object]] = {"optimize": gather_infer.optimize, "infer": gather_infer.infer,
+            "check": gather_infer.check}  # fmt: skip
 
 OPTIMIZED = [
     "equal nodes",
@@ -42,6 +43,7 @@ OPTIMIZED = [
     "many functions, each called once",
 ]
 INFERRED = ["equal nodes", "chain of Slice", "layers of a transformer", "chain of MatMul that equates dims"]
+CHECKED = ["chain of Gather by many run-time indices", "one value as many outputs"]
 
 
 @pytest.fixture
@@ -68,7 +70,12 @@ def count_calls(command: Callable[[ModelProto], object], model: ModelProto) -> i
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [*(("optimize", name) for name in OPTIMIZED), *(("infer", name) for name in INFERRED)]
+    ("command", "name"),
+    [
+        *(("optimize", name) for name in OPTIMIZED),
+        *(("infer", name) for name in INFERRED),
+        *(("check", name) for name in CHECKED),
+    ],
 )
 def test_work_grows_with_the_nodes(command: str, name: str, families: dict[str, Callable[[int], ModelProto]]) -> None:
     run, generate = COMMANDS[command], families[name]
