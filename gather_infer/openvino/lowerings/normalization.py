@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from gather_infer.openvino.lowerings.function_builder import FunctionBuilder, numpy_of
+from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
 from gather_infer.openvino.lowerings.lowering_table import LoweringTable
 from gather_infer.openvino.lowerings.type_legalization import WIDE_FLOATS, legalized
@@ -140,23 +140,23 @@ def _as_one_node(op: LayerView, g: FunctionBuilder, x: str, axes: list[int]) -> 
     """`x`, input 0 in the type to compute in, normalized over `axes` by one node with a scale of ones.
 
     The last axes, if their dims are numbers, by LayerNormalization; all from axis 2 on, if the channels are a number,
-    by InstanceNormalization. None if neither fits.
+    by InstanceNormalization. None if neither fits. Nor for float64: LayerNormalization computes in float32 by default.
     """
-    if not op.has_rank(0):
+    if not op.has_rank(0) or _wide(op) is not DType.FLOAT32:
         return None
-    rank, wide, eps = op.rank(0), _wide(op), op.number("eps")
+    rank, eps = op.rank(0), op.number("eps")
     listed = {op.normalized_axis(axis, rank) for axis in axes}
     first = min(listed)
     if listed != set(range(first, rank)):
         return None
-    channels = op.size(0, 1) if first == 2 and wide is DType.FLOAT32 else None
+    channels = op.size(0, 1) if first == 2 else None
     sizes = static_dims(op.shape(0)[first:])
     if channels is not None and 0 < channels <= _MAX_SCALE and (sizes is None or len(sizes) > 1):
         ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
         return g.InstanceNormalization(x, g.const(ones), g.const(zeros), epsilon=eps)
     if sizes is None or not 1 < prod(sizes) <= _MAX_SCALE or g.opset < _LAYER_SINCE:
         return None
-    return g.LayerNormalization(x, g.const(np.ones(sizes), numpy_of(wide)), axis=first - rank, epsilon=eps)
+    return g.LayerNormalization(x, g.const(np.ones(sizes, np.float32)), axis=first - rank, epsilon=eps)
 
 
 @lowers("NormalizeL2")
