@@ -236,6 +236,7 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[Model | None, list[
                 _as_tensor(node.attribute[0])
         if isinstance(body, GraphProto) and path.steps:
             _declare_constants(body)
+            _drop_empty_declarations(body)
     return _sorted(Model(found)), node_ids
 
 
@@ -248,6 +249,16 @@ def _declare_constants(body: GraphProto) -> None:
             continue
         if not declared.HasField("shape") or len(declared.shape.dim) == len(tensor.dims):
             value.type.CopyFrom(make_tensor_type_proto(tensor.data_type, tensor.dims))
+
+
+def _drop_empty_declarations(body: GraphProto) -> None:
+    """Remove value_info without a type from a subgraph: it would hide values of outer graphs from onnx, though not from
+    runtimes.
+    """
+    declared = [value for value in body.value_info if value.type.WhichOneof("value")]
+    if len(declared) < len(body.value_info):
+        del body.value_info[:]
+        body.value_info.extend(declared)
 
 
 def _sorted(model: Model) -> Model:

@@ -26,6 +26,55 @@ CASES = {
         "times-one", "g (double[N, 3] x) => (double[N, 3] y) <double[3] o = {1, 1, 1}> { a = Sqrt(x) y = Div(a, o) }",
         "g (double[N, 3] x) => (double[N, 3] y) { y = Sqrt(x) }",
     ),
+    "of parts": Case(
+        "times-one", "g (float[N] x) => (float[M] y) <float o = {1}, float[1] c = {3}> { a = Exp(x) b = Concat<axis = 0>(a, c, a) y = Mul(b, o) }",
+        "g (float[N] x) => (float[M] y) <float[1] c = {3}> { a = Exp(x) y = Concat<axis = 0>(a, c, a) }",
+        near={
+            "a part that is not computed": """g (float[N] x) => (float[M] y) <float o = {1}> {
+                a = Exp(x) b = Concat<axis = 0>(a, x) y = Mul(b, o) }""",
+            "many nodes": "g (float[N] x) => (float[N] y) <float o = {1}> { r0 = Exp(x) "
+            + " ".join(f"r{i + 1} = Identity(r{i})" for i in range(9)) + " y = Mul(r9, o) }",
+        },
+    ),
+    "minus zero": Case(
+        "plus-zero", "g (float[N] x) => (float[N] y) <float o = {0}> { a = Sqrt(x) b = Sub(a, o) y = Neg(b) }",
+        "g (float[N] x) => (float[N] y) { a = Sqrt(x) y = Neg(a) }",
+        near={
+            "a NaN of an input may be a signalling one": "g (float[N] x) => (float[N] y) <float o = {0}> { y = Sub(x, o) }",
+            "minus a negative zero": "g (float[N] x) => (float[N] y) <float o = {-0.0}> { a = Sqrt(x) y = Sub(a, o) }",
+            "zero minus": "g (float[N] x) => (float[N] y) <float o = {0}> { a = Sqrt(x) y = Sub(o, a) }",
+            "broadcast": "g (float[1] x) => (float[2] y) <float[2] o = {0, 0}> { a = Sqrt(x) y = Sub(a, o) }",
+            "another number": "g (float[N, 2] x) => (float[N, 2] y) <float[2] o = {0, 1e-45}> { a = Sqrt(x) y = Sub(a, o) }",
+            "float16": "g (float16[N] x) => (float16[N] y) <float16 o = {0}> { a = Sqrt(x) y = Sub(a, o) }",
+            "an input": "g (float[N] x, float o) => (float[N] y) { a = Sqrt(x) y = Sub(a, o) }",
+        },
+    ),
+    "plus a negative zero": Case(
+        "plus-zero", "g (double[N, 2] x) => (double[N, 2] y) <double[2] o = {-0.0, -0.0}> { a = Sqrt(x) b = Add(o, a) y = Neg(b) }",
+        "g (double[N, 2] x) => (double[N, 2] y) { a = Sqrt(x) y = Neg(a) }",
+        near={
+            "one of them positive": "g (double[N, 2] x) => (double[N, 2] y) <double[2] o = {-0.0, 0.0}> { a = Sqrt(x) y = Add(a, o) }",
+        },
+    ),
+    "plus zero, behind a sum": Case(
+        "plus-zero", "g (float[N, 2] x) => (float[N, 2] y) <float o = {0}, float[2] c = {1.5, 0}> { a = Add(x, c) r = Relu(a) b = Add(r, o) y = Neg(b) }",
+        "g (float[N, 2] x) => (float[N, 2] y) <float[2] c = {1.5, 0}> { a = Add(x, c) r = Relu(a) y = Neg(r) }",
+        near={
+            "a sum that may be -0.0": "g (float[N, 2] x) => (float[N, 2] y) <float o = {0}, float[2] c = {1.5, -0.0}> { a = Add(x, c) y = Add(a, o) }",
+            "a product that may be -0.0": "g (float[N, 2] x) => (float[N, 2] y) <float o = {0}> { a = Mul(x, x) y = Add(a, o) }",
+            "many sums": "g (float[N] x) => (float[N] y) <float o = {0}> { r0 = Add(x, o) "
+            + " ".join(f"r{i + 1} = Add(r{i}, r{i})" for i in range(9)) + " y = Add(r9, o) }",
+        },
+    ),
+    "plus zero, behind powers and constants": Case(
+        "plus-zero", """g (float[N] x) => (float[M] y) <float o = {0}, float[2] c = {3, -1}> {
+            a = Exp(x) s = Concat<axis = 0>(a, c) b = Add(s, o) y = Neg(b) }""",
+        "g (float[N] x) => (float[M] y) <float[2] c = {3, -1}> { a = Exp(x) s = Concat<axis = 0>(a, c) y = Neg(s) }",
+        near={
+            "a part that may be -0.0": """g (float[N] x) => (float[M] y) <float o = {0}, float[2] c = {3, -0.0}> {
+                a = Exp(x) s = Concat<axis = 0>(a, c) y = Add(s, o) }""",
+        },
+    ),
     "a power of two, and another factor": Case(
         "mul-of-mul", "g (float[N, 3] x) => (float[N, 3] y) <float a = {2}, float[3] b = {3.14159, -1, 7}> { s = Mul(x, a) y = Mul(s, b) }",
         "g (float[N, 3] x) => (float[N, 3] y) <float[3] c = {6.28318, -2, 14}> { y = Mul(x, c) }",

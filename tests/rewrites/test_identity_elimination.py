@@ -246,6 +246,18 @@ REDUCTIONS = {
             "unknown axes": "g (float[1, 1] x, int64[1] a) => (float[1] y) { c = Add(x, x) y = ReduceSum<keepdims = 0>(c, a) }",
         },
     ),
+    "sum of one place among constants": Case(
+        "reduction-of-one",
+        "g (int64[N] i) => (float[N, 2] y) <int64[1] u = {1}, int64[1] a = {1}, float[3, 2] t = {1, 2, 3, 0, -5, 6}> {"
+        " c = Gather(t, i) d = Unsqueeze(c, u) y = ReduceSum<keepdims = 0>(d, a) }",
+        "g (int64[N] i) => (float[N, 2] y) <int64[1] u = {1}, float[3, 2] t = {1, 2, 3, 0, -5, 6}> {"
+        " c = Gather(t, i) d = Unsqueeze(c, u) y = Squeeze(d, u) }",
+        near={
+            "-0.0 among them": "g (int64[N] i) => (float[N, 2] y) <int64[1] u = {1}, int64[1] a = {1}, float[3, 2] t = {1, 2, 3, -0.0, -5, 6}> {"
+            " c = Gather(t, i) d = Unsqueeze(c, u) y = ReduceSum<keepdims = 0>(d, a) }",
+        },
+        ranges={"i": (0, 3)},
+    ),
     "mean of one place behind HardSwish": Case(
         "reduction-of-one",
         "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) <int64[2] a = {2, 3}> { h = HardSwish(x) m = ReduceMean(h, a) y = Neg(m) }",

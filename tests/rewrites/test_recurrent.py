@@ -35,6 +35,19 @@ CASES = {
         "g (float[5, B, 3] x, float[1, 6, 3] w, float[1, 6, 2] r) => (float[5, 1, B, 2] y) { y = GRU<hidden_size = 2>(x, w, r) }",
         sizes={"B": (1, 2, 3)},
     ),
+    "zeros of both directions": Case(
+        "initial-state-of-zeros",
+        "g (float[5, B, 3] x, float[2, 6, 3] w, float[2, 6, 2] r) => (float[5, 2, B, 2] y) <int64[1] k = {2}, int64[1] i = {1}, float[1, 2, 2] c = {0, 0, 0, 0}> {"
+        " n = Shape<start = 1, end = 2>(x) s = Concat<axis = 0>(i, n, k) z = ConstantOfShape(s) b = Concat<axis = 0>(z, z)"
+        ' y = GRU<hidden_size = 2, direction = "bidirectional">(x, w, r, , , b) }',
+        "g (float[5, B, 3] x, float[2, 6, 3] w, float[2, 6, 2] r) => (float[5, 2, B, 2] y) {"
+        ' y = GRU<hidden_size = 2, direction = "bidirectional">(x, w, r) }',
+        near={
+            "one direction": "g (float[5, 2, 3] x, float[2, 6, 3] w, float[2, 6, 2] r) => (float[5, 2, 2, 2] y) <int64[3] s = {1, 2, 2}, float[1, 2, 2] c = {0, 0, 0, 1}> {"
+            ' z = ConstantOfShape(s) b = Concat<axis = 0>(z, c) y = GRU<hidden_size = 2, direction = "bidirectional">(x, w, r, , , b) }',
+        },
+        sizes={"B": (1, 2, 3)},
+    ),
     "one of the states": Case(
         "initial-state-of-zeros",
         f"g (float[5, 2, 3] x, {W}, float[1, 2, 2] c) => (float[5, 1, 2, 2] y) <int64[3] s = {{1, 2, 2}}> {{ {ZEROS}"

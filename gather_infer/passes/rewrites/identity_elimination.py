@@ -6,7 +6,7 @@ from onnx import TensorProto
 
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
-from gather_infer.passes.rewrites.float_facts import has_no_signalling_nan
+from gather_infer.passes.rewrites.float_facts import has_no_negative_zero, has_no_signalling_nan, zero_signs
 from gather_infer.passes.rule_table import RewriteSet
 from gather_infer.tensor import DType
 
@@ -227,6 +227,25 @@ def times_one(match: Match) -> Rewrite | None:
     return None
 
 
+@rewrites.rewrites("Add", "Sub", since=7)
+def plus_zero(match: Match) -> Rewrite | None:
+    """x - 0.0 == x + -0.0 == x; x + 0.0 == x - -0.0 == x, where no float x is -0.0
+
+    The zeros are constant floats. Arithmetic has computed x, so that x has no signalling NaN. The result has the shape
+    of x.
+    """
+    for at in (0, 1) if match.op_type == "Add" else (0,):
+        signs = zero_signs(match, 1 - at)
+        if signs is None or not match.same_shape(match.shape(at), match.result().shape):
+            continue
+        if not has_no_signalling_nan(match, match.input(at)):
+            continue
+        makes_positive = signs[0] if match.op_type == "Add" else signs[1]
+        if not makes_positive or has_no_negative_zero(match, match.input(at)):
+            return match.replace_with("x - 0.0 == x; x + 0.0 == x, x is computed and never -0.0", match.input(at))
+    return None
+
+
 def _is_ones(match: Match, at: int) -> bool:
     """Whether the input at index `at` is a constant of float32 or float64 whose elements are all 1."""
     constant = match.constant(at)
@@ -243,9 +262,9 @@ _SUMS = ("ReduceMean", "ReduceSum")
 def reduction_of_one(match: Match) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
-    ReduceSum and ReduceMean of floats need an x that arithmetic has computed, because they make a signalling NaN quiet.
-    Their axes must be the last ones: onnxruntime adds -0.0 to 0.0 if another axis follows. Without keepdims no axis may
-    be negative: onnxruntime reduces an empty tensor along a negative axis to another shape.
+    ReduceSum and ReduceMean of floats need an x without signalling NaN, which they make quiet. Their axes must be the
+    last ones, unless x is never -0.0: onnxruntime adds -0.0 to 0.0 if another axis follows. Without keepdims no axis
+    may be negative: onnxruntime reduces an empty tensor along a negative axis to another shape.
 
     onnxruntime adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone. The rewrite follows the
     specification, by which the sum of one integer is that integer.
@@ -261,7 +280,9 @@ def reduction_of_one(match: Match) -> Rewrite | None:
         return None
     if match.op_type in _SUMS and not dtype.is_integer:
         rest = range(len(shape) - len(axes), len(shape))
-        if dtype not in _ONES or axes != list(rest) or not has_no_signalling_nan(match, match.input(0)):
+        if dtype not in _ONES or not has_no_signalling_nan(match, match.input(0)):
+            return None
+        if axes != list(rest) and not has_no_negative_zero(match, match.input(0)):
             return None
     law = f"{match.op_type}(x, axes) == x, the axes have size 1"
     return match.replace_with(law, match.input(0) if keeps else match.squeeze(match.input(0), axes))
