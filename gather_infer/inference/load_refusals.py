@@ -234,15 +234,17 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[Model | None, list[
             node_ids.append((path, position))
             if node.op_type == "Constant" and not plain_domain(node.domain) and len(node.attribute) == 1:
                 _as_tensor(node.attribute[0])
-        if isinstance(body, GraphProto) and path.steps:
+        if isinstance(body, GraphProto):
             _declare_constants(body)
+        if isinstance(body, GraphProto) and path.steps:
             _drop_empty_declarations(body)
     return _sorted(Model(found)), node_ids
 
 
 def _declare_constants(body: GraphProto) -> None:
-    """Declare the dims of body outputs that are initializers: onnx uses the declaration, other tools the tensor."""
-    held = {t.name: t for t in body.initializer}
+    """Declare the dims of graph outputs that are initializers: onnx uses the declaration, other tools the tensor."""
+    given = {value.name for value in body.input}
+    held = {t.name: t for t in body.initializer if t.name not in given}
     for value in body.output:
         declared, tensor = value.type.tensor_type, held.get(value.name)
         if tensor is None or declared.elem_type not in (0, tensor.data_type):

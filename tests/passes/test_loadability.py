@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TypeProto
 
 import gather_infer
 from gather_infer.inference import load_refusals
@@ -329,3 +329,14 @@ def loads(made: ModelProto) -> bool:
     except Exception:  # noqa: BLE001 - each failure of the runtime has a class of its own
         return False
     return True
+
+
+def test_a_body_that_declares_an_outer_value_without_a_type() -> None:
+    """The empty declaration hides the type from onnx, but not from onnxruntime."""
+    made = parsed("""g (int64[3] x) => (int64[3] y) <int64 three = {3}> {
+        y = Loop(three, "", x) <body = b (int64 i, bool c, int64[3] s) => (bool d, int64[3] t) {
+            d = Identity(c) u = Gather(x, i) t = Add(s, u) }> }""")
+    made.graph.node[0].attribute[0].g.value_info.add(name="x", type=TypeProto())
+    with pytest.raises(onnx.shape_inference.InferenceError, match="instead is null"):
+        onnx.shape_inference.infer_shapes(made, strict_mode=True)
+    assert loads(made) and not load_refusals.refused_alone(to_onnx_file(made), made)

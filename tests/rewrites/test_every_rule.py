@@ -42,6 +42,14 @@ UNREACHED = {
     ("fold-constants", "name and constant is None"): "tests/passes has data that do not fit their dims",
     ("fold-known", "match.is_faulty or match.is_trained"): "test_guarantees has models with training",
     ("fold-known", "not any((result is not _NOTHING for result in results))"): "what nobody needs is gone by then",
+    (
+        "fold-loop",
+        "body is None or len(body.outputs) != 1 + len(match.outputs)",
+    ): "a Loop with too few outputs is an error",
+    (
+        "fold-loop",
+        "len(states) < len(given) - 2 or len(body.inputs) != 2 + len(states)",
+    ): "no runtime takes a Loop with a state left out",
     ("gather-of-gather", "taken is None"): "indices of a megabyte",
     ("gather-of-transpose", "sorted(perm) != list(range(rank))"): "of a Transpose with an error no rank is known",
     ("gather-of-unsqueeze", "before is None"): "no rank is known behind one that is not",

@@ -42,6 +42,47 @@ CASES = {
     ),
 }
 
+PQ = "Transpose<perm = [0, 2, 1]>"
+
+CASES |= {
+    "between two Transposes": Case(
+        "transpose-around-elementwise",
+        f"g (float[N, 2, M] x) => (float[N, 2, M] y) <float c = {{0.5}}, float[1, 1] d = {{0.1}}> {{ v = {PQ}(x)"
+        f" s = Sign(v) a = Add(s, c) r = Relu(a) m = Mul(r, d) n = Neg(m) y = {PQ}(n) }}",
+        "g (float[N, 2, M] x) => (float[N, 2, M] y) <float c = {0.5}, float[1, 1] d = {0.1}> {"
+        " s = Sign(x) a = Add(s, c) r = Relu(a) m = Mul(r, d) y = Neg(m) }",
+        near={
+            "two NaN meet": f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, 2, M] y) {{"
+            f" v = {PQ}(x) w = {PQ}(z) a = Add(v, w) y = {PQ}(a) }}",
+            "rounding by position": f"g (float[N, 2, M] x) => (float[N, 2, M] y) {{ v = {PQ}(x) a = Tanh(v) y = {PQ}(a) }}",
+            "float16": f"g (float16[N, 2, M] x) => (float16[N, 2, M] y) {{ v = {PQ}(x) a = Relu(v) y = {PQ}(a) }}",
+            "another Transpose": f"g (float[N, N, N] x, float[N, N, N] z) => (float[N, N, N] y) {{"
+            f" v = {PQ}(x) w = Transpose<perm = [1, 0, 2]>(z) a = Sub(v, w) y = {PQ}(a) }}",
+            "no Transpose inside": f"g (float[N, 2, M] x) => (float[N, M, 2] y) {{ a = Neg(x) y = {PQ}(a) }}",
+            "nothing between": f"g (float[N, 2, M] x) => (float[N, 2, M] y) {{ v = {PQ}(x) y = {PQ}(v) }}",
+            "more than one element": f"g (float[N, 2, M] x) => (float[N, 2, M] y) <float[2] c = {{1, 2}}> {{"
+            f" v = {PQ}(x) a = Sub(v, c) y = {PQ}(a) }}",
+            "broadcast": f"g (float[N, 2, 1] x, float[N, 2, M] z) => (float[N, 2, M] y) {{"
+            f" v = {PQ}(x) w = {PQ}(z) a = Sub(v, w) y = {PQ}(a) }}",
+            "no rank is known": "g (float[N, 2, M] x, int64[R] t) => (float[A, B, C] y) {"
+            " u = Reshape(x, t) v = Transpose(u) a = Neg(v) y = Transpose(a) }",
+        },
+    ),
+    "between Transposes of two values": Case(
+        "transpose-around-elementwise",
+        f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, 2, M] y, float[N, M, 2] w) {{"
+        f" v = {PQ}(x) w = {PQ}(z) a = Sub(v, w) b = Div(a, w) y = {PQ}(b) }}",
+        f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, 2, M] y, float[N, M, 2] w) {{"
+        f" w = {PQ}(z) a = Sub(x, z) y = Div(a, z) }}",
+    ),
+    "Transposes that leave one": Case(
+        "transpose-around-elementwise",
+        "g (float[N, 2, M] x) => (float[A, B, C] y) { v = Transpose(x) a = Abs(v) y = Transpose<perm = [1, 0, 2]>(a) }",
+        "g (float[N, 2, M] x) => (float[A, B, C] y) { a = Abs(x) y = Transpose<perm = [1, 2, 0]>(a) }",
+        opset=13,
+    ),
+}
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:

@@ -13,13 +13,14 @@ from gather_infer.passes.rewrites import (
     gather_family,
     gather_iota,
     identity_elimination,
+    loop_folding,
     pair_fusion,
     recurrent,
     sandwiched_inverses,
     shape_computations,
 )
 
-FOLDING = (folding.rewrites,)
+FOLDING = (folding.rewrites, loop_folding.rewrites)
 """The rules of `fold`."""
 
 GATHER = (

@@ -50,7 +50,7 @@ def loop_once(match: Match) -> Rewrite | None:
         return None
     for name, dtype, start in ((body.inputs[0], DType.INT64, 0), (body.inputs[1], DType.BOOL, 1)):
         if body.readers.get(name) or name in body.outputs:
-            if not _is_scalar(match, body, name):
+            if not is_declared_scalar(match, body, name):
                 return None
             bound[name] = match.scalar(start, dtype.value)
     values = [
@@ -78,7 +78,7 @@ def _runs_at_least_once(match: Match) -> bool:
     return bool(trips) and trips is not None and match.at_most(1, trips[0])
 
 
-def _is_scalar(match: Match, body: Graph, name: str) -> bool:
+def is_declared_scalar(match: Match, body: Graph, name: str) -> bool:
     """Whether an input of a subgraph is declared as a scalar: runtimes give it the declared rank."""
     for value in body.proto.input:
         tensor = value.type.tensor_type

@@ -29,6 +29,9 @@ _INFINITY: Final[Mapping[int, tuple[int, int]]] = {
 
 _MAX_NODES: Final = 8
 
+_MAX_READ: Final = 1 << 16
+"""Maximum number of elements of a constant that is searched."""
+
 
 def has_no_signalling_nan(match: Match, name: str) -> bool:
     """Whether none of the floats of the value `name` is a signalling NaN: arithmetic has computed them, or they are
@@ -115,7 +118,11 @@ def _moved_from(match: Match, name: str, *copying: str) -> list[str] | None:
 def _has_only(match: Match, name: str, is_allowed: Callable[[Constant], bool]) -> bool:
     """Whether the value `name` is a constant of float32 or float64 with allowed elements only."""
     constant = match.constant_of(name)
-    return constant is not None and constant.data_type in _INFINITY and is_allowed(constant)
+    return constant is not None and _is_readable(constant) and is_allowed(constant)
+
+
+def _is_readable(constant: Constant) -> bool:
+    return constant.data_type in _INFINITY and constant.bits.size <= _MAX_READ
 
 
 def _is_no_signalling_nan(constant: Constant) -> bool:
@@ -139,6 +146,6 @@ def _magnitude(constant: Constant) -> npt.NDArray[Any]:
 def zero_signs(match: Match, at: int) -> tuple[bool, bool] | None:
     """Whether input `at`, a constant of float32 or float64 of zeros only, has 0.0 and -0.0; None for another input."""
     constant = match.constant(at)
-    if constant is None or constant.data_type not in _INFINITY or _magnitude(constant).any():
+    if constant is None or not _is_readable(constant) or _magnitude(constant).any():
         return None
     return bool((constant.plain == 0).any()), bool((constant.plain != 0).any())

@@ -19,11 +19,14 @@ _EXACT: Final = frozenset({
     "And", "Or", "Xor", "Not", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where",
     "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitShift", "IsNaN", "IsInf", "Neg", "Abs",
 })  # fmt: skip
-_ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt"})
+_ROUNDED: Final = frozenset({"Add", "Sub", "Mul", "Div", "Sqrt", "Relu", "Sign"})
 """Correctly rounded operators, for integers, float32 and float64.
 
 In float16 runtimes compute the last few elements in another way, which gives a NaN other bits.
 """
+
+POSITION_FREE: Final = (*sorted(_EXACT | _ROUNDED), "Cast")
+"""Elementwise operators that may give an element the same bits at every position; see `is_position_free`."""
 
 _EITHER_NAN: Final = frozenset({"Add", "Mul"})
 """Operators that return either of two NaN operands in onnxruntime, depending on the position of the element."""
@@ -52,8 +55,8 @@ def gather_of_elementwise(match: Match) -> Rewrite | None:
         return None
     if match.equal(pick.length, 1):  # there may be no index: no operand determines the new length
         return None
-    made_by = match.producer(0, *_EXACT, *_ROUNDED, "Cast")
-    if made_by is None or len(made_by.outputs) != 1 or not _is_position_free(made_by):
+    made_by = match.producer(0, *POSITION_FREE)
+    if made_by is None or len(made_by.outputs) != 1 or not is_position_free(made_by):
         return None
     inputs: list[str] = []
     for at, name in enumerate(made_by.inputs):
@@ -66,7 +69,7 @@ def gather_of_elementwise(match: Match) -> Rewrite | None:
     return match.replace_with("Gather of an elementwise result computes the elements that are taken", made)
 
 
-def _is_position_free(made_by: Match) -> bool:
+def is_position_free(made_by: Match) -> bool:
     """Whether each element of the result of `made_by` has the same bits at every position, in all runtimes."""
     dtype, result = made_by.fact(0).dtype, made_by.result().dtype
     if made_by.op_type in _EXACT:

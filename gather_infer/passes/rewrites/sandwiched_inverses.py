@@ -1,11 +1,13 @@
-"""Elementwise nodes between two views that are inverse to each other."""
+"""Elementwise nodes between two views, or two Transposes, that are inverse to each other."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
+from gather_infer.passes.rewrites.gather_elementwise import POSITION_FREE, is_position_free
 from gather_infer.passes.rewrites.pair_fusion import VIEWS
 from gather_infer.passes.rule_table import RewriteSet
 
@@ -28,48 +30,93 @@ def view_around_elementwise(match: Match) -> Rewrite | None:
     bits. f may be several nodes. All of them have the shape of the inner view, and read no other values but constants
     of rank 0.
     """
-    found = _region(match)
+    found = _region(match, _ELEMENTWISE, VIEWS, lambda name: _is_number(match, name))
     if found is None:
         return None
     region, inner = found
-    if not match.same_shape(inner.shape(0), match.result().shape):
+    if len(inner) > 1 or not match.same_shape(inner[0].shape(0), match.result().shape):
         return None
-    made = {inner.output(): inner.input(0)}
-    for node in reversed(region):
-        (made[node.output()],) = match.copy(node, [made.get(name, name) for name in node.inputs])
-    return match.replace_with("view(f(view(x))) == f(x), f is elementwise", made[match.input(0)])
+    return match.replace_with("view(f(view(x))) == f(x), f is elementwise", _rebuilt(match, region, inner))
 
 
-def _region(match: Match) -> tuple[list[Match], Match] | None:
-    """The elementwise nodes between the outer view `match` and an inner view, and the inner view.
+@rewrites.rewrites("Transpose")
+def transpose_around_elementwise(match: Match) -> Rewrite | None:
+    """Transpose(f(Transpose(x, p), Transpose(y, p)), q) == Transpose(f(x, y), [p[a] for a in q])
+
+    It is f(x, y) where q undoes p. f is elementwise and gives an element the same bits at every position. It may be
+    several nodes. All of them have the shape of the inner Transposes, and read no other values but constants of one
+    element.
+    """
+    found = _region(match, POSITION_FREE, ("Transpose",), lambda name: _is_one_element(match, name))
+    if found is None:
+        return None
+    region, inner = found
+    rank = match.rank(0)
+    if rank is None or not all(is_position_free(node) for node in region):
+        return None
+    backwards = tuple(reversed(range(rank)))
+    first, second = ({node.integers("perm") or backwards for node in nodes} for nodes in (inner, [match]))
+    if len(first) > 1 or not all(sorted(perm) == list(range(rank)) for perm in (*first, *second)):
+        return None
+    perm = [next(iter(first))[axis] for axis in next(iter(second))]
+    made = _rebuilt(match, region, inner)
+    if perm == list(range(rank)):
+        return match.replace_with("Transpose(f(Transpose(x, p)), q) == f(x), q undoes p", made)
+    law = "Transpose(f(Transpose(x, p)), q) == Transpose(f(x), [p[a] for a in q])"
+    return match.replace_with(law, match.new("Transpose", [made], perm=perm))
+
+
+def _region(
+    match: Match, elementwise: Sequence[str], views: Sequence[str], is_number: Callable[[str], bool]
+) -> tuple[list[Match], list[Match]] | None:
+    """The elementwise nodes between the outer node `match` and inner nodes, and the inner nodes.
 
     A node comes before the nodes that it reads. None if the nodes read anything else, or have another shape.
+
+    elementwise  operators of the nodes between
+    views        operators of the inner nodes
+    is_number    whether a value is a constant that no node between has to read in another shape
     """
     region: dict[str, Match] = {}
-    pending, inner = [match.input(0)], None
+    inner: dict[str, Match] = {}
+    pending = [match.input(0)]
     while pending:
         name = pending.pop()
-        node = match.producer_of(name, *_ELEMENTWISE)
+        node = match.producer_of(name, *elementwise)
         if node is None:
-            view = match.producer_of(name, *VIEWS)
-            if view is None or (inner is not None and inner.output() != view.output()):
+            view = match.producer_of(name, *views)
+            if view is None:
                 return None
-            inner = view
+            inner[name] = view
             continue
         region.pop(name, None)  # a node comes before its inputs, even if it is read several times
         region[name] = node
         if len(region) > _MAX_NODES:
             return None
-        pending += [read for read in node.inputs if read and not _is_number(match, read)]
-    if inner is None or not region:
+        pending += [read for read in node.inputs if read and not is_number(read)]
+    if not inner or not region:
         return None
-    shape = inner.result().shape
-    if not all(match.same_shape(each.result().shape, shape) for each in region.values()):
+    shape = next(iter(inner.values())).result().shape
+    if not all(match.same_shape(each.result().shape, shape) for each in (*region.values(), *inner.values())):
         return None
-    return list(region.values()), inner
+    return list(region.values()), list(inner.values())
+
+
+def _rebuilt(match: Match, region: Sequence[Match], inner: Sequence[Match]) -> str:
+    """Copies of the nodes between, which read the inputs of the inner nodes. Returns the last value."""
+    made = {node.output(): node.input(0) for node in inner}
+    for node in reversed(region):
+        (made[node.output()],) = match.copy(node, [made.get(name, name) for name in node.inputs])
+    return made[match.input(0)]
 
 
 def _is_number(match: Match, name: str) -> bool:
     """Whether a value is a constant of rank 0, which adds no axis when it is broadcast."""
     constant = match.constant_of(name)
     return constant is not None and constant.bits.shape == ()
+
+
+def _is_one_element(match: Match, name: str) -> bool:
+    """Whether a value is a constant of one element."""
+    constant = match.constant_of(name)
+    return constant is not None and constant.bits.size == 1
