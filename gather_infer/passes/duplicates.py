@@ -6,12 +6,14 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from typing import Any, Final, TypeAlias
 
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto, defs
 
 from gather_infer.ir.constant import Constant
+from gather_infer.passes.constants import SMALL, key_of
 from gather_infer.passes.mutable_model import Graph, MutableModel, Node
 from gather_infer.tensor import SymbolicTensor, static_dims
 
@@ -198,17 +200,20 @@ class _EquivalenceClass:
 class CommonSubexpressions:
     """Finds nodes without subgraphs that have the same operator, attributes and inputs (common subexpressions).
 
-    Equivalent nodes are found among the readers of the least used input. If every input has many readers they are found
-    in a table of equivalence classes. A changed or new node enters the table when it is looked up. Classes whose first
-    member changes are `unsettled`: their nodes have to be looked up again, once for any number of changes.
+    Small constants are the same input if they are equal bit for bit. Equivalent nodes are found among the readers of
+    the least used of the other inputs. If every one has many readers they are found in a table of equivalence classes.
+    A changed or new node enters the table when it is looked up. Classes whose first member changes are `unsettled`:
+    their nodes have to be looked up again, once for any number of changes.
     """
 
     model: MutableModel
+    load: Callable[[Graph, str], Constant | None]
     _by_key: dict[tuple[object, ...], dict[Graph, _EquivalenceClass]] = field(default_factory=dict)
     _indexed: dict[Node, tuple[Graph, tuple[object, ...]]] = field(default_factory=dict)
     _unsettled: dict[_EquivalenceClass, None] = field(default_factory=dict)
     _attributes: dict[Node, tuple[bytes, ...]] = field(default_factory=dict)
     _entries: int = 0
+    _constants: dict[tuple[Graph, str], tuple[object, tuple[object, ...] | None]] = field(default_factory=dict)
 
     def equivalent_to(self, node: Node) -> Iterator[Node]:
         """Other nodes that are equivalent to `node`: one that can replace it, or those that it can replace.
@@ -246,15 +251,22 @@ class CommonSubexpressions:
         ]
 
     def _fewest_readers(self, node: Node) -> Mapping[Node, None] | None:
-        """The readers of the input with the fewest readers; None for a node without inputs."""
-        found: Mapping[Node, None] | None = None
+        """The readers of the input with the fewest readers; None for a node without inputs.
+
+        Equal small constants may have other names. So of a node that reads nothing else the one with the most readers
+        counts, up to _MAX_READERS.
+        """
+        found: list[Mapping[Node, None]] = []
+        of_constants: list[Mapping[Node, None]] = []
         for name in node.inputs:
             home = node.graph.defining_graph(name) if name else None
             if home is not None:
-                readers = home.readers[name]
-                if found is None or len(readers) < len(found):
-                    found = readers
-        return found
+                is_small = self._constant_key(home, name) is not None
+                (of_constants if is_small else found).append(home.readers[name])
+        if found:
+            return min(found, key=len)
+        few = [readers for readers in of_constants if len(readers) <= _MAX_READERS]
+        return max(few, key=len) if few else min(of_constants, key=len, default=None)
 
     def _equivalent_in_table(self, node: Node) -> Iterator[Node]:
         """The nodes equivalent to `node`, looked up in the table of equivalence classes."""
@@ -338,8 +350,30 @@ class CommonSubexpressions:
         attributes = self._attributes.get(node)
         if attributes is None:
             attributes = self._attributes[node] = attributes_key(node)
-        inputs = [(name, node.graph.defining_graph(name)) for name in node.inputs]  # a name may differ by graph
+        inputs = (self._input_key(node.graph, name) for name in node.inputs)
         return node.domain, node.op_type, attributes, tuple(map(bool, node.outputs)), *inputs
+
+    def _input_key(self, graph: Graph, name: str) -> object:
+        """Equal for inputs that have the same value."""
+        home = graph.defining_graph(name)
+        # The same name can refer to different values in two graphs.
+        return (None if home is None else self._constant_key(home, name)) or (name, home)
+
+    def _constant_key(self, home: Graph, name: str) -> tuple[object, ...] | None:
+        """The type, shape and bits of a small constant of a graph; None for any other value."""
+        payload = home.constants.get(name)
+        if payload is None:
+            return None
+        known = self._constants.get((home, name))
+        if known is None or known[0] is not payload:
+            known = self._constants[home, name] = payload, self._read(home, name, payload)
+        return known[1]
+
+    def _read(self, home: Graph, name: str, payload: object) -> tuple[object, ...] | None:
+        if self.model.pass_input.is_trained or (isinstance(payload, TensorProto) and prod(payload.dims) > SMALL):
+            return None
+        constant = self.load(home, name)
+        return None if constant is None else key_of(constant)
 
 
 def attributes_key(node: Node) -> tuple[bytes, ...]:

@@ -110,7 +110,7 @@ class GreedyDriver:
     def __post_init__(self) -> None:
         self.constants = Constants(self.model)
         self.duplicate_constants = DuplicateConstants(self.model, self.constants.load)
-        self.common_subexpressions = CommonSubexpressions(self.model)
+        self.common_subexpressions = CommonSubexpressions(self.model, self.constants.load)
         pass_input = self.model.pass_input
         self._support = FactSupport(pass_input.inference, add_equalities, pass_input.is_reshape)
         self._refinement = TypeRefinement(self.model, self._worklist, self._infer, self._is_generated)

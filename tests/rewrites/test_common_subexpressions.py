@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
@@ -15,6 +17,7 @@ from tests.rewrites.table import Case, assert_same_runs, judge, model, rewritten
 
 _MANY = " ".join(f"n{i} = LeakyRelu<alpha = 0.{i + 1}>(x)" for i in range(8, 32))
 _MANY_NAMES = ", ".join(f"n{i}" for i in range(8, 32))
+_ONES = ", ".join(["1"] * 65)
 
 CASES = {
     "two nodes": Case(
@@ -37,9 +40,34 @@ CASES = {
             "an output that only one of them has": """g (float[1, 1, N] x) => (float[1, 1, M] y, int64[1, 1, M] i) {
                 a, i = MaxPool<kernel_shape = [1]>(x) b = MaxPool<kernel_shape = [1]>(x) y = Add(a, b) }""",
             "one of the other": "g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }",
-            "quantization": """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}> {
-                q = QuantizeLinear(x, s, z) a = DequantizeLinear(q, s, z) b = DequantizeLinear(q, s, z) y = Add(a, b) }""",
+            "other bits": """g (float[N] x) => (float[N] y) <float s = {0.0}, float t = {-0.0}> {
+                a = Add(x, s) b = Add(x, t) y = Sub(a, b) }""",
+            "another shape": """g (float[1] x) => (float[1] y) <float s = {0.5}, float[1] t = {0.5}> {
+                a = Add(x, s) b = Add(x, t) y = Sub(a, b) }""",
+            "a default that a caller may override": """g (float[N] x, float t = {0.5}) => (float[N] y) <float s = {0.5}> {
+                a = Add(x, s) b = Add(x, t) y = Sub(a, b) }""",
+            "large constants, which are merged by another rule": f"""g (float[65] x) => (float[65] y) <float[65] s = {{{_ONES}}}, float[65] t = {{{_ONES}}}> {{
+                a = Add(x, s) b = Add(x, t) y = Sub(a, b) }}""",
         },
+    ),
+    "constants of the same bits": Case(
+        "common-subexpressions",
+        "g (float[N] x) => (float[N] y) <float s = {0.5}, float t = {0.5}> { a = Add(x, s) b = Add(x, t) y = Sub(a, b) }",
+        "g (float[N] x) => (float[N] y) <float s = {0.5}> { a = Add(x, s) y = Sub(a, a) }",
+    ),
+    "quantized twice": Case(
+        "common-subexpressions",
+        """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}, float t = {0.5}> {
+             q = QuantizeLinear(x, s, z) a = DequantizeLinear(q, s, z) p = QuantizeLinear(x, t, z) b = DequantizeLinear(p, t, z) y = Add(a, b) }""",
+        """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}> {
+             q = QuantizeLinear(x, s, z) a = DequantizeLinear(q, s, z) y = Add(a, a) }""",
+    ),
+    "weights that are dequantized twice": Case(
+        "common-subexpressions",
+        """g (float[N, 2] x) => (float[N, 2] y) <int8[2, 2] w = {1, 2, 3, 4}, float s = {0.5}, float t = {0.5}> {
+             a = DequantizeLinear(w, s) b = DequantizeLinear(w, t) m = MatMul(x, a) y = MatMul(m, b) }""",
+        """g (float[N, 2] x) => (float[N, 2] y) <int8[2, 2] w = {1, 2, 3, 4}, float s = {0.5}> {
+             a = DequantizeLinear(w, s) m = MatMul(x, a) y = MatMul(m, a) }""",
     ),
     "chains": Case(
         "common-subexpressions",
@@ -267,3 +295,24 @@ def test_equal_nodes_are_merged_before_one_of_them_is_rewritten() -> None:
     )
     after = optimize(before).proto
     assert [node.op_type for node in after.graph.node] == ["ReduceSum", "Unsqueeze", "Neg"]
+
+
+def test_onnxruntime_fuses_shared_dequantizations(tmp_path: Path) -> None:
+    """As many operators on quantized numbers as without the rule."""
+    made = model(
+        """g (float[1, 2, 4, 4] x) => (uint8[1, 2, 4, 4] y, uint8[1, 2, 4, 4] z)
+        <float s = {0.05}, uint8 p = {128}, int8 q = {0}, float v = {0.01}, int8[2, 2, 1, 1] w = {1, 2, 3, 4}> {
+        a = QuantizeLinear(x, s, p) b = DequantizeLinear(a, s, p) c = DequantizeLinear(a, s, p)
+        k = DequantizeLinear(w, v, q) l = DequantizeLinear(w, v, q)
+        d = Conv(b, k) e = Conv<dilations = [2, 2]>(c, l) y = QuantizeLinear(d, s, p) z = QuantizeLinear(e, s, p) }""",
+        17,
+    )
+    after = rewritten(made, "common-subexpressions")
+    assert sum(node.op_type == "DequantizeLinear" for node in after.graph.node) == 2
+    counts = []
+    for each in (made, after):
+        options = onnxruntime.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / "fused.onnx")
+        onnxruntime.InferenceSession(each.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        counts.append(Counter(node.op_type for node in onnx.load(tmp_path / "fused.onnx").graph.node))
+    assert counts[0] == counts[1] and counts[0]["QLinearConv"] == 2

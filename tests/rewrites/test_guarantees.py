@@ -57,8 +57,6 @@ KEPT = {
         t = Transpose(x) q = QuantizeLinear(t, s, z) d = DequantizeLinear(q, s, z) y = Transpose(d) }""",
     "two quantizations with equal scales": """g (float[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}, float r = {0.5}, uint8 v = {0}> {
         q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, r, v) }""",
-    "one value dequantized twice": """g (uint8[N] x) => (float[N] y) <float s = {0.5}, uint8 z = {0}> {
-        a = DequantizeLinear(x, s, z) b = DequantizeLinear(x, s, z) y = Add(a, b) }""",
     "outputs nobody reads": "g (float[N, 4] x, int64[1] k) => (float[N, A] y) { y, i = TopK(x, k) }",
     "a condition of sizes": """g (float[N] x) => (float[N] y) <int64[1] four = {4}> {
         s = Shape(x) c = Less(s, four)

@@ -258,6 +258,15 @@ REDUCTIONS = {
         },
         ranges={"i": (0, 3)},
     ),
+    "sum of one place among constants, old": Case(
+        "reduction-of-one",
+        "g (int64[N] i) => (float[N, 2] y) <int64[3] s = {-1, 1, 2}, float[3, 2] t = {1, 2, 3, 0, -5, 6}> {"
+        " c = Gather(t, i) d = Reshape(c, s) y = ReduceSum<axes = [1], keepdims = 0>(d) }",
+        "g (int64[N] i) => (float[N, 2] y) <int64[3] s = {-1, 1, 2}, float[3, 2] t = {1, 2, 3, 0, -5, 6}> {"
+        " c = Gather(t, i) d = Reshape(c, s) y = Squeeze<axes = [1]>(d) }",
+        ranges={"i": (0, 3)},
+        opset=10,
+    ),
     "mean of one place behind HardSwish": Case(
         "reduction-of-one",
         "g (float[N, 3, 1, 1] x) => (float[N, 3, 1, 1] y) <int64[2] a = {2, 3}> { h = HardSwish(x) m = ReduceMean(h, a) y = Neg(m) }",

@@ -12,7 +12,7 @@ from gather_infer.passes.rule_table import RewriteSet
 rewrites = RewriteSet()
 
 QUANTIZATION: Final = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
-"""Operators in whose patterns runtimes expect separate nodes and constants."""
+"""Operators in whose patterns runtimes expect separate constants."""
 
 _LAW: Final = "a == b, constants of the same type, shape and bits"
 
@@ -54,8 +54,11 @@ def _feeds_quantization(match: Match, name: str) -> bool:
 
 @rewrites.rewrites(name="common-subexpressions", is_first=True)
 def common_subexpressions(match: Match) -> Rewrite | None:
-    """op(x) == op(x), where the operator is deterministic, for two nodes in one graph, or one in an enclosing graph"""
-    if match.op_type in QUANTIZATION or match.traits is None or not match.traits.deterministic:
+    """op(x) == op(x), where the operator is deterministic, for two nodes in one graph, or one in an enclosing graph
+
+    Inputs are equal if they are the same value, or small constants of the same type, shape and bits.
+    """
+    if match.traits is None or not match.traits.deterministic:
         return None
     for other in match.equivalent_nodes():
         if _comes_first(other.node, match.node):

@@ -258,7 +258,7 @@ _PICKS = ("ReduceMax", "ReduceMin")
 _SUMS = ("ReduceMean", "ReduceSum")
 
 
-@rewrites.rewrites(*_PICKS, *_SUMS, since=11)
+@rewrites.rewrites(*_PICKS, *_SUMS)
 def reduction_of_one(match: Match) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
