@@ -18,6 +18,7 @@ from gather_infer.passes.rewrites import (
     recurrent,
     sandwiched_inverses,
     shape_computations,
+    transposed_views,
 )
 
 FOLDING = (folding.rewrites, loop_folding.rewrites)
@@ -38,6 +39,7 @@ REWRITING = (
     identity_elimination.rewrites,
     algebraic.rewrites,
     pair_fusion.rewrites,
+    transposed_views.rewrites,
     recurrent.rewrites,
     sandwiched_inverses.rewrites,
     *GATHER,
