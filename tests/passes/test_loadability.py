@@ -333,10 +333,10 @@ def loads(made: ModelProto) -> bool:
 
 def test_a_body_that_declares_an_outer_value_without_a_type() -> None:
     """The empty declaration hides the type from onnx, but not from onnxruntime."""
-    made = parsed("""g (int64[3] x) => (int64[3] y) <int64 three = {3}, int64[1] k = {3}> {
-        y = Loop(three, "", x) <body = b (int64 i, bool c, int64[3] s) => (bool d, int64[3] t) {
-            d = Identity(c) r = Reshape(x, k) u = Gather(r, i) t = Add(s, u) }> }""")
+    made = parsed("""g (int64[3, 3] x, int64[3] v) => (int64[3] y) <int64 three = {3}> {
+        y = Loop(three, "", v) <body = b (int64 i, bool c, int64[3] s) => (bool d, int64[3] t) {
+            d = Identity(c) u = Gather(x, i) w = Gather(u, i) t = Add(s, w) }> }""")
     made.graph.node[0].attribute[0].g.value_info.add(name="x", type=TypeProto())
-    with pytest.raises(onnx.shape_inference.InferenceError, match="unknown"):
+    with pytest.raises(onnx.shape_inference.InferenceError, match="unknown|null"):
         onnx.shape_inference.infer_shapes(made, strict_mode=True)
     assert loads(made) and not load_refusals.refused_alone(to_onnx_file(made), made)
