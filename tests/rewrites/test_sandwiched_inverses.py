@@ -75,6 +75,29 @@ CASES |= {
         f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, 2, M] y, float[N, M, 2] w) {{"
         f" w = {PQ}(z) a = Sub(x, z) y = Div(a, z) }}",
     ),
+    "of two Transposes": Case(
+        "elementwise-of-transposes",
+        f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, M, 2] y) {{ v = {PQ}(x) w = {PQ}(z) a = Sub(v, w) y = Neg(a) }}",
+        f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, M, 2] y) {{ a = Sub(x, z) v = {PQ}(a) y = Neg(v) }}",
+        near={
+            "two NaN meet": f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, M, 2] y) {{ v = {PQ}(x) w = {PQ}(z) y = Add(v, w) }}",
+            "another reader": f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, M, 2] y, float[N, M, 2] n) {{"
+            f" v = {PQ}(x) w = {PQ}(z) y = Sub(v, w) n = Neg(w) }}",
+            "another Transpose": f"g (float[N, N, N] x, float[N, N, N] z) => (float[N, N, N] y) {{"
+            f" v = {PQ}(x) w = Transpose<perm = [1, 0, 2]>(z) y = Sub(v, w) }}",
+            "a choice between them": f"g (float[N, 2, M] x, float[N, 2, M] z, bool[N, M, 2] c) => (float[N, M, 2] y) {{"
+            f" v = {PQ}(x) w = {PQ}(z) y = Where(c, v, w) }}",
+            "one Transpose": f"g (float[N, 2, M] x) => (float[N, M, 2] y) <float c = {{2}}> {{ v = {PQ}(x) y = Sub(v, c) }}",
+            "broadcast": f"g (float[N, 2, 1] x, float[N, 2, M] z) => (float[N, M, 2] y) {{ v = {PQ}(x) w = {PQ}(z) y = Sub(v, w) }}",
+        },
+    ),
+    "a choice between Transposes": Case(
+        "elementwise-of-transposes",
+        "g (int64[N, M] x, int64[N, M] z, bool[N, M] c) => (int64[M, N] y) {"
+        " v = Transpose(x) w = Transpose(z) d = Transpose(c) a = Where(d, v, w) y = Neg(a) }",
+        "g (int64[N, M] x, int64[N, M] z, bool[N, M] c) => (int64[M, N] y) { a = Where(c, x, z) v = Transpose(a) y = Neg(v) }",
+        opset=13,
+    ),
     "Transposes that leave one": Case(
         "transpose-around-elementwise",
         "g (float[N, 2, M] x) => (float[A, B, C] y) { v = Transpose(x) a = Abs(v) y = Transpose<perm = [1, 0, 2]>(a) }",

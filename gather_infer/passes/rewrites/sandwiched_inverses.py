@@ -66,6 +66,32 @@ def transpose_around_elementwise(match: Match) -> Rewrite | None:
     return match.replace_with(law, match.new("Transpose", [made], perm=perm))
 
 
+@rewrites.rewrites(*POSITION_FREE)
+def elementwise_of_transposes(match: Match) -> Rewrite | None:
+    """f(Transpose(x, p), Transpose(y, p)) == Transpose(f(x, y), p), where nothing else reads the Transposes
+
+    f is elementwise and gives an element the same bits at every position. Its other operands are constants of one
+    element, and both Transposes have one shape.
+    """
+    producers = {
+        name: match.producer(at, "Transpose") for at, name in enumerate(match.inputs) if match.is_only_reader(at)
+    }
+    inner = {name: moved for name, moved in producers.items() if moved is not None}
+    if len(inner) < 2 or not is_position_free(match):
+        return None
+    if not all(name in inner or _is_one_element(match, name) for name in match.inputs):
+        return None
+    (first, *others), shape = inner.values(), match.result().shape
+    perm = first.integers("perm")
+    if any(other.integers("perm") != perm for other in others):
+        return None
+    if not all(match.same_shape(moved.result().shape, shape) for moved in inner.values()):
+        return None
+    (made,) = match.copy(match, [inner[name].input(0) if name in inner else name for name in match.inputs])
+    law = "f(Transpose(x, p), Transpose(y, p)) == Transpose(f(x, y), p), f is elementwise"
+    return match.replace_with(law, match.new("Transpose", [made], perm=None if perm is None else list(perm)))
+
+
 def _region(
     match: Match, elementwise: Sequence[str], views: Sequence[str], is_number: Callable[[str], bool]
 ) -> tuple[list[Match], list[Match]] | None:
