@@ -339,4 +339,4 @@ def test_a_body_that_declares_an_outer_value_without_a_type() -> None:
     made.graph.node[0].attribute[0].g.value_info.add(name="x", type=TypeProto())
     with pytest.raises(onnx.shape_inference.InferenceError):
         onnx.shape_inference.infer_shapes(made, strict_mode=True)
-    assert loads(made) and not load_refusals.refused_alone(to_onnx_file(made), made)
+    assert loads(made) and not load_refusals.refused_alone(to_onnx_file(made), made, data_prop=True)
