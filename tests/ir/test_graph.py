@@ -184,10 +184,10 @@ def test_cost_is_linear() -> None:
     count = 20_000
     nodes = [N("Add", [f"v{i}", f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
     proto = helper.make_model(graph_of(nodes[::-1], "v0", f"v{count}"))
-    start = time.perf_counter()
+    start = time.process_time()
     model = Model(proto)
     assert [node.origin for node in model.main.nodes] == list(range(count - 1, -1, -1))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_deep_nesting() -> None:

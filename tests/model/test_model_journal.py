@@ -328,7 +328,7 @@ def test_cost_is_linear() -> None:
     for i in range(0, count - 1, 2):
         edits += [RemoveNode(node=i, **WHY), RemoveNode(node=i + 1, **WHY)]
         edits.append(InsertNodes(nodes=(N("Identity", [f"v{i}"], [f"v{i + 2}"]),), before=i + 1, **WHY))
-    start = time.perf_counter()
+    start = time.process_time()
     result = apply(Journal(edits), model)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert len(result.graph.node) == count // 2 and not list(structural_findings(Model(result)))
