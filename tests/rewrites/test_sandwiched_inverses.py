@@ -55,6 +55,7 @@ CASES |= {
             "two NaN meet": f"g (float[N, 2, M] x, float[N, 2, M] z) => (float[N, 2, M] y) {{"
             f" v = {PQ}(x) w = {PQ}(z) a = Add(v, w) y = {PQ}(a) }}",
             "rounding by position": f"g (float[N, 2, M] x) => (float[N, 2, M] y) {{ v = {PQ}(x) a = Tanh(v) y = {PQ}(a) }}",
+            "the sign of a NaN": f"g (double[N, 2, M] x) => (double[N, 2, M] y) {{ v = {PQ}(x) a = Sign(v) y = {PQ}(a) }}",
             "float16": f"g (float16[N, 2, M] x) => (float16[N, 2, M] y) {{ v = {PQ}(x) a = Relu(v) y = {PQ}(a) }}",
             "another Transpose": f"g (float[N, N, N] x, float[N, N, N] z) => (float[N, N, N] y) {{"
             f" v = {PQ}(x) w = Transpose<perm = [1, 0, 2]>(z) a = Sub(v, w) y = {PQ}(a) }}",
