@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from gather_infer.passes.match import Match
@@ -34,7 +34,8 @@ def view_around_elementwise(match: Match) -> Rewrite | None:
     if found is None:
         return None
     region, inner = found
-    if len(inner) > 1 or not match.same_shape(inner[0].shape(0), match.result().shape):
+    (view, *others) = inner.values()
+    if others or not match.same_shape(view.shape(0), match.result().shape):
         return None
     return match.replace_with("view(f(view(x))) == f(x), f is elementwise", _rebuilt(match, region, inner))
 
@@ -55,7 +56,7 @@ def transpose_around_elementwise(match: Match) -> Rewrite | None:
     if rank is None or not all(is_position_free(node) for node in region):
         return None
     backwards = tuple(reversed(range(rank)))
-    first, second = ({node.integers("perm") or backwards for node in nodes} for nodes in (inner, [match]))
+    first, second = ({node.integers("perm") or backwards for node in nodes} for nodes in (inner.values(), [match]))
     if len(first) > 1 or not all(sorted(perm) == list(range(rank)) for perm in (*first, *second)):
         return None
     perm = [next(iter(first))[axis] for axis in next(iter(second))]
@@ -94,8 +95,8 @@ def elementwise_of_transposes(match: Match) -> Rewrite | None:
 
 def _region(
     match: Match, elementwise: Sequence[str], views: Sequence[str], is_number: Callable[[str], bool]
-) -> tuple[list[Match], list[Match]] | None:
-    """The elementwise nodes between the outer node `match` and inner nodes, and the inner nodes.
+) -> tuple[list[Match], dict[str, Match]] | None:
+    """The elementwise nodes between the outer node `match` and inner nodes, and the inner nodes by their outputs.
 
     A node comes before the nodes that it reads. None if the nodes read anything else, or have another shape.
 
@@ -125,12 +126,12 @@ def _region(
     shape = next(iter(inner.values())).result().shape
     if not all(match.same_shape(each.result().shape, shape) for each in (*region.values(), *inner.values())):
         return None
-    return list(region.values()), list(inner.values())
+    return list(region.values()), inner
 
 
-def _rebuilt(match: Match, region: Sequence[Match], inner: Sequence[Match]) -> str:
+def _rebuilt(match: Match, region: Sequence[Match], inner: Mapping[str, Match]) -> str:
     """Copies of the nodes between, which read the inputs of the inner nodes. Returns the last value."""
-    made = {node.output(): node.input(0) for node in inner}
+    made = {name: node.input(0) for name, node in inner.items()}
     for node in reversed(region):
         (made[node.output()],) = match.copy(node, [made.get(name, name) for name in node.inputs])
     return made[match.input(0)]
