@@ -1,12 +1,13 @@
 """Older onnx and onnxruntime, for all tests.
 
-Where onnx is older than the tests, its parsers of the text form are those of `onnx_text`. Where onnxruntime is, tests
-that it cannot judge are skipped.
+Where onnx is older than the tests, its parsers of the text form are those of `onnx_text`. Where onnxruntime is, a test
+is skipped as soon as it makes a session.
 """
 
 from __future__ import annotations
 
 import onnx.parser
+import onnxruntime
 import pytest
 
 from gather_infer.inference.proto.releases import INSTALLED_OPSET, NEWEST_OPSET
@@ -19,8 +20,16 @@ if INSTALLED_OPSET < NEWEST_OPSET:
     onnx.parser.parse_function = onnx_text.parse_function
 
 
+def _skip(*_: object, **__: object) -> None:
+    pytest.skip(f"needs onnxruntime {JUDGING_ONNXRUNTIME}: judgement by a session", allow_module_level=True)
+
+
+if not has_onnxruntime(JUDGING_ONNXRUNTIME):
+    onnxruntime.InferenceSession.__init__ = _skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests that the installed onnxruntime cannot judge."""
+    """Skip the tests that the installed onnxruntime cannot judge in a process of its own."""
     if has_onnxruntime(JUDGING_ONNXRUNTIME):
         return
     for item in items:

@@ -226,7 +226,9 @@ def dequantize_with_order(op: OpCall) -> Inferred:
     """Shape of the input; attribute `to` is the TensorProto.DataType number of the element type, float32 or float16."""
     number = op.attr("to")
     if number not in (DType.FLOAT32, DType.FLOAT16):
-        raise SpecViolation(f"to = {number} is not {DType.FLOAT32:d} (float32) or {DType.FLOAT16:d} (float16)", "GI211")
+        raise SpecViolation(
+            f"to = {number} is not {DType.FLOAT32.value} (float32) or {DType.FLOAT16.value} (float16)", "GI211"
+        )
     return [SymbolicTensor(DType(number), op.tensor(0).shape)]
 
 

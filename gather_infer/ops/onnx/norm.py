@@ -161,7 +161,9 @@ def layer_normalization(op: OpCall) -> list[SymbolicTensor]:
     dtype = require_same_dtype("X, Scale and B", x, scale, b)
     stash = op.attr("stash_type", 1)
     if stash not in (DType.FLOAT32, DType.BFLOAT16):
-        raise SpecViolation(f"stash_type = {stash} is not {DType.FLOAT32:d} (float32) or {DType.BFLOAT16:d} (bfloat16)")
+        raise SpecViolation(
+            f"stash_type = {stash} is not {DType.FLOAT32.value} (float32) or {DType.BFLOAT16.value} (bfloat16)"
+        )
     further = len(op.outputs) - 1
     if x.shape is None:
         return [SymbolicTensor(dtype), *[SymbolicTensor(DType(stash))] * further]
