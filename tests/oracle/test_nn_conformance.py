@@ -14,6 +14,7 @@ from onnx.backend.test.case import node as node_cases
 from gather_infer.ops.onnx import attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.tensor import DType, SymbolicTensor, from_values, make_values
+from tests.onnx_versions import has_sound_models
 
 RULES = RuleSet("")
 for _module in (attention, conv, einsum, loss, matmul, ngram, norm, pool, recurrent, signal, vision):
@@ -96,4 +97,5 @@ def test_node_tests_of_onnx(module: str, least: int) -> None:
     cases = [case for case in recorded(module) if case.name not in before] or list(recorded(module))
     assert len(cases) >= least
     for case in cases:
-        check(case)
+        if has_sound_models(case.name):
+            check(case)
