@@ -49,7 +49,7 @@ CHECKED = ["chain of Gather by many run-time indices", "one value as many output
 @pytest.fixture
 def families(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[int], ModelProto]]:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    found: dict[str, Callable[[int], ModelProto]] = import_module("scaling").FAMILIES
+    found: dict[str, Callable[[int], ModelProto]] = import_module("scaling_families").FAMILIES
     return found
 
 
