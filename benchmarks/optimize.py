@@ -1,7 +1,8 @@
 """`gather-infer optimize` side by side with other optimisers in the same run: time, size of the result, is it the same.
 
     python benchmarks/optimize.py [--python PATH] [--fixtures NAME ... | --all-fixtures] [--nodes N ...]
-                                  [--megabytes N] [--sessions N] [--runs N] [--details] [--memo FILE]
+                                  [--folder DIR ...] [--files LIST ...] [--most-megabytes N] [--seconds N] [--jobs N]
+                                  [--megabytes N] [--sessions N] [--runs N] [--details] [--memo FILE] [--keep DIR]
 
 onnxsim, onnxslim, onnxscript.optimizer, polygraphy (surgeon sanitize --fold-constants), onnxruntime (basic
 optimisations, written to a file) and onnxoptimizer take part when the interpreter that `--python` names has them; those
@@ -17,13 +18,18 @@ fixtures/feeds.py lists, sizes of 0 and 1 among them, and at three again with -0
 they are the same with onnxruntime's packing of constant weights off. A generated model of `--nodes` nodes counts like a
 fixture; tools in Python are left out above `--limit`.
 
+`--folder` and `--files` add any other models (benchmarks/any_models.py), one of each graph structure. Their feeds are
+drawn. What onnxruntime does not run, or not twice with the same bits, is not judged: it is listed, and left out of the
+sums. A tool that takes more than `--seconds` fails. With `--jobs` several models are optimised at a time, and the times
+mean little; sessions are timed afterwards, one at a time.
+
     best         the fewest nodes, and the fewest Gathers, of a result of another tool that is the same; the original
                  itself where none is
     start, run   with `--sessions`: milliseconds of the processor that onnxruntime takes to load a model and to run it,
                  all optimisations on, one thread; of a result that is not the same, those of the original
 
 With `--memo` what the other tools have done is written to a file, and read from it where it is there: only our results
-are made anew then, which is quick, but no longer a comparison in one run.
+are made anew then, which is quick, but no longer a comparison in one run. `--keep` keeps the results in a folder.
 
 `--megabytes`: a model with large weights in one file, seconds of the clock and peak memory, beside a copy of the file.
 """
@@ -38,18 +44,24 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from any_models import choose, file_name
 from infer import make
 from optimizers import OPTIMIZERS, UNIT
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "fixtures"
+WIDTH = 44
 OURS = "gather-infer"
+MOST_SECONDS = 1200.0
+"""Limit of the time of a task of benchmarks/outcomes.py."""
 PROGRAM = str(Path(sysconfig.get_path("scripts")) / "gather-infer")
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # an installed package has it
 SOME_FIXTURES = ("bert-torchscript", "gpt2-kv-torchscript", "gpt2-kv-dynamo", "swin-torchscript", "vit-dynamo")
@@ -69,7 +81,8 @@ class Result:
     """The result of a tool on a model.
 
     units    None when the tool failed
-    verdict  "identical", "packing" (benchmarks/outcomes.py), or in which way it is not
+    verdict  "identical", "packing" (benchmarks/outcomes.py), or in which way it is not; of an original "not judged"
+             where it does not run
     """
 
     path: Path
@@ -89,12 +102,22 @@ class Result:
 
 @dataclass
 class Row:
-    """A model with its results; `original` is the file itself."""
+    """A model with its results.
+
+    fixture    its name where it is one, else "-"
+    original   the file itself
+    is_large   whether tools in Python are left out
+    """
 
     name: str
     fixture: str
     original: Result
+    is_large: bool = False
     results: dict[str, Result] = field(default_factory=dict)
+
+    @property
+    def is_judged(self) -> bool:
+        return self.original.is_same
 
     def best(self, quantity: str) -> tuple[int, str]:
         """The least of a quantity over the same results of other tools, and whose it is."""
@@ -102,12 +125,15 @@ class Row:
         return min([*found, (getattr(self.original, quantity), "")])
 
 
-def run(command: Sequence[str], out: Path | None) -> Turn:
+def run(command: Sequence[str], out: Path | None, seconds: float = 3600) -> Turn:
     if out is not None:
         out.unlink(missing_ok=True)
     begin = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE, env=ENVIRONMENT)
+    ending = threading.Timer(seconds, child.kill)
+    ending.start()
     _, status, usage = os.wait4(child.pid, 0)
+    ending.cancel()
     clock = time.perf_counter() - begin
     child.returncode = os.waitstatus_to_exitcode(status)
     done = child.returncode == 0 and (out is None or out.exists())
@@ -121,16 +147,23 @@ def command(tool: str, path: Path, out: Path, python: str) -> list[str]:
     return [interpreter, str(HERE / "optimizers.py"), tool, str(path), str(out)]
 
 
-def measured(path: Path, tools: Sequence[str], python: str, runs: int, folder: Path) -> dict[str, Result]:
+def file_of(name: str, tool: str, folder: Path) -> Path:
+    """The file for the result of a tool on a model."""
+    return folder / f"{file_name(name)}.{file_name(tool)}.onnx"
+
+
+def measured(row: Row, tools: Sequence[str], options: argparse.Namespace, folder: Path) -> dict[str, Result]:
     """The results of the tools, with their time."""
-    outs = {tool: folder / f"{path.stem}.{tool.replace(' ', '-')}.onnx" for tool in (UNIT, *tools)}
+    path, runs = row.original.path, options.runs
+    outs = {tool: file_of(row.name, tool, folder) for tool in (UNIT, *tools)}
     found: dict[str, list[Turn]] = {tool: [] for tool in outs}
     for number in range(runs + 1):
         for tool, out in outs.items():
-            turn = run(command(tool, path, out, python), out)
+            turn = run(command(tool, path, out, options.python), out, options.seconds)
             if number > 0 or runs == 0:  # the first does not count: files come from the disk
                 found[tool].append(turn)
     units = [turn.processor for turn in found[UNIT]]
+    outs[UNIT].unlink(missing_ok=True)
     results = {}
     for tool in tools:
         pairs = [(t.processor, u) for t, u in zip(found[tool], units, strict=True)]
@@ -143,13 +176,9 @@ def judge(row: Row) -> None:
     """Fill in sizes and verdicts; what brings onnxruntime down gets a process of its own."""
     pending = [r for r in row.results.values() if r.path.exists()]
     original = row.original
+    original.verdict = "not judged"
     while True:
-        paths = [str(r.path) for r in (original, *pending)]
-        done = subprocess.run(
-            [sys.executable, str(HERE / "outcomes.py"), "judge", row.fixture, *paths],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE, env=ENVIRONMENT, check=False,
-        )  # fmt: skip
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        lines = [json.loads(line) for line in outcomes("judge", row, [original, *pending]).splitlines()]
         for result, line in zip((original, *pending), lines, strict=False):
             for name, value in line.items():
                 setattr(result, name, value)
@@ -159,15 +188,26 @@ def judge(row: Row) -> None:
         pending = pending[len(lines) :]
 
 
+def outcomes(task: str, row: Row, results: Sequence[Result], *words: str) -> str:
+    """The output of a task of benchmarks/outcomes.py."""
+    paths = [str(r.path) for r in results]
+    done = subprocess.Popen(
+        [sys.executable, str(HERE / "outcomes.py"), task, row.fixture, *words, *paths],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE, env=ENVIRONMENT,
+    )  # fmt: skip
+    ending = threading.Timer(MOST_SECONDS, done.kill)
+    ending.start()
+    text = done.communicate()[0]
+    ending.cancel()
+    return text
+
+
 def sessions(row: Row, rounds: int) -> None:
     """Fill in the times of onnxruntime's sessions."""
-    results = [row.original, *(r for r in row.results.values() if r.is_same)]
-    done = subprocess.run(
-        [sys.executable, str(HERE / "outcomes.py"), "time", row.fixture, str(rounds), *(str(r.path) for r in results)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE, env=ENVIRONMENT, check=False,
-    )  # fmt: skip
-    if done.returncode == 0:
-        times = json.loads(done.stdout)
+    results = [row.original, *(r for r in row.results.values() if r.is_same and r.path.exists())]
+    text = outcomes("time", row, results, str(rounds))
+    if text:
+        times = json.loads(text)
         for at, result in enumerate(results):
             result.start, result.run = times["start"][at], times["run"][at]
 
@@ -177,8 +217,11 @@ def print_row(row: Row, details: bool) -> None:
     nodes, by = row.best("nodes")
     gathers, by_gathers = row.best("gathers")
     mark = "" if ours.is_same and ours.nodes <= nodes and ours.gathers <= gathers else " <"
+    if not row.is_judged:
+        mark = " (not judged)"
     print(
-        f"{row.name:26}{original.nodes:6}{ours.nodes:6}{nodes:6}{original.gathers:6}{ours.gathers:5}{gathers:5}"
+        f"{row.name[-WIDTH + 1 :]:{WIDTH}}{original.nodes:6}{ours.nodes:6}{nodes:6}"
+        f"{original.gathers:6}{ours.gathers:5}{gathers:5}"
         f"{_number(ours.units, 7, 2)}  {ours.verdict:11} {by or '-'}, {by_gathers or '-'}{mark}",
         flush=True,
     )
@@ -273,27 +316,38 @@ def installed(python: str) -> list[str]:
     return names
 
 
-def rows_of(paths: Mapping[str, Path], options: argparse.Namespace, others: Sequence[str], folder: Path) -> list[Row]:
-    print(f"{'':26}{'nodes':^18}{'Gathers':^16}{'units':>7}")
-    print(f"{'':26}{'file':>6}{'ours':>6}{'best':>6}{'file':>6}{'ours':>5}{'best':>5}{'ours':>7}  {'result':11} best")
-    rows = []
+def measure(rows: Sequence[Row], options: argparse.Namespace, others: Sequence[str], folder: Path) -> None:
+    """Fill in the results of the rows, and print them."""
+    print(f"{'':{WIDTH}}{'nodes':^18}{'Gathers':^16}{'units':>7}")
+    print(
+        f"{'':{WIDTH}}{'file':>6}{'ours':>6}{'best':>6}{'file':>6}{'ours':>5}{'best':>5}{'ours':>7}  {'result':11} best"
+    )
     memo = json.loads(options.memo.read_text()) if options.memo and options.memo.exists() else {}
-    for name, path in paths.items():
-        large = name not in ALL_FIXTURES and int(path.stem) > options.limit
-        tools = [OURS, *(t for t in others if not (large and OPTIMIZERS[t].is_in_python))]
-        row = Row(name, name if name in ALL_FIXTURES else "-", Result(path, None))
-        known = {tool: Result(path, **fields) for tool, fields in memo.get(name, {}).items() if tool in tools}
-        row.results = measured(path, [t for t in tools if t not in known], options.python, options.runs, folder)
+
+    def one(row: Row) -> Row:
+        tools = [OURS, *(t for t in others if not (row.is_large and OPTIMIZERS[t].is_in_python))]
+        known = {
+            tool: Result(file_of(row.name, tool, folder), **fields)
+            for tool, fields in memo.get(row.name, {}).items()
+            if tool in tools
+        }
+        row.results = measured(row, [t for t in tools if t not in known], options, folder)
         judge(row)
-        if options.sessions:
-            sessions(row, options.sessions)
         row.results |= known
-        print_row(row, options.details)
-        rows.append(row)
-        if options.memo:
-            memo[name] = {tool: _remembered(result) for tool, result in row.results.items() if tool != OURS}
-            options.memo.write_text(json.dumps(memo))
-    return rows
+        return row
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(one, rows):
+            if options.jobs == 1 and options.sessions and row.is_judged:
+                sessions(row, options.sessions)
+            print_row(row, options.details)
+            if options.memo:
+                memo[row.name] = {tool: _remembered(result) for tool, result in row.results.items() if tool != OURS}
+                options.memo.write_text(json.dumps(memo))
+    if options.jobs > 1 and options.sessions:
+        for row in rows:
+            if row.is_judged:
+                sessions(row, options.sessions)
 
 
 def _remembered(result: Result) -> dict[str, Any]:
@@ -311,6 +365,11 @@ def main() -> None:
     parser.add_argument("--fixtures", nargs="*", default=SOME_FIXTURES, help="names without the suffix")
     parser.add_argument("--all-fixtures", action="store_true")
     parser.add_argument("--nodes", type=int, nargs="*", default=[], help="of generated models: 4000 40000")
+    parser.add_argument("--folder", type=Path, nargs="*", default=[], help="folders with other models")
+    parser.add_argument("--files", type=Path, nargs="*", default=[], help="lists of other models, one path a line")
+    parser.add_argument("--most-megabytes", type=float, default=30, help="of the file of another model")
+    parser.add_argument("--seconds", type=float, default=120, help="after which a tool fails")
+    parser.add_argument("--jobs", type=int, default=1, help="models that are optimised at a time")
     parser.add_argument("--limit", type=int, default=10_000, help="nodes above which no other tool in Python is run")
     parser.add_argument("--megabytes", type=int, default=0, help="of the file with large weights")
     parser.add_argument("--sessions", type=int, default=0, help="rounds of onnxruntime's start and run")
@@ -318,21 +377,27 @@ def main() -> None:
         "--runs", type=int, default=3, help="turns that count, after one that does not; 0 for one in all"
     )
     parser.add_argument("--memo", type=Path, help="what the other tools have done, written and read")
+    parser.add_argument("--keep", type=Path, help="a folder for the results")
     parser.add_argument("--details", action="store_true", help="a line for each tool")
     parser.add_argument("--skip", nargs="*", default=[], help="other tools to leave out")
     options = parser.parse_args()
     others = [name for name in installed(options.python) if name not in options.skip]
     with tempfile.TemporaryDirectory() as directory:
-        folder = Path(directory)
-        paths = {
-            name: FIXTURES / f"{name}.onnx" for name in (ALL_FIXTURES if options.all_fixtures else options.fixtures)
-        }
+        folder = options.keep or Path(directory)
+        folder.mkdir(exist_ok=True)
+        names = ALL_FIXTURES if options.all_fixtures else options.fixtures
+        rows = [Row(name, name, Result(FIXTURES / f"{name}.onnx", None)) for name in names]
         for size in options.nodes:
-            call = f"onnx.save(models.transformer({size}), path)"
-            paths[f"transformer, {size} nodes"] = make(folder / f"{size}.onnx", call)
-        if paths:
-            rows = rows_of(paths, options, others, folder)
-            print_sums(rows, [OURS, *others])
+            path = make(Path(directory) / f"{size}.onnx", f"onnx.save(models.transformer({size}), path)")
+            rows.append(Row(f"transformer, {size} nodes", "-", Result(path, None), is_large=size > options.limit))
+        chosen = choose(options.folder, options.files, options.most_megabytes)
+        for path, why in chosen.left_out:
+            print(f"left out: {path}: {why}")
+        rows += [Row(name, "-", Result(path.absolute(), None)) for name, path in chosen.models.items()]
+        if rows:
+            measure(rows, options, others, folder)
+            print_sums([row for row in rows if row.is_judged], [OURS, *others])
+            print(f"not judged: {', '.join(row.name for row in rows if not row.is_judged) or 'none'}")
         if options.megabytes:
             large_file(options.megabytes, [OURS, *others], options.python, options.runs, folder)
 

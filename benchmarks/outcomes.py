@@ -3,11 +3,14 @@
     python benchmarks/outcomes.py judge FIXTURE ORIGINAL RESULT ...      a line of JSON for each result
     python benchmarks/outcomes.py time FIXTURE ROUNDS ORIGINAL RESULT ...   one line of JSON for all
 
-FIXTURE is the name of one of fixtures/, which says what its inputs take, or "-" for a model whose inputs are floats.
+FIXTURE is the name of one of fixtures/, which says what its inputs take, or "-" for any other model, whose feeds are
+drawn (benchmarks/drawn_feeds.py): those of 16 runs of the original, at sizes of 0 and 1 too where its dims are
+symbolic, with -0.0, NaN and infinities; fewer where the runs take longer than `SECONDS`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -20,18 +23,36 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from drawn_feeds import PATTERNS, draws
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from fixtures.feeds import Feeds, bindings, make_feeds  # noqa: E402 - the folder of the fixtures is no package of ours
+import gather_infer  # noqa: E402 - the folder of the fixtures is no package of ours
+from fixtures.feeds import Feeds, bindings, make_feeds  # noqa: E402
+from gather_infer.verification.element_sampling import FloatPattern  # noqa: E402
+from gather_infer.verification.size_sampling import SizePattern  # noqa: E402
 
 SPECIAL = (-0.0, float("nan"), float("inf"), float("-inf"))
-FAILURES = tuple(v for v in vars(state).values() if isinstance(v, type) and issubclass(v, Exception))
+FAILURES: tuple[type[Exception], ...] = tuple(
+    v for v in vars(state).values() if isinstance(v, type) and issubclass(v, Exception)
+)
+REFUSALS: tuple[type[Exception], ...] = (*FAILURES, RuntimeError, ValueError, TypeError)
+"""The exceptions of onnxruntime for feeds; the last three are those of the binding."""
+
 LEAST_RUNS = 3
 RUNS = 20
-FLOAT_BINDINGS = ((2, 5), (1, 1), (3, 7), (0, 4), (2, 0))
+DRAWN_RUNS = 16
+SECONDS = 20.0
+"""Limit of the time in which the feeds of a model are drawn and run; `LEAST_RUNS` are, whatever they take."""
+
+SIZES = (*PATTERNS[:4], (SizePattern.ZEROS, 1), *PATTERNS[4:], (SizePattern.ZEROS, 1), (SizePattern.PRIMES, 1))
+FLOATS = (
+    FloatPattern.FINITE, FloatPattern.TIES, FloatPattern.FINITE, FloatPattern.SPECIAL, FloatPattern.FINITE,
+    FloatPattern.TINY, FloatPattern.FINITE,
+)  # fmt: skip
+"""In turns: as many as no pattern of sizes meets the same one of floats each time."""
 
 
 def session(path: str, *, optimized: bool, packs: bool = True) -> onnxruntime.InferenceSession:
@@ -50,8 +71,8 @@ def feeds(fixture: str, path: str) -> Iterator[Feeds]:
     yield from drawn
     rng = np.random.default_rng(0)
     for feed in drawn[:3]:
-        if any(array.dtype.kind == "f" for array in feed.values()):
-            yield {name: _with_specials(array, rng) for name, array in feed.items()}
+        if any(_is_float(value) for value in feed.values()):
+            yield {name: _with_specials(value, rng) for name, value in feed.items()}
 
 
 def _drawn(fixture: str, path: str) -> Iterator[Feeds]:
@@ -59,18 +80,31 @@ def _drawn(fixture: str, path: str) -> Iterator[Feeds]:
         for number, sizes in enumerate(bindings(fixture)):
             yield make_feeds(fixture, sizes, seed=number)
         return
-    rng = np.random.default_rng(0)
-    for batch, seq in FLOAT_BINDINGS:
-        yield {
-            i.name: rng.standard_normal(
-                [d.dim_value or {"batch": batch, "seq": seq}[d.dim_param] for d in i.type.tensor_type.shape.dim]
-            ).astype(np.float32)
-            for i in onnx.load(path).graph.input
-        }
+    try:
+        loaded = session(path, optimized=False)
+        inference = gather_infer.infer(path)
+    except (*REFUSALS, gather_infer.GatherInferError):
+        return
+    got, started = 0, time.monotonic()
+    for draw in draws(inference, patterns=SIZES, floats=FLOATS):
+        if got == DRAWN_RUNS or (got >= LEAST_RUNS and time.monotonic() - started > SECONDS):
+            break
+        if draw.feeds is None:
+            continue
+        try:
+            loaded.run(None, draw.feeds)
+        except REFUSALS:
+            continue
+        got += 1
+        yield draw.feeds
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size > 0
 
 
 def _with_specials(array: Any, rng: np.random.Generator) -> Any:
-    if array.dtype.kind != "f" or not array.size:
+    if not _is_float(array):
         return array
     array = array.copy()
     places = rng.integers(0, array.size, max(1, array.size // 50))
@@ -97,13 +131,13 @@ class Runs:
     def _run(self) -> list[list[Any] | None]:
         try:
             loaded = session(self.path, optimized=False, packs=self.packs)
-        except FAILURES:
+        except REFUSALS:
             return []
         found: list[list[Any] | None] = []
         for feed in self.inputs:
             try:
                 found.append([_bits(value) for value in loaded.run(None, feed)])
-            except FAILURES:
+            except REFUSALS:
                 found.append(None)
         return found
 
@@ -127,7 +161,8 @@ def _bits(value: Any) -> Any:
     if isinstance(value, list):
         return [_bits(each) for each in value]
     array = np.asarray(value)
-    return array.dtype.str, array.shape, array.tolist() if array.dtype.hasobject else array.tobytes()
+    content = array.tolist() if array.dtype.hasobject else hashlib.sha256(np.ascontiguousarray(array)).digest()
+    return array.dtype.str, array.shape, content
 
 
 def judge(fixture: str, original: str, results: Sequence[str]) -> Iterator[dict[str, Any]]:

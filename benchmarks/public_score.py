@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import itertools
 import json
 import pkgutil
 import resource
@@ -40,6 +39,7 @@ import numpy as np
 import numpy.random
 import onnx
 import onnxruntime
+from drawn_feeds import draws
 from google.protobuf.message import DecodeError
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -47,15 +47,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 import gather_infer  # noqa: E402 - the folder of the tests is no package of ours
-from gather_infer.verification.element_sampling import (  # noqa: E402
-    ElementDrawer,
-    FloatPattern,
-    NotDrawable,
-    limits_of,
-    why_not_drawable,
-)
 from gather_infer.verification.output_comparison import difference  # noqa: E402
-from gather_infer.verification.size_sampling import SizePattern, size_sampler_of  # noqa: E402
 from gather_infer.verification.tolerance import Tolerance  # noqa: E402
 from tests.oracle.soundness import Runtime, compare  # noqa: E402
 
@@ -70,18 +62,6 @@ FAILURES: tuple[type[Exception], ...] = tuple(
 REFUSALS: tuple[type[Exception], ...] = (*FAILURES, RuntimeError, ValueError, TypeError)
 """What onnxruntime raises for a model or for feeds; the last two come of the binding."""
 
-PATTERNS = (
-    (SizePattern.PRIMES, 1),
-    (SizePattern.EQUAL, 1),
-    (SizePattern.ONES, 1),
-    (SizePattern.MIXED, 1),
-    (SizePattern.GROWN, 16),
-    (SizePattern.GROWN, 32),
-    (SizePattern.GROWN, 64),
-    (SizePattern.GROWN, 128),
-    (SizePattern.GROWN, 256),
-)
-ATTEMPTS = 3
 AGAIN = 5
 """Further runs of the original before a difference is believed: a random output may be equal by chance."""
 
@@ -169,37 +149,23 @@ class Score:
         """Runs of the model on what is drawn within its verdicts: the values, the sizes, the feeds."""
         inference = self.inference
         assert inference is not None, "a model that is not inferred is not run"
-        constants = {t.name: tuple(t.dims) for t in inference.model.proto.graph.initializer}
-        given = dict(sizes_of_defaults(inference, constants))
-        needed = [name for name in inference.inputs if name not in constants]
-        if reason := next((why for name in needed if (why := why_not_drawable(inference[name]))), ""):
-            result["why_not_run"] = reason
-            return
-        verdicts = list(gather_infer.verdicts(inference))
-        sizes, limits = size_sampler_of(inference, verdicts), limits_of(verdicts)
-        runtime = exposed_runtime(self.path)
+        runtime = None
         started, got = time.monotonic(), 0
-        for number, (attempt, (pattern, scale)) in enumerate(itertools.product(range(ATTEMPTS), PATTERNS)):
+        for draw in draws(inference):
             if got >= self.wanted or time.monotonic() - started > self.seconds:
                 break
-            numbers = np.random.default_rng((0, number))
-            binding = sizes.draw(pattern, numbers, turn=number, scale=scale, trusting=attempt < ATTEMPTS - 1)
-            if binding is None:
-                result["why_not_run"] = "no sizes were found that meet what is declared"
+            if draw.feeds is None:
+                result["why_not_run"] = draw.why
                 continue
-            binding |= given
-            drawer = ElementDrawer(limits, binding, FloatPattern.FINITE, attempt + (number > 4), number, numbers)
+            runtime = runtime or exposed_runtime(self.path)
             try:
-                feeds = drawer.feeds(inference, needed)
-                actual = runtime.run(feeds)
-            except NotDrawable as reason:
-                result["why_not_run"] = str(reason)
+                actual = runtime.run(draw.feeds)
             except REFUSALS as failure:
                 result["why_not_run"] = str(failure)[:MAX_TEXT]
-                self.failed.append((binding, feeds, str(failure)))
+                self.failed.append((draw.sizes, draw.feeds, str(failure)))
             else:
                 got += 1
-                yield actual, binding, feeds
+                yield actual, draw.sizes, draw.feeds
 
     def contract(self) -> dict[str, Any]:
         result: dict[str, Any] = {"step": "contract", "findings": []}
@@ -343,20 +309,6 @@ def command(*words: str) -> Done:
         except SystemExit as ending:
             code = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
     return Done(code, out.getvalue()[:MAX_TEXT], errors.getvalue()[:MAX_TEXT])
-
-
-def sizes_of_defaults(
-    inference: gather_infer.Inference, constants: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[str, int]]:
-    """Sizes of the symbols when inputs have their defaults, `constants` by name and shape."""
-    for name in inference.inputs:
-        fact = inference[name]
-        if name in constants and isinstance(fact, gather_infer.SymbolicTensor) and fact.shape is not None:
-            yield from ((str(dim), n) for dim, n in zip(fact.shape, constants[name], strict=True) if is_symbol(dim))
-
-
-def is_symbol(dim: gather_infer.Dim) -> bool:
-    return isinstance(dim, gather_infer.Expr) and dim.symbols == {str(dim)}
 
 
 def has_float16(path: Path) -> bool:
