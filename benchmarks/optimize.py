@@ -129,7 +129,8 @@ def run(command: Sequence[str], out: Path | None, seconds: float = 3600) -> Turn
     if out is not None:
         out.unlink(missing_ok=True)
     begin = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE, env=ENVIRONMENT)
+    where = HERE if out is None else out.parent  # some tools leave files behind
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=where, env=ENVIRONMENT)
     ending = threading.Timer(seconds, child.kill)
     ending.start()
     _, status, usage = os.wait4(child.pid, 0)
@@ -383,7 +384,7 @@ def main() -> None:
     options = parser.parse_args()
     others = [name for name in installed(options.python) if name not in options.skip]
     with tempfile.TemporaryDirectory() as directory:
-        folder = options.keep or Path(directory)
+        folder = (options.keep or Path(directory)).absolute()
         folder.mkdir(exist_ok=True)
         names = ALL_FIXTURES if options.all_fixtures else options.fixtures
         rows = [Row(name, name, Result(FIXTURES / f"{name}.onnx", None)) for name in names]

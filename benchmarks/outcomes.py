@@ -44,7 +44,7 @@ REFUSALS: tuple[type[Exception], ...] = (*FAILURES, RuntimeError, ValueError, Ty
 LEAST_RUNS = 3
 RUNS = 20
 DRAWN_RUNS = 16
-SECONDS = 20.0
+SECONDS = 4.0
 """Limit of the time in which the feeds of a model are drawn and run; `LEAST_RUNS` are, whatever they take."""
 
 SIZES = (*PATTERNS[:4], (SizePattern.ZEROS, 1), *PATTERNS[4:], (SizePattern.ZEROS, 1), (SizePattern.PRIMES, 1))
