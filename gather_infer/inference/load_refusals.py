@@ -61,6 +61,9 @@ _MAX_EXPANDED: Final = 1 << 16
 _MAX_VECTORS: Final = 1 << 20
 """Maximal number of elements of all vectors for which onnx may propagate elements; it takes 210 bytes for each."""
 
+_MAX_CORRECTIONS: Final = 8
+"""Maximal number of inferences that look for wrong declarations; one may hide others."""
+
 _MAX_CALLS: Final = 64
 """Maximal call depth; functions of models with deeper calls are ignored."""
 
@@ -71,7 +74,10 @@ _REFUSALS: Final = (*REJECTIONS, ValueError, RuntimeError)
 
 _IN_SUBGRAPH: Final = "Inference error(s):"
 _CONTRADICTS: Final = "existing"
-"""Markers in error texts: an error inside a subgraph of the node; a declaration that contradicts the inferred type."""
+_CONTRADICTS_DIMS: Final = "Inferred shape and existing shape differ"
+"""Markers in error texts: an error inside a subgraph of the node; a declaration that contradicts the inferred type, or
+its dims alone.
+"""
 
 
 def no_facts(path: GraphPath, name: str) -> Value | None:
@@ -160,6 +166,51 @@ def refused_as_is(source: ModelFile) -> frozenset[NodeId]:
         found = {node_ids[int(number)] for number, _ in _NODE.findall(str(error))}
         return frozenset(place for place in found if is_known_to_onnx(source.proto, place))
     return frozenset()
+
+
+def wrongly_declared(
+    source: ModelFile, facts: Facts, *, data_prop: bool = True
+) -> Mapping[GraphPath, Mapping[str, TypeProto]]:
+    """The values whose declared dims contradict those that onnx infers, each with its type without dims.
+
+    onnx refuses such a file. onnxruntime loads it, and keeps of the two shapes what they have in common. Without these
+    dims a loader sees more, so the dict is empty unless no node of the model is refused then. Outputs of the model
+    stay as they are declared. For `facts` and `data_prop` see `refused_nodes`.
+    """
+    proto = ModelProto()
+    proto.CopyFrom(source.proto)
+    found: dict[GraphPath, dict[str, TypeProto]] = {}
+    graphs = {path: body for path, body in bodies(proto) if isinstance(body, GraphProto)}
+    for _ in range(_MAX_CORRECTIONS):
+        skeleton, node_ids = _skeleton(source, proto)
+        if skeleton is None:
+            break
+        skeleton.release()
+        try:
+            infer_shapes(skeleton.proto, check_type=True, strict_mode=True)
+            refused = refused_alone(source, proto, data_prop=data_prop)
+            return {} if refused or refused_nodes(source, proto, facts, data_prop=data_prop) else found
+        except _REFUSALS as error:
+            before = sum(map(len, found.values()))
+            for number, why in _NODE.findall(str(error)):
+                path, position = node_ids[int(number)]
+                if path in graphs and _CONTRADICTS_DIMS in why and _IN_SUBGRAPH not in why:
+                    dropped = _drop_declared_dims(graphs[path], position, is_main=not path.steps)
+                    found.setdefault(path, {}).update(dropped)
+            if sum(map(len, found.values())) == before:
+                break
+    return {}
+
+
+def _drop_declared_dims(body: GraphProto, position: int, *, is_main: bool) -> dict[str, TypeProto]:
+    """Remove the declared dims of the outputs of a node in place. Returns the types that are left."""
+    names = set(body.node[position].output)
+    left = {}
+    for value in (*body.value_info, *(() if is_main else body.output)):
+        if value.name in names and value.type.tensor_type.HasField("shape"):
+            value.type.tensor_type.ClearField("shape")
+            left[value.name] = value.type
+    return left
 
 
 def is_known_to_onnx(proto: ModelProto, place: NodeId) -> bool:

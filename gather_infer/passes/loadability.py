@@ -16,7 +16,14 @@ from onnx import ModelProto
 from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, is_broken
 from gather_infer.inference import Inference
 from gather_infer.inference.backward_slice import BackwardSlice
-from gather_infer.inference.load_refusals import NodeId, can_propagate_elements, refused_alone, refused_nodes
+from gather_infer.inference.load_refusals import (
+    NodeId,
+    can_propagate_elements,
+    refused_alone,
+    refused_nodes,
+    wrongly_declared,
+)
+from gather_infer.model.edits import DeclareType, Journal
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import GraphPath
 from gather_infer.passes.mutable_model import MutableModel
@@ -131,6 +138,28 @@ class ProtectedValues:
         where = Location(upstream.model.label(node), node.op_type, node.proto.domain)
         text = "not rewritten, nor the nodes that its shapes depend on: the model would not load any more"
         return diagnostic("GI401", text, where)
+
+
+def corrections(inference: Inference, by: str) -> Journal:
+    """The removal of the declared dims that are wrong; empty if there are none.
+
+    Beside a wrong declaration onnxruntime knows nothing of a value. A rewrite may let onnxruntime infer less of the
+    inputs of the node: then it takes the declared dims for granted, and the run fails.
+    """
+    if is_broken(inference.diagnostics):
+        return Journal()
+    found = wrongly_declared(
+        inference.model,
+        lambda path, name: inference.scopes.get(path, {}).get(name),
+        data_prop=can_propagate_elements(inference.scopes),
+    )
+    return Journal(
+        [
+            DeclareType(path=path, by=by, reason="the declared dims are wrong", name=name, type=kind)
+            for path, types in found.items()
+            for name, kind in types.items()
+        ]
+    )
 
 
 def _facts_by_name(model: MutableModel) -> Mapping[str, Value]:

@@ -19,7 +19,7 @@ from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.greedy_driver import AppliedRewrite, GreedyDriver
-from gather_infer.passes.loadability import ProtectedValues
+from gather_infer.passes.loadability import ProtectedValues, corrections
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.passes.pass_input import PassInput
 from gather_infer.passes.result import PassResult
@@ -238,6 +238,7 @@ def _run(
         rounds: list[Round] = []
         applied: list[AppliedRewrite] = []
         notes: list[Diagnostic] = []
+        corrected: Journal | None = None
         for _ in range(MAX_PROTECTED_RUNS):
             protected = ProtectedValues(inference)
             while True:
@@ -250,6 +251,12 @@ def _run(
                 proto = apply(last.journal, declared)
                 if not protected.extend_for(proto, rewritten.driver.model):
                     break
+                if corrected is None and rests:
+                    corrected = corrections(first, by)
+                    if len(corrected):
+                        rounds.append(Round(first, corrected))
+                        inference = infer_all(replace(source, proto=apply(corrected, source.proto)))
+                        protected = ProtectedValues(inference)
             rounds += rewritten.rounds
             applied += rewritten.applied
             notes = notes or protected.diagnostics  # later diagnostics are about nodes that the file does not contain

@@ -117,6 +117,17 @@ MODELS = {
         pad = Pad<mode = "constant">(a, p, "", f) } <domain: "l", opset_import: ["": 21]> F <axis> (a1, a2, a3) => (r1) {
         s1 = Shape(a2) t1 = Constant<value = int64[1] {2}>() m1 = Constant<value = int64[1] {-1}>() u1 = Concat<axis: int = @axis>(t1, m1)
         w1 = Reshape(a2, u1) r1 = Identity(t1) }""",
+    "a hidden dim beside a value declared of another rank": f"""{GIVEN} {{ {HIDDEN} i = Identity(w) j = Identity(i)
+        y = If(c) <then_branch = t () => (float[P,Q,R] a, float k) {{ a = Squeeze(r, o) k = Neg(j) }},
+                   else_branch = e () => (float[S,T,U] b, float l) {{ b = Relu(r) l = Abs(j) }}> }}""".replace("y = If", "y, v = If"),
+    "a hidden dim of a value declared of another rank": f"""{GIVEN} {{ {HIDDEN}
+        y = If(c) <then_branch = t () => (float[P,Q,R] a) <float[P,Q] u> {{ u = Neg(r) a = Squeeze(u, o) }}, else_branch = e () => (float[S,T,U] b) {{ b = Relu(r) }}> }}""",
+    "a value declared of other dims": f"""{GIVEN} {{ {HIDDEN}
+        y = If(c) <then_branch = t () => (float[P,Q,R] a) <float[N,3,5] u> {{ v = Identity(r) u = Neg(v) a = Squeeze(u, o) }}, else_branch = e () => (float[S,T,U] b) {{ b = Relu(r) }}> }}""",
+    "a value declared of other dims, of a shape that is not known": """g (float[N,12] x, int64[3] t, float[7] w, bool c) => (float[A,B,C] y) <int64[1] o = {1}> {
+        r = Reshape(x, t) s = Shape(w) k = Concat<axis = 0>(s, o, o)
+        y = If(c) <then_branch = t1 () => (float[P,Q,R] a) <float[3,4] u> { n = Reshape(w, k) u = Identity(n) v = Neg(u) a = Squeeze(v, o) },
+                   else_branch = e () => (float[S,T,U] b) { b = Relu(r) }> }""",
 }  # fmt: skip
 """Models that onnxruntime loads, and whose facts it must not be shown."""
 
@@ -228,6 +239,79 @@ def test_functions_that_double_in_branches_are_left_out(monkeypatch: pytest.Monk
     monkeypatch.setattr(load_refusals, "infer_shapes", counting)
     fold(onnx.parser.parse_model(text))
     assert shown and not any(shown)
+
+
+WRONGLY_DECLARED = {
+    # id: a model, and the values whose declarations contradict what onnx infers
+    "the output of a branch": (
+        """g (float[N] x, bool c) => (float[A] y) { i = Identity(x) h = Neg(i)
+        y = If(c) <then_branch = t () => (float a) { b = Identity(h) a = Abs(b) }, else_branch = e () => (float[M] d) { d = Abs(x) }> }""",
+        {"a"},
+    ),
+    "several, one seen only without the other": (
+        """g (float[N] x, bool c) => (float[A] y) <float[K,L] h> { i = Identity(x) h = Neg(i)
+        y = If(c) <then_branch = t () => (float a) <float[K,L] b> { b = Identity(h) a = Abs(b) }, else_branch = e () => (float[M] d) { d = Abs(x) }> }""",
+        {"h", "b", "a"},
+    ),
+    "other dims": (
+        """g (float[3] x, bool c) => (float[A] y) <float[4] h> { i = Identity(x) h = Neg(i)
+        y = If(c) <then_branch = t () => (float a) { b = Identity(h) a = Abs(b) }, else_branch = e () => (float[M] d) { d = Abs(x) }> }""",
+        {"h", "a"},
+    ),
+    "one of two outputs": (
+        """g (float[4] x, bool c) => (float[A] y) { i = Identity(x)
+        y, z = If(c) <then_branch = t () => (float[2] a, float b) { a, b = Split<num_outputs = 2>(i) },
+                      else_branch = e () => (float[M] d, float[K] f) { d = Abs(x) f = Neg(x) }> }""",
+        {"a", "b"},
+    ),
+}  # fmt: skip
+
+
+def wrong(made: ModelProto) -> set[str]:
+    found = load_refusals.wrongly_declared(to_onnx_file(made), load_refusals.no_facts)
+    return {name for names in found.values() for name in names}
+
+
+@pytest.mark.parametrize("how", WRONGLY_DECLARED)
+def test_a_wrongly_declared_value_hinders_no_rewrites(how: str) -> None:
+    """onnxruntime warns of the declaration and loads the file, which onnx refuses."""
+    text, names = WRONGLY_DECLARED[how]
+    before = parsed(text)
+    assert loads(before)
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        onnx.shape_inference.infer_shapes(before, strict_mode=True)
+    assert wrong(before) == names
+    result = optimize(before)
+    assert not refused_now(before, result.proto)
+    assert "Identity" not in str(result.proto)
+    assert not optimize(result.proto).applied
+    for taken in (True, False):
+        feeds = {"x": np.array([1, -2, 3, 4] if "float[4] x" in text else [1, -2, 3], "f4"), "c": np.array(taken)}
+        expected, found = run(before, feeds), run(result.proto, feeds)
+        assert expected is not None and found is not None and np.array_equal(expected[0], found[0])
+
+
+def test_a_declaration_stays_where_nothing_is_rewritten() -> None:
+    text = "g (float[N] x, bool c) => (float[A] y) { y = If(c) <then_branch = t () => (float a) { a = Abs(x) }, else_branch = e () => (float[M] d) { d = Neg(x) }> }"
+    assert optimize(parsed(text)).proto == parsed(text)
+
+
+OTHERWISE_REFUSED = {
+    # id: a model with a refusal for another reason, too
+    "no declarations": in_branch("a = Squeeze(r, o)"),
+    "a node that would be seen": """g (float[N,12] x, bool c) => (float[A,B,C] y) <int64[2] f = {3, 4}, int64[1] z = {0}, int64[1] o = {1}> {
+        t = Constant<value = int64[3] {-1, 3, 4}>() r = Reshape(x, t)
+        y = If(c) <then_branch = t () => (float[P,Q,R] a) <float[P,Q] u> { u = Neg(r) a = Squeeze(u, o) }, else_branch = e () => (float[S,T,U] b) { b = Relu(r) }> }""",
+    "another element type": "g (float[N] x) => (float[A] y) <int64[N] h> { h = Neg(x) y = Neg(h) }",
+    "an output of the model": "g (float[N] x) => (float[A,B] y) { h = Neg(x) y = Neg(h) }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OTHERWISE_REFUSED)
+def test_declarations_stay_where_there_are_other_refusals(how: str) -> None:
+    before = parsed(OTHERWISE_REFUSED[how])
+    assert not wrong(before)
+    assert not loads(before) or not refused_now(before, optimize(before).proto)
 
 
 @pytest.mark.parametrize("how", ["fold", "optimize"])
