@@ -1,0 +1,1 @@
+"""Architectures for `benchmarks/exports.py`, and how one is exported. Its modules import torch."""

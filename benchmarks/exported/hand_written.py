@@ -1,0 +1,3 @@
+"""Placeholder."""
+from exported.architecture import Architecture
+HAND_WRITTEN: dict[str, Architecture] = {}

@@ -1,0 +1,3 @@
+"""Placeholder."""
+from exported.architecture import Architecture
+PICTURES: dict[str, Architecture] = {}

@@ -1,0 +1,3 @@
+"""Placeholder."""
+from exported.architecture import Architecture
+SOUNDS_AND_SERIES: dict[str, Architecture] = {}
