@@ -131,7 +131,7 @@ def write(path: Path, entries: dict[str, dict[str, Any]]) -> None:
 def run(task: Task, folder: Path) -> dict[str, Any]:
     """The entry that a child process returns, or why there is none."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["exported.worker"])
+    context.set_forkserver_preload(["exported.warm"])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=child, args=(sender, task, folder))
     process.start()

@@ -73,6 +73,14 @@ class Attempt:
     opset: int
     has_dims: bool
 
+    def entry(self) -> Entry:
+        """The manifest's description of the attempt."""
+        return {
+            "opset": self.opset,
+            "dims_by": "Dim" if self.has_dims else "name",
+            "symbols": list(self.spec.bindings[0]),
+        }
+
 
 def export(name: str, exporter: str, batch: int | None, is_static: bool, path: Path) -> Entry:
     """Write the file and return its entry. The first attempt that agrees with torch counts, or the first that exports."""
@@ -89,16 +97,19 @@ def export(name: str, exporter: str, batch: int | None, is_static: bool, path: P
     redraw(module, seed)
     found: tuple[onnx.ModelProto, Entry] | None = None
     failure: Exception | None = None
+    earlier: list[Entry] = []
     for attempt in attempts(spec, exporter, seed, is_static):
         try:
             model, entry = exported(module, attempt, exporter, spec)
         except Exception as error:  # noqa: BLE001 (whatever an exporter raises is recorded)
             failure = failure or error
+            earlier.append(attempt.entry() | {"failure": first_line(error)})
             continue
         if found is None or entry["verifies"]:
             found = model, entry
         if entry["verifies"]:
             break
+        earlier.append(attempt.entry() | {"failure": next(run["failure"] for run in entry["verified"] if run["failure"])})
     if found is None:
         assert failure is not None, "an attempt either exports or raises"
         raise failure
@@ -107,7 +118,7 @@ def export(name: str, exporter: str, batch: int | None, is_static: bool, path: P
     if len(data) > MOST_BYTES:
         raise ValueError(f"the file has {len(data)} bytes, more than {MOST_BYTES}")
     path.write_bytes(data)
-    return {"seed": seed, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), **entry}
+    return {"seed": seed, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), **entry, "earlier": earlier}
 
 
 def quiet() -> None:
@@ -147,10 +158,8 @@ def exported(module: Named, attempt: Attempt, exporter: str, whole: Spec) -> tup
     verified = verification(module, model, spec)
     return model, {
         "exporter": exporter,
-        "opset": attempt.opset,
         "versions": versions(),
-        "dims_by": "Dim" if attempt.has_dims else "name",
-        "symbols": list(spec.bindings[0]),
+        **attempt.entry(),
         "inputs": {name: described(given) for name, given in spec.inputs.items()},
         "constraints": list(spec.constraints),
         "bindings": list(spec.bindings),
