@@ -68,7 +68,8 @@ def main() -> int:
         return subprocess.call([sys.executable, *sys.argv], env=environment())
     from exported.table import ARCHITECTURES
 
-    names = [name for name in ARCHITECTURES if any(fnmatch(name, pattern) for pattern in options.only)]
+    chosen = [[name for name in ARCHITECTURES if fnmatch(name, pattern)] for pattern in options.only]
+    names = list(dict.fromkeys(name for each in chosen for name in each))  # in the order of the patterns
     if options.list:
         print("\n".join(names))
         return 0
@@ -102,7 +103,7 @@ def make_all(tasks: list[Task], folder: Path, jobs: int, again: bool) -> dict[st
         for future in as_completed(futures):
             task, found = futures[future], future.result()
             if found["error"] is not None:
-                (folder / task.file).unlink(missing_ok=True)
+                (folder / task.file).unlink(missing_ok=True)  # of an earlier run
             entry = {"architecture": task.name, "exporter": task.exporter, "static": task.is_static, **found}
             entries = read(path) | {task.file: entry}  # another run may have written meanwhile
             write(path, dict(sorted(entries.items())))
@@ -158,7 +159,7 @@ def child(sender: Connection, task: Task, folder: Path) -> None:
     os.dup2(silence, 1)  # both exporters print graphs that they cannot export
     os.dup2(silence, 2)
     try:
-        found = {"error": None, **export(task.name, task.exporter, task.batch, task.is_static, folder / task.file)}
+        found = export(task.name, task.exporter, task.batch, task.is_static, folder / task.file)
     except Exception as error:  # noqa: BLE001 (whatever an exporter raises is recorded)
         found = {"error": first_line(error)}
     sender.send(found)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from fixtures.feeds import Bindings, Input, Size, Spec, evaluate
 from torch import nn
+
+from fixtures.feeds import Bindings, Input, Size, Spec, evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
-"""Specs of the inputs that the networks of `benchmarks/networks` draw by functions, so that they can be written down."""
+"""Specs of the inputs of the networks of `benchmarks/networks`, which draw them by functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fixtures.feeds import Bindings, Input, Spec
 from networks import detection, features, images, network, sequences, transformers_tiny
 
 from exported.architecture import restricted
+from fixtures.feeds import Bindings, Input, Spec
 
 Pair = tuple[int, int]
 
@@ -44,7 +44,7 @@ def image_sizes(batch: int, size: int) -> Bindings:
     return {"batch": batch, "height": size, "width": 96 - size}
 
 
-def fixed_image(batch: int, _: int) -> Bindings:
+def only_batch(batch: int, _: int) -> Bindings:
     return {"batch": batch}
 
 
@@ -57,9 +57,9 @@ def _cache(layers: int, heads: int, head_dim: int) -> dict[str, Input]:
 
 
 IMAGE = Family({"image": PIXELS}, image_sizes)
-FIXED_IMAGE = Family({"image": SQUARE}, fixed_image)
+FIXED_IMAGE = Family({"image": SQUARE}, only_batch)
 PICTURE = Family({"pixel_values": PIXELS}, image_sizes)
-FIXED_PICTURE = Family({"pixel_values": SQUARE}, fixed_image)
+FIXED_PICTURE = Family({"pixel_values": SQUARE}, only_batch)
 TEXT = Family({"input_ids": IDS, "attention_mask": PADDING}, batch_and_seq)
 UNPADDED = Family({"input_ids": IDS}, batch_and_seq)
 BOTH = Family(
@@ -91,7 +91,7 @@ FAMILIES: dict[network.Feeds, Family] = {
         },
         lambda batch, seq: {"batch": batch, "frames": 8 * seq, "target": seq},
     ),
-    transformers_tiny.spectra: Family({"input_values": Input("float32", ("batch", 64, 32))}, fixed_image),
+    transformers_tiny.spectra: Family({"input_values": Input("float32", ("batch", 64, 32))}, only_batch),
     transformers_tiny.both_kinds: Family({**TEXT.inputs, **FIXED_PICTURE.inputs}, batch_and_seq),
     network.sequence: Family({"x": Input("float32", ("batch", "seq", 16))}, batch_and_seq),
     network.signal: Family(
@@ -136,7 +136,7 @@ FAMILIES: dict[network.Feeds, Family] = {
         },
         lambda batch, seq: {"values": 3 * batch + seq, "bags": batch},
     ),
-    features.fields: Family({"fields": Input("int64", ("batch", 4), (0, 50))}, fixed_image),
+    features.fields: Family({"fields": Input("int64", ("batch", 4), (0, 50))}, only_batch),
     features.history: Family({"tokens": TOKENS, "candidate": Input("int64", ("batch",), (1, 50))}, batch_and_seq),
     detection.pairs: Family(
         {"a": Input("float32", ("first", 4)), "b": Input("float32", ("second", 4))},

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import torch
-from fixtures.feeds import Input, Spec
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from exported.architecture import Architecture, grid
+from fixtures.feeds import Input, Spec
 
 WORDS = 60
 

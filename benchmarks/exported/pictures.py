@@ -6,15 +6,15 @@ from typing import Any
 
 import torch
 import transformers
-from fixtures.feeds import Input, Spec
 from networks.network import IMAGES
-from networks.transformers_tiny import PICTURE, STAGES, TEXT
+from networks.transformers_tiny import PICTURE, TEXT
 from torch import Tensor, nn
 
 from exported import families
 from exported.architecture import Architecture, grid
 from exported.families import IDS, PADDING
 from exported.tiny import headed, model
+from fixtures.feeds import Input, Spec
 
 FIXED = families.FIXED_PICTURE.spec(((2, 32), (1, 32), (3, 32)))
 SIZED = families.PICTURE.spec(IMAGES)
@@ -112,8 +112,17 @@ class Prompted(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        vision = {"hidden_size": 16, "output_channels": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
-                  "image_size": 32, "patch_size": 8, "mlp_dim": 24, "global_attn_indexes": [0], "num_pos_feats": 4}
+        vision = {
+            "hidden_size": 16,
+            "output_channels": 8,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "image_size": 32,
+            "patch_size": 8,
+            "mlp_dim": 24,
+            "global_attn_indexes": [0],
+            "num_pos_feats": 4,
+        }
         prompt = {"hidden_size": 8, "image_size": 32, "patch_size": 8, "mask_input_channels": 4}
         mask = {"hidden_size": 8, "mlp_dim": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
                 "iou_head_hidden_dim": 8}  # fmt: skip
@@ -126,8 +135,18 @@ class Prompted(nn.Module):
         return found.iou_scores, found.pred_masks
 
 
-SAM_VISION = {"hidden_size": 16, "output_channels": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32,
-              "patch_size": 4, "mlp_dim": 24, "global_attn_indexes": [1], "window_size": 3, "num_pos_feats": 4}
+SAM_VISION = {
+    "hidden_size": 16,
+    "output_channels": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 32,
+    "patch_size": 4,
+    "mlp_dim": 24,
+    "global_attn_indexes": [1],
+    "window_size": 3,
+    "num_pos_feats": 4,
+}
 """The first layer attends within windows that do not divide the 8 x 8 patches."""
 CLIPS = {"text_config": TEXT, "vision_config": PICTURE, "projection_dim": 16}
 PYRAMID = {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1]}
@@ -202,7 +221,8 @@ PICTURES: dict[str, Architecture] = {
     ),
     "deformable-detr-two-stages": detector(
         "DeformableDetrForObjectDetection", "DeformableDetrConfig", "stage2", "stage3", "stage4",
-        d_model=32, decoder_layers=2, num_feature_levels=3, disable_custom_kernels=True, two_stage=True, two_stage_num_proposals=10, with_box_refine=True,
+        d_model=32, decoder_layers=2, num_feature_levels=3, disable_custom_kernels=True, two_stage=True,
+        two_stage_num_proposals=10, with_box_refine=True,
     ),
     "table-transformer": detector("TableTransformerForObjectDetection", "TableTransformerConfig"),
     "detr-hf": detector("DetrForObjectDetection", "DetrConfig"),
@@ -212,9 +232,9 @@ PICTURES: dict[str, Architecture] = {
     "rt-detr": Architecture(
         lambda: Detector(
             "RTDetrForObjectDetection", "RTDetrConfig", ("stage2", "stage3", "stage4"),
-            encoder_hidden_dim=16, encoder_in_channels=[8, 16, 16], encode_proj_layers=[2], decoder_in_channels=[16] * 3,
-            hidden_expansion=0.5, num_feature_levels=3, decoder_n_points=2, anchor_image_size=None, num_denoising=0,
-            freeze_backbone_batch_norms=False,
+            encoder_hidden_dim=16, encoder_in_channels=[8, 16, 16], encode_proj_layers=[2],
+            decoder_in_channels=[16] * 3, hidden_expansion=0.5, num_feature_levels=3, decoder_n_points=2,
+            anchor_image_size=None, num_denoising=0, freeze_backbone_batch_norms=False,
         ),
         LARGE,
     ),
@@ -224,7 +244,10 @@ PICTURES: dict[str, Architecture] = {
     "sam-masks": Architecture(
         Prompted,
         Spec(
-            {"image_embeddings": Input("float32", ("batch", 8, 4, 4)), "points": Input("float32", ("batch", "sets", "points", 2))},
+            {
+                "image_embeddings": Input("float32", ("batch", 8, 4, 4)),
+                "points": Input("float32", ("batch", "sets", "points", 2)),
+            },
             (), grid("batch sets points", (2, 3, 4), (1, 2, 1), (3, 1, 5)),
         ),
     ),

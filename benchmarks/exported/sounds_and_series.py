@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fixtures.feeds import Input, Spec
 from networks.network import SEQUENCES
 from networks.transformers_tiny import SOUND, TEXT
 from torch import Tensor, nn
@@ -13,6 +12,7 @@ from exported import families
 from exported.architecture import Architecture, grid
 from exported.families import IDS, PADDING
 from exported.tiny import Part, headed, model
+from fixtures.feeds import Input, Spec
 
 SAMPLES = families.SOUND.spec(SEQUENCES)
 BATCHES = grid("batch", (2,), (1,), (3,))
@@ -26,8 +26,8 @@ MEL = Spec(
     (), FRAMES,
 )  # fmt: skip
 VITS = {
-    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 24, "flow_size": 8,
-    "spectrogram_bins": 9, "prior_encoder_num_flows": 2, "prior_encoder_num_wavenet_layers": 1,
+    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 24,
+    "flow_size": 8, "spectrogram_bins": 9, "prior_encoder_num_flows": 2, "prior_encoder_num_wavenet_layers": 1,
     "posterior_encoder_num_wavenet_layers": 1, "upsample_initial_channel": 16, "upsample_rates": [2, 2],
     "upsample_kernel_sizes": [4, 4], "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3]],
     "depth_separable_num_layers": 1, "duration_predictor_flow_bins": 4, "duration_predictor_num_flows": 1,
@@ -100,6 +100,21 @@ class Spoken(nn.Module):
         return self.vits.decoder(means), found.prior_log_variances
 
 
+class Codebooks(nn.Module):
+    """MusicGen's decoder: two codes at each step, each with an embedding and a head of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = model(
+            "MusicgenForCausalLM", "MusicgenDecoderConfig", vocab_size=40, hidden_size=32, num_hidden_layers=2,
+            num_attention_heads=4, ffn_dim=48, num_codebooks=2, max_position_embeddings=64, use_cache=False,
+            pad_token_id=0, bos_token_id=0,
+        )()  # fmt: skip
+
+    def forward(self, input_ids: Tensor, encoder_hidden_states: Tensor) -> Tensor:
+        return self.inner(input_ids=input_ids.flatten(0, 1), encoder_hidden_states=encoder_hidden_states).logits
+
+
 def listener(kind: str, **options: Any) -> Architecture:
     return Architecture(headed("AutoModel", kind, SOUND | options), SAMPLES, by_name=True)
 
@@ -152,8 +167,11 @@ SOUNDS_AND_SERIES: dict[str, Architecture] = {
     ),
     "encodec": Architecture(Codes, SAMPLES),
     "dac-encoder": Architecture(
-        lambda: Part(model("DacModel", "DacConfig", encoder_hidden_size=4, downsampling_ratios=[2, 4], decoder_hidden_size=16,
-                   upsampling_ratios=[4, 2], hidden_size=16, codebook_size=16, codebook_dim=4), "encoder"),
+        lambda: Part(
+            model("DacModel", "DacConfig", encoder_hidden_size=4, downsampling_ratios=[2, 4], decoder_hidden_size=16,
+                  upsampling_ratios=[4, 2], hidden_size=16, codebook_size=16, codebook_dim=4),
+            "encoder",
+        ),
         Spec({"x": Input("float32", ("batch", 1, "samples"))}, (), grid("batch samples", (2, 448), (1, 320), (3, 768))),
     ),
     "hubert-ctc": recognizer("hubert"),
@@ -175,7 +193,10 @@ SOUNDS_AND_SERIES: dict[str, Architecture] = {
             "decoder_num_hidden_layers": 1, "encoder_num_attention_heads": 4, "decoder_num_attention_heads": 4,
         }),
         Spec(
-            {"input_values": Input("float32", ("batch", "samples")), "decoder_input_ids": Input("int64", ("batch", "target"), (3, 100))},
+            {
+                "input_values": Input("float32", ("batch", "samples")),
+                "decoder_input_ids": Input("int64", ("batch", "target"), (3, 100)),
+            },
             (), grid("batch samples target", (2, 2000, 5), (1, 1600, 3), (3, 3000, 9)),
         ),
         by_name=True,
@@ -187,17 +208,14 @@ SOUNDS_AND_SERIES: dict[str, Architecture] = {
         Spec({"input_features": Input("float32", ("batch", 1, 256, 16))}, (), BATCHES), by_name=True,
     ),
     "musicgen-decoder": Architecture(
-        model("MusicgenForCausalLM", "MusicgenDecoderConfig", vocab_size=40, hidden_size=32, num_hidden_layers=2,
-              num_attention_heads=4, ffn_dim=48, num_codebooks=2, max_position_embeddings=64, use_cache=False,
-              pad_token_id=0, bos_token_id=0),
+        Codebooks,
         Spec(
             {
-                "input_ids": Input("int64", ("rows", "seq"), (0, 40)),
+                "input_ids": Input("int64", ("batch", 2, "seq"), (0, 40)),
                 "encoder_hidden_states": Input("float32", ("batch", "encoded", 32)),
             },
-            (), grid("rows batch seq encoded", (4, 2, 7, 5), (2, 1, 5, 9), (6, 3, 12, 1)),
+            (), grid("batch seq encoded", (2, 7, 5), (1, 5, 9), (3, 12, 1)),
         ),
-        by_name=True,
     ),
     "patchtst": Architecture(model("PatchTSTForPrediction", "PatchTSTConfig", prediction_length=4, **PATCHES), SERIES,
                              by_name=True),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from fixtures.feeds import Input, Spec
 from networks.transformers_tiny import GROUPED, PICTURE, TEXT, continued
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
@@ -15,6 +14,7 @@ from exported import families
 from exported.architecture import Architecture, grid
 from exported.families import IDS, PADDING, WORDS
 from exported.tiny import Boxed, headed, model
+from fixtures.feeds import Input, Spec
 
 ROWS = ((2, 7), (1, 5), (3, 12))
 PLAIN = families.TEXT.spec(ROWS)
@@ -120,9 +120,7 @@ VISUAL = Spec(
     (),
     grid("batch seq boxes", (2, 7, 4), (1, 5, 9), (3, 12, 1)),
 )
-PAGE_AND_PICTURE = Spec(
-    {**PAGE.inputs, "pixel_values": Input("float32", ("batch", 3, 32, 32))}, (), PAGE.bindings
-)
+PAGE_AND_PICTURE = Spec({**PAGE.inputs, "pixel_values": Input("float32", ("batch", 3, 32, 32))}, (), PAGE.bindings)
 FUNNEL = {
     "vocab_size": 100, "block_sizes": [1, 1], "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48,
     "num_decoder_layers": 1, "max_position_embeddings": 64,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 import transformers
 from torch import Tensor, nn
 
@@ -36,9 +37,7 @@ class Boxed(nn.Module):
         self.inner = inner
 
     def forward(self, corner: Tensor, extent: Tensor, **named: Tensor) -> Any:
-        from torch import cat
-
-        return self.inner(bbox=cat([corner, corner + extent], -1), **named)
+        return self.inner(bbox=torch.cat([corner, corner + extent], -1), **named)
 
 
 class Part(nn.Module):

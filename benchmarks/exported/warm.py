@@ -7,12 +7,12 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import torch
-from fixtures.export import run_exporter_on
-from fixtures.feeds import Input, Spec
 from tqdm import tqdm
 from transformers import AlbertConfig, AlbertModel
 
 from exported import worker
+from fixtures.export import run_exporter_on
+from fixtures.feeds import Input, Spec
 
 worker.quiet()
 tqdm.monitor_interval = 0  # no thread, so that forks are safe

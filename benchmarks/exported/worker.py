@@ -20,12 +20,12 @@ import onnxruntime
 import onnxscript
 import torch
 import transformers
-from fixtures.export import named_dims, redraw, run_exporter_on, without_machine_paths
-from fixtures.feeds import Bindings, Feeds, Input, Size, Spec, draw_feeds, evaluate
 from torch import Tensor, nn
 
-from exported.architecture import Architecture, restricted, with_batch
+from exported.architecture import restricted, with_batch
 from exported.table import ARCHITECTURES
+from fixtures.export import named_dims, redraw, run_exporter_on, without_machine_paths
+from fixtures.feeds import Bindings, Feeds, Input, Size, Spec, draw_feeds, evaluate
 
 MOST_BYTES = 3_000_000
 TOLERANCE = 1e-3
@@ -38,7 +38,7 @@ Entry: TypeAlias = dict[str, Any]
 
 
 class Named(nn.Module):
-    """The module with all tensors of its result as a flat tuple, in the order of their names."""
+    """The module with all tensors of its result as a flat tuple."""
 
     def __init__(self, module: nn.Module, names: tuple[str, ...] = ()) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Attempt:
 
 
 def export(name: str, exporter: str, batch: int | None, is_static: bool, path: Path) -> Entry:
-    """Write the file and return its entry. The first attempt that agrees with torch counts, or the first that exports."""
+    """Write the file and return its entry: of the first attempt that agrees with torch, or the first that exports."""
     quiet()
     architecture = ARCHITECTURES[name]
     seed = zlib.crc32(name.encode())
@@ -96,29 +96,36 @@ def export(name: str, exporter: str, batch: int | None, is_static: bool, path: P
     module = Named(architecture.build().eval(), tuple(spec.inputs) if architecture.by_name else ())
     redraw(module, seed)
     found: tuple[onnx.ModelProto, Entry] | None = None
-    failure: Exception | None = None
     earlier: list[Entry] = []
     for attempt in attempts(spec, exporter, seed, is_static):
         try:
-            model, entry = exported(module, attempt, exporter, spec)
+            model, entry = exported(module, attempt, exporter)
         except Exception as error:  # noqa: BLE001 (whatever an exporter raises is recorded)
-            failure = failure or error
             earlier.append(attempt.entry() | {"failure": first_line(error)})
             continue
         if found is None or entry["verifies"]:
             found = model, entry
         if entry["verifies"]:
             break
-        earlier.append(attempt.entry() | {"failure": next(run["failure"] for run in entry["verified"] if run["failure"])})
+        earlier.append(
+            attempt.entry() | {"failure": next(run["failure"] for run in entry["verified"] if run["failure"])}
+        )
     if found is None:
-        assert failure is not None, "an attempt either exports or raises"
-        raise failure
+        *earlier, last = earlier
+        return {"error": last["failure"], "earlier": earlier}
     model, entry = found
     data = model.SerializeToString(deterministic=True)
     if len(data) > MOST_BYTES:
         raise ValueError(f"the file has {len(data)} bytes, more than {MOST_BYTES}")
     path.write_bytes(data)
-    return {"seed": seed, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest(), **entry, "earlier": earlier}
+    return {
+        "error": None,
+        "seed": seed,
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        **entry,
+        "earlier": earlier,
+    }
 
 
 def quiet() -> None:
@@ -147,10 +154,10 @@ def attempts(spec: Spec, exporter: str, seed: int, is_static: bool) -> Iterator[
         yield Attempt(restricted(spec, ("batch",)), newest, has_dims=False)
 
 
-def exported(module: Named, attempt: Attempt, exporter: str, whole: Spec) -> tuple[onnx.ModelProto, Entry]:
+def exported(module: Named, attempt: Attempt, exporter: str) -> tuple[onnx.ModelProto, Entry]:
     spec = attempt.spec
     feeds = draw_feeds(spec, spec.bindings[0], seed=0)
-    outputs = declared_outputs(module, whole, spec)
+    outputs = declared_outputs(module, spec)
     dims = named_dims(spec) if attempt.has_dims else {}
     copied = copy.deepcopy(module)  # TorchScript folds BatchNorm into the weights of the module that it is given
     model = run_exporter_on(copied, feeds, spec, outputs, exporter=exporter, opset=attempt.opset, dims=dims)
@@ -189,8 +196,8 @@ def declared(value: onnx.ValueInfoProto) -> Entry:
     return {"dtype": onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name, "dims": dims}
 
 
-def declared_outputs(module: Named, whole: Spec, spec: Spec) -> dict[str, tuple[Size, ...]]:
-    """The outputs' names; a dim that differs between torch's runs is the size that it equals in all, or a new symbol."""
+def declared_outputs(module: Named, spec: Spec) -> dict[str, tuple[Size, ...]]:
+    """The outputs' dims; one that differs between torch's runs is the size that it equals in all, or a new symbol."""
     runs: list[tuple[Bindings, list[tuple[str, Tensor]]]] = []
     for sizes in spec.bindings:
         try:
@@ -201,7 +208,9 @@ def declared_outputs(module: Named, whole: Spec, spec: Spec) -> dict[str, tuple[
                 raise
             continue
         runs.append((sizes, list(named_tensors(result))))
-    known = list(spec.bindings[0]) + [size for given in spec.inputs.values() for size in given.shape if " + " in str(size)]
+    known = list(spec.bindings[0]) + [
+        size for given in spec.inputs.values() for size in given.shape if " + " in str(size)
+    ]
     outputs: dict[str, tuple[Size, ...]] = {}
     for place, (name, first) in enumerate(runs[0][1]):
         shapes = [tuple(found[place][1].shape) for _, found in runs if len(found) > place]
@@ -210,7 +219,7 @@ def declared_outputs(module: Named, whole: Spec, spec: Spec) -> dict[str, tuple[
             values = [shape[axis] for shape in shapes if len(shape) == first.dim()]
             equal = (text for text in known if values == [evaluate(text, sizes) for sizes, _ in runs])
             dims.append(size if len(set(values)) == 1 else next(equal, f"{name}_dim_{axis}"))
-        outputs["input_" + name if name in whole.inputs else name] = tuple(dims)
+        outputs[f"output.{name}" if name in spec.inputs else name] = tuple(dims)
     return outputs
 
 
@@ -228,7 +237,10 @@ def verification(module: Named, model: onnx.ModelProto, spec: Spec) -> list[Entr
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 (onnxruntime's own have no common base)
-        return [{"bindings": sizes, "difference": None, "failure": f"does not load: {first_line(error)}"} for sizes in listed]
+        return [
+            {"bindings": sizes, "difference": None, "failure": f"does not load: {first_line(error)}"}
+            for sizes in listed
+        ]
     runs: list[Entry] = []
     for seed, sizes in enumerate(listed, start=1):
         feeds = draw_feeds(spec, sizes, seed)
@@ -258,9 +270,10 @@ def compared(results: list[Array], wanted: list[Array]) -> tuple[str | None, flo
         with np.errstate(invalid="ignore"):
             gaps = np.abs(a - b) / np.maximum(1, np.abs(b))
         gaps = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.nan_to_num(gaps, nan=np.inf, posinf=np.inf))
-        largest = max(largest, float(gaps.max(initial=0.0)))
-        if largest > (TOLERANCE if want.dtype.kind == "f" else 0):
-            return f"output {place} differs by {largest:.1e}", largest if np.isfinite(largest) else None
+        gap = float(gaps.max(initial=0.0))
+        if gap > (TOLERANCE if want.dtype.kind == "f" else 0):
+            return f"output {place} differs by {gap:.1e}", gap if np.isfinite(gap) else None
+        largest = max(largest, gap)
     return None, largest
 
 
