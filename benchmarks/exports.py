@@ -28,6 +28,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="repeat what the manifest has")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     options = parser.parse_args()
-    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets reaches the exports
+    if os.environ.get("PYTHONHASHSEED") != "0" or find_spec("fixtures") is None:  # the order of sets reaches the exports
         return subprocess.call([sys.executable, *sys.argv], env=environment())
     from exported.table import ARCHITECTURES
 
