@@ -65,7 +65,8 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="repeat what the manifest has")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     options = parser.parse_args()
-    if os.environ.get("PYTHONHASHSEED") != "0" or find_spec("fixtures") is None:  # the order of sets reaches the exports
+    # The order of sets reaches the exports.
+    if os.environ.get("PYTHONHASHSEED") != "0" or find_spec("fixtures") is None:
         return subprocess.call([sys.executable, *sys.argv], env=environment())
     from exported.table import ARCHITECTURES
 
