@@ -41,9 +41,9 @@ DEFAULT_BATCH = 2
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be made."""
+    """A file to be made; `batch` is the example's, None for that of the architecture."""
 
-    name: str
+    architecture: str
     exporter: str
     batch: int | None
     is_static: bool
@@ -51,7 +51,7 @@ class Task:
     @property
     def file(self) -> str:
         suffix = f"-b{self.batch}" if self.is_static else ""
-        return f"{self.name}-{self.exporter}{suffix}.onnx"
+        return f"{self.architecture}-{self.exporter}{suffix}.onnx"
 
 
 def main() -> int:
@@ -106,7 +106,13 @@ def make_all(tasks: list[Task], folder: Path, jobs: int, again: bool) -> dict[st
             task, found = futures[future], future.result()
             if found["error"] is not None:
                 (folder / task.file).unlink(missing_ok=True)  # of an earlier run
-            entry = {"architecture": task.name, "exporter": task.exporter, "static": task.is_static, **found}
+            entry = {
+                "architecture": task.architecture,
+                "exporter": task.exporter,
+                "static": task.is_static,
+                "batch": task.batch,
+                **found,
+            }
             entries = read(path) | {task.file: entry}  # another run may have written meanwhile
             write(path, dict(sorted(entries.items())))
             print(line(task.file, entries[task.file]), flush=True)
@@ -161,7 +167,7 @@ def child(sender: Connection, task: Task, folder: Path) -> None:
     os.dup2(silence, 1)  # both exporters print graphs that they cannot export
     os.dup2(silence, 2)
     try:
-        found = export(task.name, task.exporter, task.batch, task.is_static, folder / task.file)
+        found = export(task.architecture, task.exporter, task.batch, task.is_static, folder / task.file)
     except Exception as error:  # noqa: BLE001 (whatever an exporter raises is recorded)
         found = {"error": first_line(error)}
     sender.send(found)
@@ -172,7 +178,8 @@ def line(file: str, entry: dict[str, Any]) -> str:
         return f"{file}: {entry['error']}"
     failures = [run["failure"] for run in entry["verified"] if run["failure"] is not None]
     verdict = failures[0] if failures else f"verified {len(entry['verified'])} times"
-    return f"{file}: {entry['bytes']} bytes, {entry['nodes']} nodes, {', '.join(entry['symbols'])}; {verdict}"
+    symbols = ", ".join(entry["symbols"]) or "static"
+    return f"{file}: {entry['bytes']} bytes, {entry['nodes']} nodes, {symbols}; {verdict}"
 
 
 def summary(entries: dict[str, dict[str, Any]]) -> None:
