@@ -1,1 +1,1 @@
-"""Architectures for `benchmarks/exports.py`, and how one is exported. Its modules import torch."""
+"""Architectures for `benchmarks/exports.py`, and how one is exported. All modules but `manifest` import torch."""

@@ -23,9 +23,10 @@ import transformers
 from torch import Tensor, nn
 
 from exported.architecture import restricted, with_batch
+from exported.manifest import Entry, described
 from exported.table import ARCHITECTURES
 from fixtures.export import named_dims, redraw, run_exporter_on, without_machine_paths
-from fixtures.feeds import Bindings, Feeds, Input, Size, Spec, draw_feeds, evaluate
+from fixtures.feeds import Bindings, Feeds, Size, Spec, draw_feeds, evaluate
 
 MOST_BYTES = 3_000_000
 TOLERANCE = 1e-3
@@ -34,7 +35,6 @@ OPSETS = {"torchscript": (14, 16, 17, 18), "dynamo": (18, 20, 21, 23)}
 """An architecture's own is chosen by its name; where TorchScript lacks an operator at it, the newest is next."""
 
 Array: TypeAlias = npt.NDArray[Any]
-Entry: TypeAlias = dict[str, Any]
 
 
 class Named(nn.Module):
@@ -167,7 +167,9 @@ def exported(module: Named, attempt: Attempt, exporter: str) -> tuple[onnx.Model
         "exporter": exporter,
         "versions": versions(),
         **attempt.entry(),
-        "inputs": {name: described(given) for name, given in spec.inputs.items()},
+        "inputs": {
+            value.name: described(spec.inputs[value.name]) for value in model.graph.input
+        },  # TorchScript drops some
         "constraints": list(spec.constraints),
         "bindings": list(spec.bindings),
         "outputs": {value.name: declared(value) for value in model.graph.output},
@@ -180,14 +182,6 @@ def exported(module: Named, attempt: Attempt, exporter: str) -> tuple[onnx.Model
 def versions() -> dict[str, str]:
     modules = (torch, transformers, onnx, onnxscript, onnxruntime)
     return {module.__name__: str(module.__version__).partition("+")[0] for module in modules}
-
-
-def described(given: Input) -> Entry:
-    """How an input is drawn: normally distributed floats, or integers from `low` to below `high`, filled as `fill`."""
-    entry: Entry = {"dtype": given.dtype, "dims": list(given.shape)}
-    if given.legal is None:
-        return {**entry, "draw": "normal"}
-    return {**entry, "draw": "integers", "low": given.legal[0], "high": given.legal[1], "fill": given.fill}
 
 
 def declared(value: onnx.ValueInfoProto) -> Entry:
