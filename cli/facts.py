@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gather_infer.report.output_formats import View
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 CONSTANTS: Final = "--initializers-as-constants"
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The constraints on dims and inputs, the rule files and the extensions from the command line, unparsed.
 
     constants   whether initializers that are also inputs count as constants

@@ -8,9 +8,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -151,8 +150,7 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     return f"No such option '{error.option_name}'{hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class _FailureReporter:
+class _FailureReporter(NamedTuple):
     """Prints failures: one line and, with --debug, the traceback; nothing while a shell requests completions."""
 
     debug: bool

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import click
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(NamedTuple):
     """The values of --jobs and --cache."""
 
     jobs: int | None

@@ -7,9 +7,8 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -26,8 +25,7 @@ DIM_DIALECTS = ("gather-infer", "rfc0009", "torch", "onnxruntime", "onnx-ir", "p
 """The keys of `gather_infer.symbolic.notations.NOTATIONS`, which start-up does not load."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """The destination of a model, from -o, --external-data and --in-place; `path` "-" is standard output.
 
     dim_dialect   the dialect of the dims, from --dim-dialect; None keeps the default
@@ -74,7 +72,7 @@ def output_options(help: str, *, several: bool = False) -> Callable[[Function], 
             models = rest["models"] if "models" in rest else (rest["model"],)
             target = target_of(models, output, external_data, in_place, "models" in rest and are_several(models))
             if target is not None:
-                target = replace(target, dim_dialect=dim_dialect)
+                target = target._replace(dim_dialect=dim_dialect)
             elif dim_dialect is not None:
                 raise click.UsageError("--dim-dialect needs -o or --in-place")
             return function(*args, target=target, **rest)

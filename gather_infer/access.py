@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gather_infer.symbolic import Dim
 
 
-@dataclass(frozen=True, slots=True)
-class Indexing:
+class Indexing(NamedTuple):
     """Semantics of an index i on an axis of length s.
 
     strict         an out-of-bounds index is an error; if False, the result element for that index is `fill`
@@ -35,8 +34,7 @@ class Indexing:
         return -size if self.negative_note else self.first_defined(size)
 
 
-@dataclass(frozen=True, slots=True)
-class Addressing:
+class Addressing(NamedTuple):
     """An axis that the index input of a node addresses, as declared by the rule of the node.
 
     input        position of the input that holds the indices

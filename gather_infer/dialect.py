@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gather_infer.versioned import VersionedTable
 
@@ -21,8 +21,7 @@ class LoweringRefused(Exception):
     """Raised when a node cannot be lowered to a body; the message gives the reason and the missing facts."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoweredBody:
+class LoweredBody(NamedTuple):
     """The function body of a node, in ONNX operators.
 
     function            takes the inputs of the node in order and returns its outputs
@@ -42,8 +41,7 @@ Raises LoweringRefused when there is no safe body, SpecViolation when the node b
 """
 
 
-@dataclass(frozen=True, slots=True)
-class AxisSize:
+class AxisSize(NamedTuple):
     """The size of an axis of an input of a node.
 
     input         position of the input
@@ -60,8 +58,7 @@ class AxisSize:
     by_component: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InputPrecondition:
+class InputPrecondition(NamedTuple):
     """Precondition on the elements of an input; if an element violates it, the operator fails or defines no result.
 
     lower         smallest allowed element; None for no bound

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from gather_infer.access import Addressing
 from gather_infer.context import Context, Relation
@@ -224,8 +224,7 @@ class Traits:
 NO_TRAITS: Final = Traits()
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredRule:
+class RegisteredRule(NamedTuple):
     """A rule with the traits of its operator; both apply from opset version `since` on."""
 
     since: int
@@ -233,8 +232,7 @@ class RegisteredRule:
     traits: Traits = NO_TRAITS
 
 
-@dataclass(frozen=True, slots=True)
-class MacsFormula:
+class MacsFormula(NamedTuple):
     """Formula for the number of multiply-adds (MACs) of an operator.
 
     text     the formula for printing, in the letters of the operator's specification

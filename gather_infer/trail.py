@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from gather_infer.node_ids import GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, canonical_lower_bound, canonical_relation, free_symbols, known_le
@@ -75,8 +75,7 @@ class Unchecked:
     tight: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An assumed fact `dim >= lower` or `dim <= upper`, under which the inferred facts of `node` are valid.
 
     lower    None if the assumption is an upper bound
@@ -106,8 +105,7 @@ class Assumption:
         return self.upper is None or known_le(self.dim, self.upper, scope) is True
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """Why a generated symbol exists: the node whose rule generated it, and the reason why its size is unknown.
 
     data_dependent   whether the size depends on elements, not only on dims
@@ -124,8 +122,7 @@ class Cause:
     equals: Dim | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Iterations:
+class Iterations(NamedTuple):
     """Trip count of a loop body: the body runs `trip_count` times, with `counter` in [0, trip_count).
 
     body        path of the loop body
@@ -138,8 +135,7 @@ class Iterations:
     trip_count: Dim
 
 
-@dataclass(frozen=True, slots=True)
-class InputPredicate:
+class InputPredicate(NamedTuple):
     """The predicate `input relation number` on the one element of a model input that a condition reads.
 
     input     name of the model input
@@ -156,8 +152,8 @@ class InputPredicate:
     def negated(self) -> InputPredicate:
         """The predicate that is true exactly if this predicate is false."""
         if self.is_bool:
-            return replace(self, number=1 - self.number)
-        return replace(self, relation={"<": ">=", ">=": "<", "==": "!=", "!=": "=="}[self.relation])
+            return self._replace(number=1 - self.number)
+        return self._replace(relation={"<": ">=", ">=": "<", "==": "!=", "!=": "=="}[self.relation])
 
     def __str__(self) -> str:
         if self.is_bool:
@@ -165,8 +161,7 @@ class InputPredicate:
         return f"{self.input} {self.relation} {self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class PathCondition:
+class PathCondition(NamedTuple):
     """The condition under which an optional body runs: a branch of an If, or a loop body that may run 0 times.
 
     body             path of the body

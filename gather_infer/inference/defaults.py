@@ -6,7 +6,6 @@ https://github.com/onnx/onnx/blob/main/docs/IR.md#graphs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -72,7 +71,7 @@ def _named(cause: Cause, proto: ModelProto, behind: Mapping[str, str]) -> Cause:
         return cause  # names in a function body are not those of the main graph
     node = graph_at(proto, path).node[cause.node.position]
     found = next((behind[name] for name in node.input if name in behind), None)
-    return cause if found is None else replace(cause, reason=f"{cause.reason}: callers may override the input {found}")
+    return cause if found is None else cause._replace(reason=f"{cause.reason}: callers may override the input {found}")
 
 
 __all__ = ["ADVICE", "overridable_finding", "with_defaults_named"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
@@ -25,8 +24,7 @@ DIALECTS: Final = tuple(NOTATIONS)
 """The names of the dialects."""
 
 
-@dataclass(frozen=True, slots=True)
-class TranslatedModel:
+class TranslatedModel(NamedTuple):
     """A model in a dialect, and notes about the dims that the dialect cannot express.
 
     proto   the model that was given if nothing in it changes, else a copy
@@ -78,7 +76,7 @@ def save_translated(
     """Write a model with its dims in a dialect, see `gather_infer.model.save`; None keeps them as they are."""
     written = TranslatedModel(proto) if dim_dialect is None else translated(proto, dim_dialect, generated)
     report = save(source, written.proto, path, external_data=external_data, in_place=in_place, embed=embed)
-    return replace(report, notes=tuple(map(str, written.notes)))
+    return report._replace(notes=tuple(map(str, written.notes)))
 
 
 def _declared_dims(proto: ModelProto) -> Iterator[Any]:

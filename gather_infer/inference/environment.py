@@ -26,7 +26,7 @@ MAX_DEPTH: Final = 40
 """Maximal nesting of subgraphs and function calls."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Environment:
     """The names of one graph, subgraph or function body while it is interpreted.
 

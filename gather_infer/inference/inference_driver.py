@@ -113,7 +113,7 @@ def infer_with_shapes(
     specs = {name: GivenType(None, shape) for name, shape in shapes.items()}
     value_ranges = {**given.ranges, **(ranges or {})}
     run.set_constraints(
-        replace(given, known=given.known | names, inputs={**given.inputs, **specs}, ranges=value_ranges)
+        given._replace(known=given.known | names, inputs={**given.inputs, **specs}, ranges=value_ranges)
     )
     return run.run()
 
@@ -443,7 +443,7 @@ class _Run:
         assumptions = tuple(map(simplifier.assumption, assumptions))
         annotations = {(b.node.graph, b.value): b for b in interpreter.trail.all(TrustedAnnotation)}.values()
         iterations = {
-            i.body: replace(i, trip_count=simplifier.dim(i.trip_count)) for i in interpreter.trail.all(Iterations)
+            i.body: i._replace(trip_count=simplifier.dim(i.trip_count)) for i in interpreter.trail.all(Iterations)
         }
         facts = (v for values in {id(v): v for v in interpreter.scopes.values()}.values() for v in values.values())
         trip_counts = (i.trip_count for i in iterations.values())
@@ -466,7 +466,7 @@ class _Run:
             assumptions=assumptions,
             causes=with_defaults_named(causes, self.model.proto, self.inputs, interpreter.scopes[MAIN]),
             accesses=tuple(map(simplifier.access, accesses)),
-            trusted_annotations=tuple(replace(b, type=simplifier.value(b.type)) for b in annotations),
+            trusted_annotations=tuple(b._replace(type=simplifier.value(b.type)) for b in annotations),
             known=context.scope,
             declared=declared,
             input_constraints=self.input_constraints,

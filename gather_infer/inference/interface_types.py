@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
@@ -41,8 +40,7 @@ class InferenceView(Protocol):
     diagnostics: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Redeclared:
+class Redeclared(NamedTuple):
     """A value whose declared dims changed.
 
     kind     `input`, `output` or `value_info`
@@ -57,8 +55,7 @@ class Redeclared:
     after: tuple[int | str | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DynamicDim:
+class DynamicDim(NamedTuple):
     """A dim of an input or output that is still not a number after all given constraints are applied.
 
     kind     `input` or `output`
@@ -74,8 +71,7 @@ class DynamicDim:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(NamedTuple):
     """Differences between the types of a written model and those of the source model.
 
     changed                values whose declared dims changed, inputs first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -41,8 +41,7 @@ class VisitedGraph(NamedTuple):
     values: dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class UnreachableFinding:
+class UnreachableFinding(NamedTuple):
     """An error at a node that no run reaches, and which is therefore not a diagnostic of the model."""
 
     finding: Diagnostic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.domains import qualified
@@ -34,8 +34,7 @@ Cell: TypeAlias = "str | int | bool | None"
 """A cell of a table row."""
 
 
-@dataclass(frozen=True, slots=True)
-class IterationRange:
+class IterationRange(NamedTuple):
     """The iterations of a loop in which a node is reached: a range of iteration numbers from 0 to below `end`.
 
     symbol  name of the generated symbol for the iteration number
@@ -111,8 +110,7 @@ class Access:
         return self.node, self.input, None if self.addressing is None else self.addressing.column
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedAnnotation:
+class TrustedAnnotation(NamedTuple):
     """A declared type that was trusted because none could be inferred; if it is wrong, facts that depend on it are too.
 
     value   name of the value
@@ -131,8 +129,7 @@ class TrustedAnnotation:
         return f"{address} is {self.type} (node {self.node})"
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """Counts of values: `tensors` is their number, the other fields count values of which more is known.
 
     typed    values with a known element type

@@ -81,10 +81,10 @@ class ResultSimplifier:
         negative = None if condition.sign_predicate is None else self.expanded(condition.sign_predicate)
         if negative is not None and not free_symbols(negative).isdisjoint(self.causes):
             negative = None
-        return replace(condition, sign_predicate=negative)
+        return condition._replace(sign_predicate=negative)
 
     def assumption(self, assumption: Assumption) -> Assumption:
-        return replace(assumption, dim=self.expanded(assumption.dim))
+        return assumption._replace(dim=self.expanded(assumption.dim))
 
     def _tensor(self, value: SymbolicTensor) -> SymbolicTensor:
         dims = self._dims

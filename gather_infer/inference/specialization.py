@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import replace
 
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.inference.constraints.parse import DimSpecs, bind, dim_size, equate
@@ -28,7 +27,7 @@ def specialize(inference: Inference, sizes: Mapping[str, int]) -> Inference:
         else:
             bind(specs, name, found[name])
     return infer_with_constraints(
-        inference, replace(given, is_given=True, dims=specs, substitutions={**given.substitutions, **found})
+        inference, given._replace(is_given=True, dims=specs, substitutions={**given.substitutions, **found})
     )
 
 

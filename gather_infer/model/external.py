@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx import TensorProto
 
@@ -35,8 +34,7 @@ _BITS_OF: dict[int, int] = {
 _NAMES = {0: "undefined", **{int(d): d.onnx_name for d in DType}}
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalReference:
+class ExternalReference(NamedTuple):
     """The `external_data` of a tensor; `offset` and `length` are in bytes, `length` is None if it is not given."""
 
     location: str

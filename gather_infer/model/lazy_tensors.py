@@ -8,8 +8,7 @@ inline, because no external tensor could refer to them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
@@ -47,8 +46,7 @@ _DATA_TYPE = TENSOR_FIELDS["data_type"]
 _SEGMENT = TENSOR_FIELDS["segment"]
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(NamedTuple):
     """A payload left in the model's file: bytes [offset, offset + nbytes).
 
     field              number of the TensorProto field that holds the payload

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
@@ -36,8 +36,7 @@ _RAW = TENSOR_FIELDS["raw_data"]
 _MARK = b"location"  # key in `external_data` of every external tensor
 
 
-@dataclass(frozen=True, slots=True)
-class SaveReport:
+class SaveReport(NamedTuple):
     """Result of a save.
 
     path           the model's file, None for a stream

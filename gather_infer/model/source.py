@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from gather_infer.errors import ModelReadError
 from gather_infer.model.wire import MAX_MESSAGE_BYTES
@@ -72,8 +72,7 @@ class ReadCounter:
 READ_COUNTER: Final = ReadCounter()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file as it was when the model was opened. Each read opens the file anew, so that it is never locked.
 
     stamp   inode, size in bytes and modification time in ns; a read fails when the file no longer has this stamp
@@ -103,8 +102,7 @@ class SourceFile:
         return file
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """Bytes [offset, offset + nbytes) of the file `source`."""
 
     source: SourceFile

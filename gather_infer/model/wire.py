@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onnx import AttributeProto, ModelProto, TensorProto
 
@@ -47,8 +47,7 @@ class PageWindow:
             self.released = pos
 
 
-@dataclass(frozen=True, slots=True)
-class ByteSpan:
+class ByteSpan(NamedTuple):
     """Bytes [start, stop) of the scanned buffer, to be copied verbatim."""
 
     start: int
@@ -59,8 +58,7 @@ class ByteSpan:
         return self.stop - self.start
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field of a message: its bytes [start, stop), including the tag, and its value [value, stop)."""
 
     number: int
@@ -215,8 +213,7 @@ def scan(buffer: Buffer, start: int, stop: int) -> Iterator[Field]:
         yield Field(tag >> 3, wire_type, at, value, pos)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorReplacer:
+class TensorReplacer(NamedTuple):
     """Replaces TensorProtos in the serialised ModelProto `buffer`.
 
     min_bytes      messages of fewer bytes are copied unchanged

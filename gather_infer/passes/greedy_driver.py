@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from onnx import AttributeProto, NodeProto, helper
 
@@ -39,8 +39,7 @@ MAX_GRAPH_PASS_RUNS: Final = 16
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedRewrite:
+class AppliedRewrite(NamedTuple):
     """A rewrite that was applied.
 
     node    the path of the rewritten node in the file

@@ -44,16 +44,14 @@ Simpler subgraphs or functions may let a new inference find more about their out
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(NamedTuple):
     """The inference of a model, and the edits of the rewrites that were applied with its facts."""
 
     inference: Inference
     journal: Journal
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedFloats:
+class FoldedFloats(NamedTuple):
     """Nodes whose float results a runtime has computed; other runtimes round them differently.
 
     runtime    name and version of the runtime
@@ -189,8 +187,7 @@ def _names(sets: Iterable[RewriteSet]) -> list[str]:
     return list(dict.fromkeys(entry.name for each in sets for entry in each.entries()))
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleSelection:
+class _RuleSelection(NamedTuple):
     """The rules that the caller selects by the arguments `passes`, `skip` and `fold_floats` of `fold`."""
 
     passes: Collection[str]

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import ModelProto, TensorProto
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """The size of a model: nodes by operator, over all graphs and functions, and bytes of constants."""
 
     operators: Counter[str]

@@ -66,8 +66,7 @@ class Rewrite:
         return {name for proto in self.nodes for name in proto.output if name} | self.constants.keys()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphRewrite:
+class GraphRewrite(NamedTuple):
     """A graph-level rewrite: changes to the inputs of many nodes that are only profitable together.
 
     law        as for a `Rewrite`

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gather_infer.passes.match import Match
 from gather_infer.passes.mutable_model import Graph
@@ -23,8 +22,7 @@ GraphPassFunction: TypeAlias = Callable[[RewriteContext, Graph], "GraphRewrite |
 """A graph-level pass: returns a rewrite of a graph in which no rule matches, or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleEntry:
+class RuleEntry(NamedTuple):
     """A rule in a table.
 
     name      as given to `--passes` and `--skip`
@@ -40,8 +38,7 @@ class RuleEntry:
     is_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPass:
+class GraphPass(NamedTuple):
     """A named graph-level pass; it runs when no rule matches any node."""
 
     name: str

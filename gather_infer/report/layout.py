@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 ELLIPSIS = "…"
 GLUE = "\N{NO-BREAK SPACE}"
@@ -18,8 +18,7 @@ _TOGETHER = re.compile(r" (?=B$)| (?== \d)|(?<= =) (?=\d)")
 _NARROWEST = 16  # minimum width of a column
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """Heading and alignment of a table column; `right` aligns cells at the right, for numbers."""
 
     heading: str

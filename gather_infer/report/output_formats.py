@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from gather_infer.diagnostic import Severity
 
@@ -106,8 +107,7 @@ def common_formats(*kinds: ResultKind[Any]) -> list[OutputFormat]:
     return [output_format for output_format in kinds[0].formats if all(output_format in kind.formats for kind in kinds)]
 
 
-@dataclass(frozen=True, slots=True)
-class InferenceReport:
+class InferenceReport(NamedTuple):
     """A run of the inference, with options of the report.
 
     everything        print all rows of every list
@@ -129,7 +129,7 @@ class InferenceReport:
     verdict_findings: Sequence[Diagnostic] = ()
     root_causes: RootCauses | None = None
     nodes: Sequence[NodeRecord] = ()
-    producers: Mapping[tuple[GraphPath, str], NodePath] = field(default_factory=dict)
+    producers: Mapping[tuple[GraphPath, str], NodePath] = MappingProxyType({})
     floats: bool = False
 
     @property
@@ -138,8 +138,7 @@ class InferenceReport:
         return (*self.inference.diagnostics, *self.verdict_findings)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorsReport:
+class TensorsReport(NamedTuple):
     """Selected tensors of a model; `total` is the number of all its tensors, `model` the name of the file."""
 
     rows: Sequence[TensorRow]
@@ -147,24 +146,21 @@ class TensorsReport:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationReport:
+class ExplanationReport(NamedTuple):
     """An explanation; `model` is the name of the file."""
 
     explanation: Explanation
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationsReport:
+class ExplanationsReport(NamedTuple):
     """Explanations of tensors and symbols; `omitted` is the number of selected tensors that are not explained."""
 
     explanations: Sequence[Explanation | SymbolExplanation]
     omitted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteReport:
+class RewriteReport(NamedTuple):
     """The report on `fold` or `optimize`.
 
     edits          whether the report lists the edits
@@ -176,8 +172,7 @@ class RewriteReport:
     verification: Verification | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConversionReport:
+class ConversionReport(NamedTuple):
     """The report on `convert`.
 
     edits          whether the report lists the edits
@@ -189,8 +184,7 @@ class ConversionReport:
     verification: Verification | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreezeReport:
+class FreezeReport(NamedTuple):
     """The result of `freeze`.
 
     verification   verification of the new model, None if it was not requested
@@ -200,8 +194,7 @@ class FreezeReport:
     verification: Verification | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContractReport:
+class ContractReport(NamedTuple):
     """A contract, and the diagnostics of its derivation.
 
     file        path of the model; the contract itself holds the name without the folder, because it may be moved
@@ -214,8 +207,7 @@ class ContractReport:
     interface: ModelInterface | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(NamedTuple):
     """The result of one checked file, printed as soon as it is complete.
 
     is_alone   no other file is checked
@@ -227,8 +219,7 @@ class FileReport:
     fail_on: Severity = Severity.ERROR
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(NamedTuple):
     """The results of all checked files, in the order of the arguments.
 
     fail_on     lowest severity that fails the run
@@ -246,8 +237,7 @@ class CheckReport:
     statistics: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CostReport:
+class CostReport(NamedTuple):
     """The cost of a model, with options of the report.
 
     by_node     print a row for each node instead of each operator

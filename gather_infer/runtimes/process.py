@@ -6,16 +6,14 @@ import json
 import pickle
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gather_infer.processes import ENDING_SECONDS, ChildProcess
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A model that was not loaded, or a run without results.
 
     is_timeout         the time limit was exceeded

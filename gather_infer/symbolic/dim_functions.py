@@ -6,9 +6,8 @@ One name has one meaning in all dialects that have it; `docs/dims.md` lists whic
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from gather_infer.symbolic import ratios
 from gather_infer.symbolic.ratios import ExactRatio, InexactValue
@@ -18,8 +17,7 @@ __all__ = ["FUNCTIONS", "Function"]
 Apply: TypeAlias = Callable[[Sequence[ExactRatio]], ExactRatio]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function of dims with its least and greatest number of arguments; `most` is None for no limit."""
 
     least: int

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["DEFAULT", "NOTATIONS", "InexpressibleDim", "Notation"]
 
@@ -17,8 +16,7 @@ class InexpressibleDim(ValueError):
     """A dim that a notation has no text for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(NamedTuple):
     """How a dim is spelt. The patterns have a place for each operand.
 
     name         the name of the dialect

@@ -68,7 +68,7 @@ def verdict(access: Access, *, allow_negative: bool = True) -> Verdict:
     if axis is None:
         return Verdict(access, VerdictKind.UNDECIDED, reason=_why_not_addressed(access), outside=outside)
     try:
-        used = axis if allow_negative else replace(axis, indexing=_without_negative_indices(axis.indexing))
+        used = axis if allow_negative else axis._replace(indexing=_without_negative_indices(axis.indexing))
         varies = may_be_empty and _may_vary_in_size(given)
         swept = (
             _over_iterations(part, axis.size, facts_before, varies=varies) for part in _origins(facts_before, axis)
@@ -127,7 +127,7 @@ def _why_empty(facts_before: FactsBeforeAccess) -> str:
 
 def _without_negative_indices(indexing: Indexing) -> Indexing:
     """The indexing changed to treat every negative index as out of bounds."""
-    return replace(indexing, from_end=False, negative_note="")
+    return indexing._replace(from_end=False, negative_note="")
 
 
 def _outside(indexing: Indexing) -> Outside:
@@ -150,7 +150,7 @@ def _why_not_addressed(access: Access) -> str:
 def _origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
     """The origins of the index elements that address the axis; those of a subset if the operator may skip elements."""
     for part in _all_origins(facts_before, axis):
-        yield replace(part.subset, exact=part.exact, nonempty_if=None) if axis.may_skip else part
+        yield part.subset._replace(exact=part.exact, nonempty_if=None) if axis.may_skip else part
 
 
 def _all_origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[Origin]:
@@ -176,7 +176,7 @@ def _all_origins(facts_before: FactsBeforeAccess, axis: Addressing) -> Iterator[
             yield Origin(part.value_range, nonempty_if=None)
         else:
             is_certain = part.is_nonempty and not part.exact and len(trace.origins) == 1
-            yield replace(part, nonempty_if=() if is_certain else None)
+            yield part._replace(nonempty_if=() if is_certain else None)
 
 
 def _may_vary_in_size(facts_before: FactsBeforeAccess) -> bool:
@@ -208,14 +208,14 @@ def _over_iterations(origin: Origin, size: Dim, facts_before: FactsBeforeAccess,
 
 def _possibly_empty(origin: Origin) -> Origin:
     """The origin, changed to no longer assert that an index attains its bounds."""
-    end = None if origin.end is None else replace(origin.end, is_attained=False)
-    return replace(origin, exact=False, end=end)
+    end = None if origin.end is None else origin.end._replace(is_attained=False)
+    return origin._replace(exact=False, end=end)
 
 
 def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) -> list[Origin] | None:
     """The origins for all iterations of one loop; None where the bounds over the loop cannot be computed."""
     if origin.slice_symbol == iteration_range.symbol:
-        origin = replace(origin, whole=iteration_range.is_all, slice_symbol="")
+        origin = origin._replace(whole=iteration_range.is_all, slice_symbol="")
     lo, hi = origin.value_range.lo, origin.value_range.hi
     least, most = _bounds_over_loop(lo, iteration_range, scope), _bounds_over_loop(hi, iteration_range, scope)
     if (lo is not None and least is None) or (hi is not None and most is None):
@@ -225,7 +225,7 @@ def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) ->
     moving = [dim for dim in origin.dims if iteration_range.symbol in free_symbols(dim)]
     if not origin.input or not moving:
         is_still = span == origin.value_range
-        return [origin if is_still else replace(origin, value_range=span, exact=is_exact)]
+        return [origin if is_still else origin._replace(value_range=span, exact=is_exact)]
     ends = _bounds_over_loop(moving[0], iteration_range, scope)
     if len(moving) > 1 or ends is None or origin.negative_offset is not None:
         return None
@@ -245,7 +245,7 @@ def _over_loop(origin: Origin, iteration_range: IterationRange, scope: Scope) ->
     for each, is_low in ((lower, True), (upper, False)):
         if origin.end is None or origin.end.is_lower is is_low:
             is_there = iteration_range.is_all and (origin.end is None or origin.end.is_attained)
-            found.append(replace(each, value_range=span, exact=False, end=RangeEnd(is_low, is_there)))
+            found.append(each._replace(value_range=span, exact=False, end=RangeEnd(is_low, is_there)))
     return found
 
 

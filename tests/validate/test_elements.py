@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -214,9 +213,9 @@ def steps_of(choice: random.Random, source: DType) -> Origin:
             least, most = INTEGER_RANGE[wraps]
             fits = least <= min(made) and max(made) <= most
             step = Affine(factor, offset, None if fits else wraps, (min(given), max(given)))
-        part = replace(part, steps=(*part.steps, step))
+        part = part._replace(steps=(*part.steps, step))
     found = [index for _, index in indices(part, {})]
-    return replace(part, step_bounds=(min(found), max(found)))
+    return part._replace(step_bounds=(min(found), max(found)))
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -9,7 +9,7 @@ that the hypothesis gives for `i + 1`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gather_infer import value_ranges
 from gather_infer.context import Context
@@ -116,7 +116,7 @@ class LoopCarriedProvenance:
                 else tuple(map(_without_overflow, (p.subset.substituted(at) for p in trace.origins)))
             )
             if len(parts) > 1:
-                parts = tuple(replace(part, is_definite=False) for part in parts)
+                parts = tuple(part._replace(is_definite=False) for part in parts)
             found.append(Provenance(parts) if parts else None)
         return found
 
@@ -144,9 +144,9 @@ class LoopCarriedProvenance:
             later = self._later(part)
             if later is None:
                 return None
-            parts.append(replace(later, is_definite=False))
+            parts.append(later._replace(is_definite=False))
         if len(parts) > 1:
-            parts = [replace(part.subset, nonempty_if=None, exact=False) for part in parts]
+            parts = [part.subset._replace(nonempty_if=None, exact=False) for part in parts]
         return (
             Provenance(tuple(parts), provenance.axis if len(parts) == 1 else None)
             if len(parts) <= MAX_ORIGINS
@@ -157,15 +157,14 @@ class LoopCarriedProvenance:
         """Whether `after`, an origin after an iteration, is the origin `now` taken at the next iteration number."""
         step = {self.iteration.name: self.iteration + 1}
         wanted, found = _without_cardinality(now).substituted(step), _without_cardinality(after)
-        return replace(wanted, value_range=found.value_range) == found and _is_within(
+        return wanted._replace(value_range=found.value_range) == found and _is_within(
             found.value_range, wanted.value_range, self.context.scope
         )
 
     def _growing(self, now: Origin, after: Origin) -> Origin | None:
         """The origin `now + i*step` if `after` is `now` plus a loop-invariant step; None otherwise."""
         growth = after.offset - now.offset
-        like = replace(
-            after,
+        like = after._replace(
             offset=now.offset,
             value_range=now.value_range,
             overflow_dtype=now.overflow_dtype,
@@ -180,7 +179,7 @@ class LoopCarriedProvenance:
         offset = now.offset + self.iteration * growth
         if not value_ranges.cannot_wrap(offset):
             return None
-        return replace(after, offset=offset, value_range=value_ranges.ANY, exact=False)
+        return after._replace(offset=offset, value_range=value_ranges.ANY, exact=False)
 
     def _later(self, origin: Origin) -> Origin | None:
         """An origin made by iteration i - 1, in terms of i; None if it depends on symbols generated in the body."""
@@ -191,7 +190,7 @@ class LoopCarriedProvenance:
             end if end is None or self._is_function_of_iteration(end) else None
             for end in (origin.value_range.lo, origin.value_range.hi)
         )
-        return replace(origin, value_range=ValueRange(lo, hi))
+        return origin._replace(value_range=ValueRange(lo, hi))
 
     def _is_function_of_iteration(self, dim: Dim) -> bool:
         """Whether a dim is a function of the iteration number and loop-invariant symbols."""
@@ -216,7 +215,7 @@ def _without_overflow(origin: Origin) -> Origin:
 
 def _without_cardinality(origin: Origin) -> Origin:
     """`origin` without the fields that describe how many elements have it."""
-    return replace(origin.subset, nonempty_if=None, exact=False, is_definite=True)
+    return origin.subset._replace(nonempty_if=None, exact=False, is_definite=True)
 
 
 def sliced_per_iteration(provenance: Provenance | None, iteration: str) -> Provenance | None:
@@ -229,7 +228,7 @@ def sliced_per_iteration(provenance: Provenance | None, iteration: str) -> Prove
     alone = len(provenance.origins) == 1
     each = iteration if alone and provenance.origins[0].whole else ""
     return Provenance(
-        tuple(replace(p.subset, nonempty_if=() if alone else None, slice_symbol=each) for p in provenance.origins)
+        tuple(p.subset._replace(nonempty_if=() if alone else None, slice_symbol=each) for p in provenance.origins)
     )
 
 

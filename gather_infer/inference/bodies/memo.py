@@ -7,8 +7,8 @@ assumption, and read no constant. The key holds everything that the body can rea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
@@ -25,8 +25,7 @@ MAX_ATTRIBUTE_BYTES: Final = 256
 """Maximal serialized size in bytes of an attribute in a key; a call with a larger attribute is not stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoizedCall:
+class MemoizedCall(NamedTuple):
     """The facts, graphs and accesses of a function call that equal calls reuse.
 
     node         the calling node
@@ -48,8 +47,7 @@ class MemoizedCall:
         return len(self.accesses) + sum(1 + len(opened.values) for opened in self.visited)
 
 
-@dataclass(frozen=True, slots=True)
-class CallStart:
+class CallStart(NamedTuple):
     """Positions in the trail and the list of visited graphs when a call began."""
 
     total_added: int
@@ -138,7 +136,7 @@ def _moved_condition(condition: PathCondition, old: NodePath, new: NodePath) -> 
     holder = condition.node
     node = NodePath(_moved(holder.graph, old, new), holder.position, _relabelled(holder.label, old, new))
     other = None if condition.other_branch is None else _moved(condition.other_branch, old, new)
-    return replace(condition, body=_moved(condition.body, old, new), node=node, other_branch=other)
+    return condition._replace(body=_moved(condition.body, old, new), node=node, other_branch=other)
 
 
 def _moved(path: GraphPath, old: NodePath, new: NodePath) -> GraphPath:

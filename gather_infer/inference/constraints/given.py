@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx import ModelProto, ValueInfoProto
 
@@ -30,8 +29,7 @@ from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq
 from gather_infer.tensor import Shape, ValueRange
 
 
-@dataclass(frozen=True, slots=True)
-class InputConstraints:
+class InputConstraints(NamedTuple):
     """Constraints on the inputs, besides their declared types.
 
     is_given       whether the caller gave any constraint on dims or types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from gather_infer.errors import UsageError, as_option, suggestion
 from gather_infer.inference.constraints.persisted import BOUNDS, DimConstraint, split
@@ -34,8 +34,7 @@ _ALIASES = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _DTYPES = {str(d): d for d in DType} | _ALIASES
 
 
-@dataclass(frozen=True, slots=True)
-class GivenType:
+class GivenType(NamedTuple):
     """Element type and shape given by `--input`; a dtype of None keeps the declared element type."""
 
     dtype: DType | None

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx import ModelProto
 
@@ -30,8 +29,7 @@ _MAX_TEXT = 1 << 16
 _BLANKS = re.compile(r"('(?:[^'\\]|\\.)*')|\s+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class DimConstraint:
+class DimConstraint(NamedTuple):
     """A constraint on `dim` that limits the runs for which a file is valid: bounds, or a dim that it equals."""
 
     dim: Expr

@@ -17,9 +17,8 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import Final
+from typing import Final, NamedTuple
 
 from gather_infer.symbolic import (
     AmbiguousDim,
@@ -54,8 +53,7 @@ class NoteKind(enum.Enum):
     INEXACT = "inexact"
 
 
-@dataclass(frozen=True, slots=True)
-class DimText:
+class DimText(NamedTuple):
     """The meaning of a dim_param.
 
     expression  the expression that it denotes; None for a name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Final
 
 from gather_infer import value_ranges
@@ -40,7 +39,7 @@ def cast(context: TransferContext) -> Provenance | None:
         else:
             if part.negative_offset is not None or part.clamps:
                 part = _bounded(part, part.value_range)
-            parts.append(replace(part, value_range=value_ranges.type_range(target), exact=False, overflow_dtype=target))
+            parts.append(part._replace(value_range=value_ranges.type_range(target), exact=False, overflow_dtype=target))
     return Provenance(tuple(parts), trace.axis)
 
 
@@ -149,8 +148,7 @@ def _added_range(
     is_there = is_outer and origin.end is None
     return Provenance(
         tuple(
-            replace(
-                end,
+            end._replace(
                 value_range=whole,
                 exact=False,
                 direct=False,
@@ -229,13 +227,13 @@ def _stepped(context: TransferContext, origin: Origin, step: Affine | Quotient) 
     ):
         return _bounded(origin, span)
     if isinstance(step, Affine):
-        step = replace(
-            step, overflow_dtype=None if is_closed else context.result.dtype, bounds=_bounds_of(origin, context.scope)
+        step = step._replace(
+            overflow_dtype=None if is_closed else context.result.dtype, bounds=_bounds_of(origin, context.scope)
         )
     end = origin.end
     if end is not None and isinstance(step, Affine) and step.factor < 0:
-        end = replace(end, is_lower=not end.is_lower)
-    return replace(origin.with_step(step, span, _step_bounds(span, context)), exact=origin.exact and is_closed, end=end)
+        end = end._replace(is_lower=not end.is_lower)
+    return origin.with_step(step, span, _step_bounds(span, context))._replace(exact=origin.exact and is_closed, end=end)
 
 
 def _bounds_of(origin: Origin, scope: Scope) -> tuple[int, int] | None:
@@ -270,11 +268,10 @@ def _shifted(context: TransferContext, origin: Origin, offset: Dim) -> Origin:
     ):
         return _bounded(origin, span)
     is_closed = span == moved and span.lo is not None and span.hi is not None
-    return replace(
-        origin,
+    return origin._replace(
         value_range=span,
         offset=whole,
-        clamps=tuple(replace(limit, bound=limit.bound + offset) for limit in origin.clamps),
+        clamps=tuple(limit._replace(bound=limit.bound + offset) for limit in origin.clamps),
         exact=origin.exact and is_closed,
         overflow_dtype=origin.overflow_dtype if is_closed else dtype,
     )
@@ -316,7 +313,7 @@ def clamped(context: TransferContext) -> Provenance | None:
         is_cut = not all(_is_within(part.value_range, limit, context.scope) for limit in limits)
         span = span if is_cut else part.value_range
         kept = tuple(limit for limit, _ in itertools.groupby((*part.clamps, *limits)))
-        parts.append(replace(part, value_range=span, exact=part.exact and not is_cut, clamps=kept))
+        parts.append(part._replace(value_range=span, exact=part.exact and not is_cut, clamps=kept))
     return at_result_rank(context, Provenance(tuple(parts), trace.axis), source)
 
 

@@ -8,7 +8,6 @@ is an element of an input, a bounds check result in terms of the symbol becomes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
@@ -47,8 +46,8 @@ def shared_extent(name: str, start: Dim, size: Dim, environment: Environment) ->
         and part.negative_offset is None
         and value_ranges.cannot_wrap(part.offset - start)
     ):
-        limits = tuple(replace(limit, bound=limit.bound - start) for limit in part.clamps)
-        environment.symbol_origins[size.name] = replace(part, offset=part.offset - start, clamps=limits)
+        limits = tuple(limit._replace(bound=limit.bound - start) for limit in part.clamps)
+        environment.symbol_origins[size.name] = part._replace(offset=part.offset - start, clamps=limits)
     return size
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from onnx import NodeProto
@@ -32,8 +31,7 @@ OPERATORS: Final = frozenset({"Cast", "Div", "Mul", "Floor", "Ceil"})
 """Operators of ai.onnx that are tracked, besides those that move elements."""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatQuotient:
+class FloatQuotient(NamedTuple):
     """Floats that are `n / den`, rounded to the float type, for integers n >= -2^24.
 
     value_range   bounds of n

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from gather_infer import value_ranges
@@ -80,12 +78,12 @@ def _range_between(context: TransferContext, *, is_dense: bool) -> Provenance | 
         (last, -1, RangeEnd(is_lower=False, is_attained=is_known and is_dense)),
     )
     for part, offset, end in ways:
-        limits = tuple(replace(limit, bound=limit.bound + offset) for limit in part.clamps)
+        limits = tuple(limit._replace(bound=limit.bound + offset) for limit in part.clamps)
         own = value_ranges.meet(
             value_ranges.add(part.value_range, ValueRange(offset, offset), context.scope), span, context.scope
         )
-        moved = replace(part, value_range=own, offset=part.offset + offset, clamps=limits, direct=False, exact=False)
-        parts.append(replace(moved, end=end, nonempty_if=()))
+        moved = part._replace(value_range=own, offset=part.offset + offset, clamps=limits, direct=False, exact=False)
+        parts.append(moved._replace(end=end, nonempty_if=()))
     return Provenance(tuple(parts))
 
 
@@ -93,7 +91,7 @@ def _distance(first: Origin, last: Origin) -> Dim | None:
     """`last - first` if both origins are the same input element plus different offsets; None otherwise."""
     is_same = (
         first.whole
-        and replace(first, value_range=last.value_range, offset=last.offset, overflow_dtype=last.overflow_dtype) == last
+        and first._replace(value_range=last.value_range, offset=last.offset, overflow_dtype=last.overflow_dtype) == last
     )
     return last.offset - first.offset if is_same and first.overflow_dtype is None and not first.clamps else None
 

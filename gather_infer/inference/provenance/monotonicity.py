@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import NodeProto
 
@@ -32,8 +31,7 @@ _LARGEST: Final = {DType.INT32: 1 << 30, DType.INT64: 1 << 62}
 """By type, the largest magnitude for which additions and casts are tracked; beyond it they may overflow."""
 
 
-@dataclass(frozen=True, slots=True)
-class MonotoneStep:
+class MonotoneStep(NamedTuple):
     """One non-decreasing function: operator, element type of the result, and constant operand, NaN if there is none."""
 
     op_type: str
@@ -41,8 +39,7 @@ class MonotoneStep:
     number: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class MonotoneFunction:
+class MonotoneFunction(NamedTuple):
     """A non-decreasing function, applied to each element of the integer tensor `base`, whose shape may be broadcast."""
 
     base: str

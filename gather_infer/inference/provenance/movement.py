@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
@@ -46,7 +45,7 @@ def repeated(context: TransferContext) -> Provenance | None:
         and all(dim in given or known_le(1, dim, context.scope) is True for dim in shape)
     ):
         return trace
-    return Provenance(tuple(replace(p, whole=False, slice_symbol="") for p in trace.origins))
+    return Provenance(tuple(p._replace(whole=False, slice_symbol="") for p in trace.origins))
 
 
 def same(context: TransferContext) -> Provenance | None:
@@ -68,7 +67,7 @@ def any_elements(provenance: Provenance | None) -> Provenance | None:
     if provenance is None:
         return None
     alone = len(provenance.origins) == 1
-    return Provenance(tuple(replace(p.subset, nonempty_if=() if alone else None) for p in provenance.origins))
+    return Provenance(tuple(p.subset._replace(nonempty_if=() if alone else None) for p in provenance.origins))
 
 
 def gathered(context: TransferContext) -> Provenance | None:
@@ -83,7 +82,7 @@ def gathered(context: TransferContext) -> Provenance | None:
     if isinstance(index, int) and axis is not None and axis + 1 == source.rank and 0 <= index < MAX_COLUMNS:
         part = trace.origins[0]
         if len(trace.origins) == 1 and part.input and part.direct:  # the number of columns is unknown
-            return Provenance((replace(part, column=index, direct=False, exact=is_point(part)),))
+            return Provenance((part._replace(column=index, direct=False, exact=is_point(part)),))
     return any_elements(context.provenance(0))
 
 
@@ -145,7 +144,7 @@ def sliced(context: TransferContext) -> Provenance | None:
     if trace.axis is None:
         return any_elements(trace)
     if axis % rank != trace.axis:
-        return replace(trace, origins=tuple(p.subset for p in trace.origins))
+        return trace._replace(origins=tuple(p.subset for p in trace.origins))
     parts = trace.origins[start:end]
     return Provenance(parts, trace.axis) if parts else None
 
@@ -223,9 +222,9 @@ def concat(context: TransferContext) -> Provenance | None:
             own = (_merged(own, context.scope),)
         for p in own:
             needs = None if p.nonempty_if is None or open_dims is None else (*p.nonempty_if, *open_dims)
-            parts.append(replace(p, direct=False, nonempty_if=p.nonempty_if if is_row else needs))
+            parts.append(p._replace(direct=False, nonempty_if=p.nonempty_if if is_row else needs))
     if len(parts) == 1:
-        parts = [replace(parts[0], nonempty_if=())]
+        parts = [parts[0]._replace(nonempty_if=())]
     return Provenance(tuple(parts), axis if stacked else None) if parts else None
 
 

@@ -7,24 +7,21 @@ component 1 of an index tuple has other bounds than component 0. The bounds chec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gather_infer import value_ranges
 from gather_infer.symbolic import Dim, Scope, substitute
 from gather_infer.tensor import INTEGER_RANGE, DType, SymbolicTensor, ValueRange
 
 
-@dataclass(frozen=True, slots=True)
-class Clamp:
+class Clamp(NamedTuple):
     """`min(element, bound)` where `is_upper`, else `max(element, bound)`."""
 
     bound: Dim
     is_upper: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Affine:
+class Affine(NamedTuple):
     """`factor * element + offset`.
 
     overflow_dtype  the type in which the result may overflow; None when it cannot overflow
@@ -37,15 +34,13 @@ class Affine:
     bounds: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Quotient:
+class Quotient(NamedTuple):
     """`element / divisor`, rounded toward 0, with a divisor >= 1."""
 
     divisor: Dim
 
 
-@dataclass(frozen=True, slots=True)
-class RangeEnd:
+class RangeEnd(NamedTuple):
     """A bound of a range of values that is computed from graph input elements (Range, sums).
 
     is_lower     whether it is the lower bound
@@ -73,14 +68,13 @@ def _dim_of(step: ElementStep) -> Dim:
 def _with_dim(step: ElementStep, dim: Dim) -> ElementStep:
     match step:
         case Affine():
-            return replace(step, offset=dim)
+            return step._replace(offset=dim)
         case Quotient():
             return Quotient(dim)
-    return replace(step, bound=dim)
+    return step._replace(bound=dim)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Origin of some elements of a tensor, each computed from an element of a graph input.
 
     An element is x + offset, then clamped, where x is the result of `steps` for the input element. "The elements" below
@@ -144,8 +138,7 @@ class Origin:
         if self.offset != 0 or self.overflow_dtype is not None:
             steps += (Affine(1, self.offset, self.overflow_dtype, self.bounds),)
         steps += (*self.clamps, step)
-        return replace(
-            self,
+        return self._replace(
             value_range=value_range,
             steps=steps,
             step_bounds=step_bounds,
@@ -170,12 +163,11 @@ class Origin:
             return substitute(dim, values)
 
         span = ValueRange(*(None if end is None else put(end) for end in (self.value_range.lo, self.value_range.hi)))
-        return replace(
-            self,
+        return self._replace(
             value_range=span,
             offset=put(self.offset),
             negative_offset=None if self.negative_offset is None else put(self.negative_offset),
-            clamps=tuple(replace(limit, bound=put(limit.bound)) for limit in self.clamps),
+            clamps=tuple(limit._replace(bound=put(limit.bound)) for limit in self.clamps),
             steps=tuple(_with_dim(step, put(_dim_of(step))) for step in self.steps),
             nonempty_if=None if self.nonempty_if is None else tuple(map(put, self.nonempty_if)),
         )
@@ -202,8 +194,8 @@ class Origin:
     def subset(self) -> Origin:
         """The origin of an unknown subset of the elements of this origin."""
         is_point = self.exact and self.value_range.lo == self.value_range.hi
-        end = None if self.end is None else replace(self.end, is_attained=False)
-        return replace(self, whole=False, direct=False, exact=is_point, end=end, slice_symbol="")
+        end = None if self.end is None else self.end._replace(is_attained=False)
+        return self._replace(whole=False, direct=False, exact=is_point, end=end, slice_symbol="")
 
     @property
     def is_nonempty(self) -> bool:
@@ -211,8 +203,7 @@ class Origin:
         return self.nonempty_if == ()
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """Provenance of a tensor: each of its elements has one of the `origins`.
 
     axis    axis on which the elements at index j have origin j; None when the positions are unknown
@@ -222,8 +213,7 @@ class Provenance:
     axis: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ElementPredicate:
+class ElementPredicate(NamedTuple):
     """Bounds that the elements of a bool tensor imply for the elements of another tensor at the same positions.
 
     when_true   range of the other element if the bool is true

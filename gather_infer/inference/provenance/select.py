@@ -7,7 +7,6 @@ tensors and does not know that all of them depend on x.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from gather_infer import value_ranges
@@ -124,7 +123,7 @@ def selected(context: TransferContext) -> Provenance | None:
             narrow = narrow if len(own) == 1 else value_ranges.meet(part.value_range, narrow, scope)
             wraps = None if branch in whole else part.overflow_dtype
             parts.append(
-                replace(part.subset, value_range=narrow, nonempty_if=None, exact=part.exact, overflow_dtype=wraps)
+                part.subset._replace(value_range=narrow, nonempty_if=None, exact=part.exact, overflow_dtype=wraps)
             )
     return Provenance(tuple(parts))
 
@@ -194,7 +193,7 @@ def _wrapped_index(context: TransferContext, predicates: Mapping[str, ElementPre
             assert isinstance(result, SymbolicTensor), "only tensors are tracked"
             span = value_ranges.range_of(result, context.scope)
             wrapped = Provenance(
-                tuple(replace(part, negative_offset=offset, value_range=span) for part in trace.origins), trace.axis
+                tuple(part._replace(negative_offset=offset, value_range=span) for part in trace.origins), trace.axis
             )
             return at_result_rank(context, wrapped, context.fact(above))
     return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from onnx import NodeProto
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from gather_infer.inference.environment import Environment
 
 
-@dataclass(frozen=True, slots=True)
-class OpTransfer:
+class OpTransfer(NamedTuple):
     """The analyses that apply to an operator; see `op_transfer_of`.
 
     op_type   key of its transfer function; empty when it has none

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -122,7 +122,7 @@ def is_point(origin: Origin) -> bool:
 
 def relocated(provenance: Provenance) -> tuple[Origin, ...]:
     """The origins with `direct` cleared, since the elements may have other positions than in the graph input."""
-    return tuple(replace(p, direct=False) for p in provenance.origins)
+    return tuple(p._replace(direct=False) for p in provenance.origins)
 
 
 def by_column(context: TransferContext, index: int, axis: int | None) -> Provenance | None:
@@ -137,7 +137,7 @@ def by_column(context: TransferContext, index: int, axis: int | None) -> Provena
     (part,), width = trace.origins, shape[-1]
     if not (part.input and part.direct and isinstance(width, int) and 0 < width <= MAX_COLUMNS):
         return trace
-    columns = (replace(part, column=j, direct=False, exact=is_point(part)) for j in range(width))
+    columns = (part._replace(column=j, direct=False, exact=is_point(part)) for j in range(width))
     return Provenance(tuple(columns), axis)
 
 

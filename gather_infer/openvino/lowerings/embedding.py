@@ -5,7 +5,6 @@ Pages: https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from gather_infer.dialect import AxisSize, InputPrecondition
@@ -25,8 +24,8 @@ _SUMMED: Final = {
 """Computation types for sums, for the types without a kernel in onnxruntime; casting back gives the same sums."""
 
 _ROWS: Final = InputPrecondition(0, AxisSize(0), margin=1)
-_SOME_ROWS: Final = replace(_ROWS, may_skip=True)
-_DEFAULT: Final = replace(_SOME_ROWS, lower=-1, ignored=-1)
+_SOME_ROWS: Final = _ROWS._replace(may_skip=True)
+_DEFAULT: Final = _SOME_ROWS._replace(lower=-1, ignored=-1)
 _OFFSETS: Final = {
     1: _SOME_ROWS,
     2: InputPrecondition(0, AxisSize(1), margin=1, is_ascending=True, clause="offsets ascend"),

@@ -12,8 +12,7 @@ attribute that the signature lacks is therefore a warning, and the rest of the n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gather_infer.diagnostic import Severity
 from gather_infer.errors import SpecViolation, close_match
@@ -41,8 +40,7 @@ NUMBERS = INTEGERS | FLOATS
 ALL_TYPES = INTEGERS | IEEE_FLOATS | {DType.BOOL, DType.STRING, DType.COMPLEX64, DType.COMPLEX128}
 
 
-@dataclass(frozen=True, slots=True)
-class Formal:
+class Formal(NamedTuple):
     """One input or output of a signature.
 
     type         an element type, as `float32`; `*` for any type; or the name of a type variable

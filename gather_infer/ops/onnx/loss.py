@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from gather_infer.access import Indexing
@@ -44,7 +43,7 @@ def class_loss(op: OpCall, scores: str, labels: str, weights: str) -> tuple[Symb
     require_min_rank(target.shape, 1, labels)
     if x.shape is not None:
         ignored = op.attr("ignore_index")
-        check_bounds(op, target, known_numbers(op, 1), x.shape[1], replace(LABELS, ignored=ignored),
+        check_bounds(op, target, known_numbers(op, 1), x.shape[1], LABELS._replace(ignored=ignored),
                      axis=1, data=describe(x, scores))  # fmt: skip
     weight_shape = None if weight is None else require_rank(weight.shape, 1, weights)
     shape, each = x.shape, target.shape

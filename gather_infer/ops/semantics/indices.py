@@ -6,8 +6,7 @@ An axis of length s is addressed by indices in [0, s - 1] and, where the operato
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -232,8 +231,7 @@ def _element(position: tuple[int, ...], column: int | None) -> str:
     return f"indices element [{', '.join(map(str, full))}]" if full else "indices is a scalar"
 
 
-@dataclass(frozen=True, slots=True)
-class Picked:
+class Picked(NamedTuple):
     """Positions on an axis that the elements of an index tensor address; each array has the shape of the index tensor.
 
     positions  non-negative positions; 0 where `known` is False

@@ -6,7 +6,7 @@ e = d*(k - 1) + 1 the extent of the dilated kernel, p the sum of the pads at bot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gather_infer.errors import SpecViolation
 from gather_infer.rules import OpCall
@@ -15,8 +15,7 @@ from gather_infer.symbolic import Dim, Expr, ceildiv, floordiv, known_le, maximu
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """A window along one spatial axis; `begin` and `end` are the pads, 0 unless `auto_pad` is NOTSET."""
 
     extent: Dim  # e = d*(k - 1) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from onnx import NodeProto
 
@@ -55,8 +55,7 @@ Raises SpecViolation if the node fails in every run.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredEvaluator:
+class RegisteredEvaluator(NamedTuple):
     """The evaluator of an operator from opset version `since` on."""
 
     since: int

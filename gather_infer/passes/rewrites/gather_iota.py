@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ _MAX_DEPTH: Final = 24
 _MAX_AXES: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class AffineGrid:
+class AffineGrid(NamedTuple):
     """An integer tensor whose element at position p is `base + steps[0]*p[0] + steps[1]*p[1] + ...`.
 
     The step of an axis of length 1 is 0.

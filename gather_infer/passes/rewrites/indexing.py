@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ START: Final = -(2**63)
 """A Slice end before the first element of every axis, for a negative step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """The axis, shapes and indices of a Gather; its result has the shape `data[:axis] + shape + data[axis + 1:]`.
 
     axis     the axis of the data, >= 0
