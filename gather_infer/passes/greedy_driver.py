@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -278,10 +278,11 @@ class GreedyDriver:
         if not self._can_replace(node, rewrite):
             return False
         facts = self._facts(node, entry, rewrite)
-        cost = cost_of(self.model, node, rewrite, facts, self.dependencies)
+        dead, constants = dead_after(self.model, node, rewrite)
+        cost = cost_of(self.model, node.graph, rewrite, facts, dead, constants, self.dependencies)
         if not self._is_profitable(node, rewrite, cost):
             return False
-        lost = self._facts_lost_by(node, rewrite)
+        lost = self._facts_lost_with(dead)
         if not lost <= without:
             # Match again without the lost facts: a rewrite must not justify itself. `without` grows each time.
             again = self._match_without(lost | without, node, entry)
@@ -295,11 +296,10 @@ class GreedyDriver:
         self._rewriter.replace(node, rewrite, facts)
         return True
 
-    def _facts_lost_by(self, node: Node, rewrite: Rewrite) -> frozenset[Fact]:
-        """The facts that no remaining node of the file implies after the rewrite; new nodes do not count."""
+    def _facts_lost_with(self, dead: Iterable[Node]) -> frozenset[Fact]:
+        """The facts that no node of the file implies any more without the `dead` ones; new nodes do not count."""
         self._support.remove(self.model.removed_sources)
         self.model.removed_sources.clear()
-        dead, _ = dead_after(self.model, node, rewrite)
         return self._support.unsupported_after(gone.source for gone in dead if gone.source is not None)
 
     def _merge(self, node: Node, rule: str, rewrite: Rewrite) -> bool:

@@ -14,22 +14,23 @@ from gather_infer.tensor import SymbolicTensor, Value, element_bytes
 
 def cost_of(
     model: MutableModel,
-    node: Node,
+    graph: Graph,
     rewrite: Rewrite,
     facts: Mapping[str, Value],
-    dependencies: list[Hashable] | None = None,
+    dead: Sequence[Node],
+    constants: Iterable[tuple[Graph, str]],
+    dependencies: list[Hashable],
 ) -> RewriteCost:
-    """The nodes and bytes that a rewrite of `node` adds, minus those that it makes dead.
+    """The nodes and bytes that a rewrite adds to `graph`, minus those that it makes dead.
 
-    facts          new value -> the facts about it
-    dependencies   receives the names of the values on which the result depends
+    facts             new value -> the facts about it
+    dead, constants   the results of `dead_after`
+    dependencies      receives the names of the values on which the result depends
     """
-    dead, constants = dead_after(model, node, rewrite)
-    if dependencies is not None:
-        for erased in dead:
-            dependencies += [*erased.inputs, *erased.outputs]
-        for proto in rewrite.nodes:
-            dependencies += proto.input
+    for erased in dead:
+        dependencies += [*erased.inputs, *erased.outputs]
+    for proto in rewrite.nodes:
+        dependencies += proto.input
     nodes = sum(p.op_type != "Constant" or bool(p.domain) for p in rewrite.nodes)
     grown = sum(constant.nbytes for constant in rewrite.constants.values())
     for home, name in constants:
@@ -39,7 +40,7 @@ def cost_of(
             grown -= constant_bytes(erased.graph, erased.outputs[0])
         else:
             nodes -= 1
-    run = _run_bytes(model, node.graph, rewrite, dead, facts) if rewrite.nodes else 0
+    run = _run_bytes(model, graph, rewrite, dead, facts) if rewrite.nodes else 0
     return RewriteCost(nodes, run, grown)
 
 
