@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gather_infer.diagnostic import Diagnostic, Severity, is_broken, is_structural
 from gather_infer.inference.bodies.function import with_bound_attributes
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.fallback import rejection
-from gather_infer.inference.inferred_graphs import InferredGraphs, InferredNode
 from gather_infer.inference.load_refusals import refused_as_is
 from gather_infer.inference.result import Inference
 from gather_infer.node_ids import GraphPath, Root
 from gather_infer.trail import PathCondition
+
+if TYPE_CHECKING:
+    from gather_infer.inference.inferred_graphs import InferredNode
 
 Conditions: TypeAlias = Mapping[GraphPath, PathCondition]
 ConditionalBodies: TypeAlias = tuple[GraphPath, ...]
@@ -80,6 +82,8 @@ def _node_id(finding: Diagnostic) -> tuple[GraphPath, int] | None:
 
 def rejectable_nodes(inference: Inference, findings: Iterable[Diagnostic]) -> frozenset[Diagnostic]:
     """The findings whose nodes a loader may refuse, given everything known about the inputs of the node."""
+    from gather_infer.inference.inferred_graphs import InferredGraphs  # here, because most models have no such finding
+
     bodies = InferredGraphs(inference)
     places = {d: None if d.location.node is None else bodies.node(d.location.node) for d in findings}
     return frozenset(d for d, place in places.items() if place is not None and _may_be_refused(place))

@@ -22,7 +22,7 @@ from gather_infer.dialect import Builder, LoweringRefused
 from gather_infer.domains import qualified
 from gather_infer.errors import SpecViolation, close_match
 from gather_infer.inference.accesses import record_accesses
-from gather_infer.inference.bodies import control, function, predicates
+from gather_infer.inference.bodies import function, predicates
 from gather_infer.inference.bodies.lowered import lowered
 from gather_infer.inference.declarations import check_outputs, reconciled
 from gather_infer.inference.environment import Environment
@@ -334,6 +334,8 @@ class Interpreter(InterpreterState):
         if op.function is not None:
             return function.call(self, op.function, node, inputs, attributes, environment)
         if op.is_control_flow:
+            from gather_infer.inference.bodies import control  # here, because few models have control flow
+
             return control.infer(self, node, attributes, inputs, environment)
         if op.rule is not None:
             if op.op_type == "Constant" and not op.domain and "value" in attributes:

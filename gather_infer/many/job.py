@@ -7,20 +7,20 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import GatherInferError, ModelWriteError
 from gather_infer.inference.constraints.shared import SharedConstraints, applicable
-from gather_infer.many.model_run import ModelRun, WrittenFile
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.file import STDIN
 from gather_infer.model.model_loading import with_constants
 from gather_infer.progress import Progress, no_progress
-from gather_infer.report.json import unreadable_json
 from gather_infer.report.output_formats import PLAIN, OutputFormat, ResultKind, View
-from gather_infer.report.summary import Unreadable
 from gather_infer.user_code.user_code import NO_CODE, UserCode
+
+if TYPE_CHECKING:
+    from gather_infer.many.model_run import ModelRun, WrittenFile
 
 T = TypeVar("T")
 
@@ -112,6 +112,10 @@ class Job:
 
     def failed(self, name: str, error: str, exit_code: int) -> ModelRun:
         """The result of a model without a report."""
+        from gather_infer.many.model_run import ModelRun
+        from gather_infer.report.json import unreadable_json
+        from gather_infer.report.summary import Unreadable
+
         is_text = self.output_format is OutputFormat.TEXT
         lines = () if is_text else (json.dumps(unreadable_json(Unreadable(name, error))),)
         return ModelRun(name, exit_code, lines, error=error)
@@ -120,6 +124,8 @@ class Job:
         return SharedConstraints(self.dims, self.inputs, self.ranges, tuple(self.code.rule_sets()), self.constants)
 
     def _run(self, item: Item, name: str) -> ModelRun:
+        from gather_infer.many.model_run import ModelRun
+
         file = self.code.open_model(item.path)
         if self.constants:
             file = with_constants(file)
@@ -144,6 +150,8 @@ class Job:
 
     def _written(self, save: Save, output: str) -> tuple[WrittenFile, ...]:
         """Write the model. Raises the errors of `gather_infer.model.save`."""
+        from gather_infer.many.model_run import WrittenFile
+
         try:
             os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
             saved = save(output, external_data=self.external_data, in_place=self.in_place, dim_dialect=self.dim_dialect)

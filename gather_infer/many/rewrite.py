@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gather_infer.diagnostic import has_errors_or_warnings
 from gather_infer.inference.constraints.shared import SharedConstraints
@@ -11,7 +11,9 @@ from gather_infer.many.job import Job, Outcome
 from gather_infer.model import ModelFile
 from gather_infer.progress import Progress
 from gather_infer.report.output_formats import REWRITING, RewriteReport
-from gather_infer.verification.options import VerifyOptions
+
+if TYPE_CHECKING:
+    from gather_infer.verification.options import VerifyOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gather_infer.diagnostic import Diagnostic
 from gather_infer.errors import UsageError, suggestion
@@ -17,7 +18,6 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
 from gather_infer.node_ids import GraphPath, NodePath
-from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.greedy_driver import AppliedRewrite, GreedyDriver
 from gather_infer.passes.loadability import ProtectedValues, corrections
 from gather_infer.passes.mutable_model import MutableModel
@@ -29,6 +29,9 @@ from gather_infer.passes.rule_table import RewriteSet, RuleTable
 from gather_infer.passes.user_rewrites import checked
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
+
+if TYPE_CHECKING:
+    from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 
 DEFAULT_MAX_GROWTH = 1 << 20
 """Bytes by which a rewrite may let the constants grow: enough for positions and masks, too few for an embedding."""
@@ -206,6 +209,15 @@ class _RuleSelection(NamedTuple):
         return RuleTable(sets, lambda name: (not self.passes or name in self.passes) and name not in skipped)
 
 
+def _runtime(is_needed: bool) -> AbstractContextManager[RuntimeEvaluator | None]:
+    """The runtime for `fold_floats`, which is imported only if it is needed; else None."""
+    if not is_needed:
+        return nullcontext()
+    from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
+
+    return RuntimeEvaluator()
+
+
 @rare_collections()
 def _run(
     model: ModelLike,
@@ -221,8 +233,8 @@ def _run(
 ) -> OptimizeResult:
     if max_growth < 0:
         raise UsageError(f"max_growth must be >= 0, is {max_growth}")
-    with RuntimeEvaluator() as runtime:
-        table = selection.table(_sets(by, rewrites, runtime if selection.fold_floats else None))
+    with _runtime(selection.fold_floats) as runtime:
+        table = selection.table(_sets(by, rewrites, runtime))
         source = to_onnx_file(model)
         if initializers_as_constants:
             source = with_constants(source)
@@ -269,7 +281,7 @@ def _run(
         diagnostics=(*first.diagnostics, *rewritten.driver.diagnostics, *notes),
         journal=rounds[0].journal,
         rounds=tuple(rounds),
-        floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if inexact else None,
+        floats=FoldedFloats(runtime.runtime, runtime.tolerance, inexact) if runtime is not None and inexact else None,
         source=source,
         proto=proto,
         interface=interface,

@@ -304,6 +304,25 @@ def test_only_the_command_that_runs_is_imported() -> None:
     assert done.stdout.splitlines()[-1] == "['ops']"
 
 
+def test_optimize_imports_only_what_the_model_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from gather_infer_cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print(*sys.modules)\n"
+    )
+    options = ["optimize", str(REPO / "fixtures/dlrm-torchscript.onnx"), "-o", str(tmp_path / "out.onnx")]
+    done = subprocess.run([sys.executable, "-c", code, *options], check=True, capture_output=True, text=True)
+    unneeded = {
+        "gather_infer.checks", "gather_infer.explanation", "gather_infer.inference.bodies.loop",
+        "gather_infer.inference.inferred_graphs", "gather_infer.many.model_run", "gather_infer.openvino",
+        "gather_infer.passes.freezing", "gather_infer.report.summary", "gather_infer.runtimes",
+        "gather_infer.validate", "gather_infer.verification.options", "hashlib", "onnx.reference",
+    }  # fmt: skip
+    assert not unneeded & set(done.stdout.splitlines()[-1].split())
+
+
 def test_without_arguments_the_help_is_shown(run: Run) -> None:
     assert run().stdout == run("--help").stdout
 

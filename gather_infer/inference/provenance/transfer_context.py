@@ -29,7 +29,7 @@ MAX_COLUMNS: Final = 64
 """Maximal number of origins of a provenance with an axis, which has one origin for each index of the axis."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TransferContext(NodeFacts):
     """Arguments of a transfer function: one node and the state in which it is interpreted.
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate.operation_count import operations
-from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.folding import MAX_OPERATIONS
 from gather_infer.passes.rule_table import RewriteSet
-from gather_infer.runtimes.process import Failure
 from gather_infer.tensor import DType, SymbolicTensor, static_dims
+
+if TYPE_CHECKING:
+    from gather_infer.passes.evaluate.runtime import RuntimeEvaluator
 
 NAME: Final = "fold-floats"
 
@@ -39,6 +40,8 @@ def float_folding(runtime: RuntimeEvaluator | None) -> RewriteSet:
         """A node of ai.onnx with constant inputs, floats among them, equals the result of a runtime, up to rounding."""
         if runtime is None or not _is_inexact(site) or not _is_affordable(site):
             return None
+        from gather_infer.runtimes.process import Failure
+
         inputs: list[Constant | None] = [
             site.constant(at) if name else None for at, name in enumerate(site.node.inputs)
         ]
