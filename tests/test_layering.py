@@ -89,7 +89,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "passes": (
         {
             "diagnostic", "domains", "errors", "extensions", "inference", "ir", "model", "ops", "node_facts",
-            "node_ids", "progress", "rules", "runtimes", "symbolic", "tensor", "versioned",
+            "lazy", "node_ids", "progress", "rules", "runtimes", "symbolic", "tensor", "versioned",
         },
         {"numpy", "onnx"},
     ),
