@@ -34,7 +34,7 @@ _IR_VERSIONS: Final = {23: 11, 24: 12, 25: 13, 26: 13}
 """Opset of ai.onnx -> the lowest IR version that has its element types, for the opsets since 23."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class _Changes:
     """The edits of one graph.
 

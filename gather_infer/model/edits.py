@@ -1,19 +1,11 @@
-"""Edits of a pass as data, and the journal that collects them. Node positions are those in the unedited model.
-
-Every edit has these fields:
-
-by      name of the pass
-reason  shown after the edit by `--dry-run`
-path    the graph that the edit changes
-cost    bytes by which the edit makes the model larger; negative if it makes the model smaller
-"""
+"""Edits of a pass as data: each edit holds the path of its graph, the name of the pass, a reason and a cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
@@ -23,7 +15,23 @@ from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.tensor import DType
 
 
-class AddInitializer(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edit:
+    """An edit of the graph `path`. Node positions are those in the unedited model.
+
+    by      name of the pass
+    reason  shown after the edit by `--dry-run`
+    cost    bytes by which the edit makes the model larger; negative if it makes the model smaller
+    """
+
+    by: str
+    reason: str
+    path: GraphPath = MAIN
+    cost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddInitializer(_Edit):
     """Add a constant under a new name, or the name of a value whose node or initializer the same journal removes.
 
     The constant becomes an initializer. It becomes a Constant node in a function, which has no initializers, and before
@@ -31,13 +39,10 @@ class AddInitializer(NamedTuple):
     """
 
     tensor: TensorProto
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class InsertNodes(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsertNodes(_Edit):
     """Insert nodes, in order, directly before the node at `before`; at the end if `before` is the number of nodes.
 
     origin   position of a removed node, if `nodes` is one changed or moved copy of that node; else None
@@ -45,24 +50,18 @@ class InsertNodes(NamedTuple):
 
     nodes: tuple[NodeProto, ...]
     before: int
-    by: str
-    reason: str
     origin: int | None = None
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class RemoveNode(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveNode(_Edit):
     """Remove the node at position `node`. The journal must replace or redefine outputs that are still read."""
 
     node: int
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class RemoveInitializer(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveInitializer(_Edit):
     """Remove an initializer, dense or sparse.
 
     Before IR version 4 every initializer of the main graph is also an input, which callers do not feed; that input is
@@ -71,76 +70,54 @@ class RemoveInitializer(NamedTuple):
     """
 
     name: str
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class ImportOpset(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOpset(_Edit):
     """Import `version` of `domain`, replacing any other version, in the model or in the function of `path`."""
 
     domain: str
     version: int
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class RemoveImport(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveImport(_Edit):
     """Remove the import of `domain` from the model or from the function of `path`; no node is in this domain."""
 
     domain: str
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class AddInput(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddInput(_Edit):
     """Append an input to the graph under a new name, or the name of a value whose node the same journal removes.
 
     default   an initializer of the same name, for callers that do not feed the input; None if they have to feed it
     """
 
     value: ValueInfoProto
-    by: str
-    reason: str
     default: TensorProto | None = None
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class RemoveInput(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveInput(_Edit):
     """Remove an input that no node reads."""
 
     name: str
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class AddOutput(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddOutput(_Edit):
     """Append an output to the graph."""
 
     value: ValueInfoProto
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
-class DeclareType(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclareType(_Edit):
     """Declare the type of a value: of an input or output in its declaration, of any other value in `value_info`."""
 
     name: str
     type: TypeProto
-    by: str
-    reason: str
-    path: GraphPath = MAIN
-    cost: int = 0
 
 
 Edit: TypeAlias = (
@@ -173,7 +150,7 @@ class Journal:
         replacing = {id(node) for _, node in replacements.values()}
         for edit in self.edits:
             if isinstance(edit, InsertNodes) and edit.origin is None:
-                edit = edit._replace(nodes=tuple(node for node in edit.nodes if id(node) not in replacing))
+                edit = replace(edit, nodes=tuple(node for node in edit.nodes if id(node) not in replacing))
             if isinstance(edit, InsertNodes) and (not edit.nodes or edit.origin is not None):
                 continue
             if isinstance(edit, RemoveNode) and (edit.path, edit.node) in replacements:
