@@ -25,6 +25,7 @@ COMMANDS = {
     "contract": "Derive what inputs must satisfy for a run to succeed.",
     "convert": "Convert an OpenVINO IR, or OpenVINO nodes in ONNX, to ONNX.",
     "cost": "Estimate multiply-adds, bytes and peak memory as formulas.",
+    "diff": "Compare two models, by proof or by runs.",
     "explain": "Explain a shape, a symbol or a code.",
     "fold": "Fold nodes with known results into constants.",
     "freeze": "Fix input sizes.",

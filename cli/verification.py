@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
 
 
-def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+def read_feed_files(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
     """The feeds in each .npz file, as arrays by input name. Raises UsageError for an unreadable file."""
     if not files:
         return ()
@@ -26,7 +26,7 @@ def _read(files: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
 def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | None) -> VerifyOptions:
     from gather_infer.verification.options import VerifyOptions
 
-    return VerifyOptions(runs, _read(feeds), rtol, atol)
+    return VerifyOptions(runs, read_feed_files(feeds), rtol, atol)
 
 
 def verify_options(function: Function) -> Function:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gather_infer.contract import Contract, Violation
     from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
+    from gather_infer.equality import Difference, DiffVerdict, diff
     from gather_infer.errors import (
         ContractViolated,
         ConversionRefused,
@@ -52,6 +53,7 @@ _HOME = {
     "contract": ("Contract", "Violation"),
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
+    "equality": ("DiffVerdict", "Difference", "diff"),
     "errors": (
         "ContractViolated", "ConversionRefused", "EmissionRefused", "GatherInferError", "ModelReadError",
         "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
@@ -83,6 +85,8 @@ __all__ = [
     "Cost",
     "DType",
     "Diagnostic",
+    "DiffVerdict",
+    "Difference",
     "Dim",
     "Emission",
     "EmissionRefused",
@@ -125,6 +129,7 @@ __all__ = [
     "convert",
     "convert_many",
     "cost_many",
+    "diff",
     "emit",
     "explain",
     "fold",

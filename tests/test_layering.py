@@ -125,6 +125,13 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"numpy", "onnx"},
     ),
+    "equality": (  # of passes only the kernels of constant evaluation: a proof must not trust the rewriting
+        {
+            "access", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes",
+            "progress", "rules", "symbolic", "tensor", "validate", "verification", "versioned",
+        },
+        {"numpy", "onnx"},
+    ),
     "compat": (
         {"diagnostic", "domains", "errors", "inference", "model", "node_ids", "passes", "rules", "symbolic", "tensor"},
         {"olive", "onnx", "onnx_ir", "onnxruntime"},
@@ -164,6 +171,7 @@ RESULTS = {
     "gather_infer.catalog.coverage",
     "gather_infer.cost.result",
     "gather_infer.checks.result",
+    "gather_infer.equality.result",
 }
 """The modules of result dataclasses, the only modules that `report` may import from the layers that make results."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.contract.interface import ModelInterface
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
+    from gather_infer.equality.result import Difference
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.nodes import NodeRecord
     from gather_infer.explanation.root_cause import RootCauses
@@ -305,6 +306,9 @@ REWRITING: ResultKind[RewriteReport] = ResultKind(
 )
 VERIFICATION: ResultKind[Verification] = ResultKind(
     {OutputFormat.TEXT: "verification:verification_text", OutputFormat.JSON: "verification:verification_json"},
+)
+DIFF: ResultKind[Difference] = ResultKind(
+    {OutputFormat.TEXT: "diff:diff_text", OutputFormat.JSON: "diff:diff_json"},
 )
 FREEZE: ResultKind[FreezeReport] = ResultKind(
     {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},

@@ -117,6 +117,11 @@ def _by_constant(a: Dim, c: int, scope: Scope) -> Dim:
     merged = _merged(a, c, scope)
     if merged is not None:
         return merged
+    for g in sorted({k for monomial, k in a.terms if monomial and 1 < k < c and c % k == 0}, reverse=True):
+        # (g*u + v) // (g*m) == u // m                                                    0 <= v < g, m > 0
+        shorter = _without_low_digit(a, g, scope)
+        if shorter is not None:
+            return _divide(shorter, c // g, scope)
     bounds = scope.bounds(a) // Interval(c, c)
     if bounds.lo is not None and bounds.lo == bounds.hi:
         return bounds.lo
@@ -157,6 +162,13 @@ def _by_symbolic(a: Dim, b: Expr, scope: Scope) -> Dim:
             merged = _merged(a, b, scope)
             if merged is not None:
                 return merged
+            if len(b.terms) == 1 and scope is not DEFAULT:
+                for digit in _digits(a, b):
+                    shorter = _without_low_digit(a, digit, scope)
+                    if shorter is not None:
+                        # (g*u + v) // (g*m) == u // m                                    0 <= v < g, m > 0
+                        rest = _divided_exactly(b, digit) if isinstance(digit, int) else _without(b, digit)
+                        return _divide(shorter, rest, scope)
             if a.terms[0][1] < 0:
                 # -a // b == -1 - (a - 1) // b                                            b > 0
                 return -1 - _divide(-a - 1, b, scope)
@@ -189,6 +201,36 @@ def _merged(a: Expr, d: Dim, scope: Scope) -> Dim | None:
             # -(x//b) == (-x + b - 1) // b                                                b > 0
             return _divide(-x + (b - 1) + b * (a + inner), b * d, scope)
     return None
+
+
+def _digits(a: Expr, b: Expr) -> list[Dim]:
+    """Factors of `b`, which has one term, that may be pulled out of `a`: atoms, and numbers, the larger ones first."""
+    numbers = {gcd(k, b.terms[0][1]) for monomial, k in a.terms if monomial} - {1}
+    return [*dict.fromkeys(b.terms[0][0]), *sorted(numbers, reverse=True)]
+
+
+def _without_low_digit(a: Expr, g: Dim, scope: Scope) -> Dim | None:
+    """`u` if a == g*u + v with 0 <= v < g, so that a // (g*m) == u // m for m > 0; None if that is not known."""
+    if scope is DEFAULT:
+        return None  # no symbol has an upper bound there
+    high: dict[Monomial, int] = {}
+    low: dict[Monomial, int] = {}
+    for monomial, coefficient in a.terms:
+        if isinstance(g, int):
+            (high if monomial and coefficient % g == 0 else low)[monomial] = coefficient
+        else:
+            (high if g in monomial else low)[monomial] = coefficient
+    if not high or not low:
+        return None
+    rest = from_terms(low)
+    bounds = scope.bounds(rest)
+    if bounds.lo is None or bounds.lo < 0:
+        return None
+    gap = scope.bounds(g - 1 - rest).lo
+    if gap is None or gap < 0:
+        return None
+    kept = from_terms(high)
+    return _divided_exactly(kept, g) if isinstance(g, int) else _without(kept, g)
 
 
 def _divided_exactly(dim: Dim, g: int) -> Dim:

@@ -17,7 +17,7 @@ from gather_infer.ir import Model, Node
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.verification.files import on_disk
-from gather_infer.verification.output_comparison import Difference, difference, dtype_of
+from gather_infer.verification.output_comparison import ValueDifference, difference, dtype_of
 from gather_infer.verification.tolerance import Tolerance
 
 LAYERS_PER_RUN: Final = 24
@@ -65,10 +65,10 @@ class Bisection:
         self._nodes = {node.proto.name: node for node in alone}
         self.layers = [ComparedLayer(name, node.op_type, node.outputs[0]) for name, node in self._nodes.items()]
 
-    def first_difference(self) -> tuple[ComparedLayer, Difference] | None:
+    def first_difference(self) -> tuple[ComparedLayer, ValueDifference] | None:
         """The first layer whose output differs, with the difference; None when no such layer is found."""
         below, above = 0, len(self.layers)
-        found: tuple[ComparedLayer, Difference] | None = None
+        found: tuple[ComparedLayer, ValueDifference] | None = None
         while below < above:
             step = max(1, (above - below + LAYERS_PER_RUN - 1) // LAYERS_PER_RUN)
             tried = range(below + step - 1, above, step)
@@ -127,7 +127,7 @@ class Bisection:
         names = dict.fromkeys(name for name in node.inputs if _is_computed(node.graph.producer(name)))
         return [layers[name] for name in names] if not node.bodies and names.keys() <= layers.keys() else []
 
-    def _compared(self, layers: Sequence[ComparedLayer]) -> list[Difference | None] | None:
+    def _compared(self, layers: Sequence[ComparedLayer]) -> list[ValueDifference | None] | None:
         """The difference of each layer, None for equal outputs; None instead of the list if a model does not run."""
         second = self._run_converted(self.converted, [layer.value for layer in layers], self.feeds)
         first = self._run(self.original, Path(self.source.name).absolute(), self.feeds, layers)
@@ -174,7 +174,7 @@ def _with_fed_values(proto: ModelProto, values: Mapping[str, Any]) -> ModelProto
     return fed
 
 
-def described(layer: ComparedLayer, found: Difference) -> str:
+def described(layer: ComparedLayer, found: ValueDifference) -> str:
     """A differing layer as text: `layer NAME (TYPE): difference`."""
     if found.index is None:
         return f"{layer}: {found.reason}"

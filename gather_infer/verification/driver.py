@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -141,6 +142,8 @@ def verify(
             halving,
         )
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
+        if comparing.differing_feeds is not None:
+            found.differing_feeds = pickle.loads(comparing.differing_feeds)
         if halving is not None and comparing.differing_feeds is not None and not found.first_difference:
             comparing.feeds.write_bytes(comparing.differing_feeds)
             first = halving.first_difference()

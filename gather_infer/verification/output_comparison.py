@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """The first difference of two values: two elements, as text, at `index`; or a `reason` about types or sizes."""
 
     reason: str = ""
@@ -27,7 +27,7 @@ class Difference:
     rewritten: str = ""
 
 
-def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None) -> Difference | None:
+def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None) -> ValueDifference | None:
     """The first difference of two runtime values; None if they are equal.
 
     Values are arrays, lists or maps of arrays, or None for an empty optional.
@@ -38,23 +38,23 @@ def difference(original: Any, rewritten: Any, tolerance: Tolerance | None = None
     if original is None or rewritten is None:
         if original is rewritten:
             return None
-        return Difference(f"is {_kind(rewritten)}, was {_kind(original)}")
+        return ValueDifference(f"is {_kind(rewritten)}, was {_kind(original)}")
     for kind in (list, dict):
         if isinstance(original, kind) != isinstance(rewritten, kind):
-            return Difference(f"is {_kind(rewritten)}, was {_kind(original)}")
+            return ValueDifference(f"is {_kind(rewritten)}, was {_kind(original)}")
     if isinstance(original, list):
         if len(original) != len(rewritten):
-            return Difference(f"has {len(rewritten)} members, had {len(original)}")
+            return ValueDifference(f"has {len(rewritten)} members, had {len(original)}")
         for position, pair in enumerate(zip(original, rewritten, strict=True)):
             found = difference(*pair, tolerance)
             if found is not None:
                 if found.index is None:
-                    return Difference(f"member {position} {found.reason}")
-                return Difference("", (position, *found.index), found.original, found.rewritten)
+                    return ValueDifference(f"member {position} {found.reason}")
+                return ValueDifference("", (position, *found.index), found.original, found.rewritten)
         return None
     if isinstance(original, dict):
         if list(original) != list(rewritten):
-            return Difference("has other keys")
+            return ValueDifference("has other keys")
         keys = list(original)
         return difference([original[k] for k in keys], [rewritten[k] for k in keys], tolerance)
     return _of_arrays(np.asarray(original), np.asarray(rewritten), tolerance)
@@ -82,10 +82,10 @@ def _type(array: Array) -> str:
     return f"{dtype_of(array)}{list(array.shape)}"
 
 
-def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -> Difference | None:
+def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -> ValueDifference | None:
     dtype = dtype_of(original)
     if dtype is not dtype_of(rewritten) or original.shape != rewritten.shape:
-        return Difference(f"is {_type(rewritten)}, was {_type(original)}")
+        return ValueDifference(f"is {_type(rewritten)}, was {_type(original)}")
     if dtype is DType.STRING:
         wrong = np.asarray(original.astype(object) != rewritten.astype(object))
     elif tolerance is not None and (dtype.is_float or original.dtype.kind == "c"):
@@ -100,7 +100,7 @@ def _of_arrays(original: Array, rewritten: Array, tolerance: Tolerance | None) -
     texts = [_text(element) for element in elements]
     if texts[0] == texts[1]:
         texts = [f"{_text(element)} (0x{element.tobytes()[::-1].hex()})" for element in elements]
-    return Difference("", index, *texts)
+    return ValueDifference("", index, *texts)
 
 
 def _bytes(array: Array) -> Array:
@@ -139,13 +139,13 @@ def has_elements(value: Any) -> bool:
     return value is not None and np.size(value) > 0
 
 
-def same_type(original: Any, rewritten: Any) -> Difference | None:
+def same_type(original: Any, rewritten: Any) -> ValueDifference | None:
     """The difference in element type or rank, in which even random outputs must agree; None if there is none."""
     if not isinstance(original, np.ndarray) or not isinstance(rewritten, np.ndarray):
         return None
     if dtype_of(original) is dtype_of(rewritten) and original.ndim == rewritten.ndim:
         return None
-    return Difference(f"is {_type(rewritten)}, was {_type(original)}")
+    return ValueDifference(f"is {_type(rewritten)}, was {_type(original)}")
 
 
 def _text(element: Any) -> str:

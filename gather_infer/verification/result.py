@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 Binding: TypeAlias = "tuple[tuple[str, int], ...]"
 """Sizes of the symbols of the inputs, in the order of the inputs."""
@@ -84,6 +85,7 @@ class Verification:
     uncovered              outermost If branches and loop bodies that no compared run entered: nothing is verified
                            there. A note lists the bodies for which this is unknown
     notes                  remarks on how the models were run
+    differing_feeds        the inputs of the first run that differs, by name; None if none does
     """
 
     requested_runs: int
@@ -103,6 +105,7 @@ class Verification:
     first_difference: str = ""
     notes: tuple[str, ...] = ()
     uncovered: tuple[str, ...] = ()
+    differing_feeds: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def bindings(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gather_infer.verification.result import Mismatch, Verification, VerificationRun
 from gather_infer.verification.tolerance import Tolerance
@@ -32,6 +34,7 @@ class VerificationBuilder:
     notes: dict[str, None] = field(default_factory=dict)
     is_empty: bool = False
     uncovered: list[str] = field(default_factory=list)
+    differing_feeds: Mapping[str, Any] | None = None
 
     def note(self, text: str) -> None:
         self.notes[text] = None
@@ -58,6 +61,7 @@ class VerificationBuilder:
             first_difference=self.first_difference,
             notes=tuple(self.notes),
             uncovered=tuple(self.uncovered),
+            differing_feeds=self.differing_feeds,
         )
 
     def _why_not_compared(self) -> str:

@@ -36,6 +36,8 @@ PRINTED = {
     "convert, edits": ("convert exported.onnx --dry-run", 0),
     "cost": ("cost embedding.onnx", 0),
     "cost, in numbers": ("cost embedding.onnx --at batch=2,seq=3", 0),
+    "diff": ("diff embedding.onnx embedding.onnx", 0),
+    "diff, not comparable": ("diff embedding.onnx bad.onnx", 1),
     "explain, a tensor": ("explain embedding.onnx hidden", 0),
     "explain, a symbol": ("explain embedding.onnx seq", 0),
     "explain, several": ("explain embedding.onnx * --all", 0),

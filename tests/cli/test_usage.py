@@ -202,7 +202,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, completion, contract, convert, cost, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, completion, contract, convert, cost, diff, explain, fold, freeze, infer, inspect, ops",
 }
 
 

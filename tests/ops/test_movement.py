@@ -263,6 +263,7 @@ VIOLATIONS = {
     "concat dims":        (concat,   "Concat",        [(3, 2), (3, 4)],              {"axis": 0},          "dims of axis 1, other than the concat axis 0, must be equal, are 2 and 4"),
     "split sum":          (concat,   "Split",         [(5,), ints(2)],               {},                   "split adds up to 2, dim of axis 0 is 5"),
     "split both":         (concat,   "Split",         [(5,), ints(5)],               {"num_outputs": 1},   "either input split or attribute num_outputs may be given, found both"),
+    "split outputs":      (concat,   "Split",         [(5,)],                        {"num_outputs": 3},   "num_outputs is 3, the node has 1 outputs"),
     "split count":        (concat,   "Split",         [(5,), ints(2, 3)],            {},                   "split has 2 lengths, the node has 1 outputs"),
     "slice step":         (slicing,  "Slice",         [(5,), ints(0), ints(1), ints(0), ints(0)], {},      "a step must not be 0"),
     "slice axis":         (slicing,  "Slice",         [(5,), ints(0), ints(1), ints(1)], {},               "axes = 1 is outside [-1, 0], data has rank 1"),

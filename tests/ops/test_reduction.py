@@ -34,6 +34,7 @@ SHAPES: dict[str, Any] = {
     "scalar":                   ("ReduceSum", 13, [()],                                {},                             ()),
     "empty axis":               ("ReduceMean", 18, [(0, 3), known([0])],               {"keepdims": 0},                (3,)),
     "one unknown axis of equals": ("ReduceSum", 13, [(A, A), SymbolicTensor(I64, (1,))], {"keepdims": 0},              (A,)),
+    "neither kept nor dropped": ("ReduceSum", 13, [(A, B), known([1])],                {"keepdims": 2},                None),
     "unknown axes":             ("ReduceSum", 13, [(A, B), SymbolicTensor(I64, (2,))], {"keepdims": 0},                None),
     "unranked":                 ("ReduceSum", 13, [UNRANKED, known([1])],              {},                             None),
 }  # fmt: skip

@@ -145,7 +145,7 @@ def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
 def onnx_split(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (version 18 adds num_outputs: the last part may be smaller)
 
-    Raises SpecViolation when both split and num_outputs are given.
+    Raises SpecViolation when both split and num_outputs are given, or num_outputs is not the number of outputs.
     """
     parts = op.attr("num_outputs")
     if parts is None:
@@ -154,6 +154,8 @@ def onnx_split(op: OpCall) -> list[SymbolicTensor]:
         raise SpecViolation("either input split or attribute num_outputs may be given, found both")
     if parts < 1:
         raise SpecViolation(f"num_outputs must be >= 1, is {parts}")
+    if parts != len(op.outputs):
+        raise SpecViolation(f"num_outputs is {parts}, the node has {len(op.outputs)} outputs")
     return split_evenly(op, op.tensor(0), axis=op.attr("axis", 0), uneven=True)
 
 

@@ -176,7 +176,9 @@ def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduct
     row          reduces the elements along the axes to one; None when result elements are not tracked
     """
     data = op.tensor(0)
-    keepdims = op.attr("keepdims", 1) != 0
+    keepdims = _keepdims(op)
+    if keepdims is None:
+        return SymbolicTensor(data.dtype)
     if axes_given is not None and len(axes_given) == 0:
         if op.attr("noop_with_empty_axes", 0) != 0:
             return _reduced_along(op, data, (), keepdims, row)
@@ -194,6 +196,15 @@ def _reduced(op: OpCall, axes_given: Sequence[Dim | None] | None, row: RowReduct
     # A repeated axis is reduced once.
     axes = tuple(sorted({normalize_axis(axis, len(data.shape), "axes") for axis in numbers}))
     return _reduced_along(op, data, axes, keepdims, row)
+
+
+def _keepdims(op: OpCall) -> bool | None:
+    """Whether reduced axes stay, with size 1; None for a number other than 0 and 1.
+
+    The page defines no others: onnxruntime reads 2 as 0, onnx's reference evaluator as 1.
+    """
+    keepdims = op.attr("keepdims", 1)
+    return bool(keepdims) if keepdims in (0, 1) else None
 
 
 def _shape_by_unknown(
@@ -283,8 +294,8 @@ def _reduced_range(op: OpCall, value_range: ValueRange, count: Dim) -> ValueRang
 def _arg_extremum(op_type: str) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
         data = op.tensor(0)
-        keepdims = op.attr("keepdims", 1) != 0
-        if data.shape is None:
+        keepdims = _keepdims(op)
+        if data.shape is None or keepdims is None:
             return [SymbolicTensor(DType.INT64, None, None, ValueRange(0, None))]
         axis = normalize_axis(op.attr("axis", 0), len(data.shape))
         dim = data.shape[axis]

@@ -1,0 +1,147 @@
+"""`gather-infer diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gather_infer.report.output_formats import DIFF
+
+from .console import Console
+from .facts import Facts, facts_options, ranges_option
+from .options import Command, common_options, model_argument, option
+from .verification import read_feed_files
+
+if TYPE_CHECKING:
+    from gather_infer.equality import Difference
+
+
+def _pairs(given: tuple[str, ...]) -> dict[str, str]:
+    """The values of --map, `first=second`. Raises UsageError for another text."""
+    found = {}
+    for text in given:
+        first, equals, second = text.partition("=")
+        if not equals or not first or not second:
+            raise click.UsageError(f"--map takes OUTPUT=OUTPUT, not {text!r}")
+        found[first] = second
+    return found
+
+
+@click.command(
+    "diff",
+    cls=Command,
+    example="gather-infer diff fixtures/bert-torchscript.onnx fixtures/bert-torchscript.onnx --prove",
+)
+@model_argument("first")
+@model_argument("second")
+@facts_options
+@ranges_option
+@option(
+    "--map",
+    "mapped",
+    section="Comparison",
+    multiple=True,
+    metavar="A=B",
+    help="Compare output A of the first model with output B of the second; by name without it.",
+)
+@option("--prove", section="Comparison", is_flag=True, help="Exit with 1 unless equality is proved; make no runs.")
+@option(
+    "--runs",
+    section="Comparison",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Run both models on N random inputs if something is not proved.",
+)
+@option(
+    "--feeds",
+    section="Comparison",
+    multiple=True,
+    metavar="FILE",
+    help="Run both models on the inputs in FILE.npz, by name; repeat it for more.",
+)
+@option(
+    "--rtol",
+    section="Comparison",
+    type=click.FloatRange(min=0),
+    metavar="R",
+    help="Allow floats in runs to differ by ATOL + R * |original|; the default compares bits.",
+)
+@option(
+    "--atol",
+    section="Comparison",
+    type=click.FloatRange(min=0),
+    metavar="A",
+    help="Allow floats in runs to differ by A + RTOL * |original|.",
+)
+@option(
+    "--witness",
+    section="Output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the first inputs for which the outputs differ to FILE.npz.",
+)
+@common_options(DIFF, verbose="Print every operator, weight and obligation, and the runs.")
+def command(
+    first: str,
+    second: str,
+    facts: Facts,
+    ranges: tuple[str, ...],
+    mapped: tuple[str, ...],
+    prove: bool,
+    runs: int,
+    feeds: tuple[str, ...],
+    rtol: float | None,
+    atol: float | None,
+    witness: Path | None,
+    console: Console,
+) -> int:
+    """Compare two models, by proof or by runs.
+
+    Outputs are proved equal for all sizes, bit for bit, where possible. The rest is run on the same inputs. FIRST and
+    SECOND are ONNX files or .xml files of OpenVINO IRs. The command exits with 1 if the models differ, if an output was
+    neither proved nor run, or if their inputs differ.
+    """
+    from gather_infer.equality import DiffVerdict, diff
+
+    with console.progress() as progress:
+        found = diff(
+            facts.open_model(first),
+            facts.open_model(second),
+            dims=facts.dims,
+            inputs=facts.inputs,
+            ranges=ranges,
+            rules=facts.rules(),
+            initializers_as_constants=facts.constants,
+            outputs=_pairs(mapped),
+            runs=0 if prove else runs,
+            feeds=() if prove else read_feed_files(feeds),
+            rtol=rtol,
+            atol=atol,
+            progress=progress,
+        )
+        lines = console.lines_of(DIFF, found)
+    if witness is not None:
+        _write_witness(found, witness)
+    console.print(lines)
+    if witness is not None and found.witness is None:
+        console.message(f"no inputs were found for which the outputs differ; {witness} is not written")
+    allowed = {DiffVerdict.PROVED} if prove else {DiffVerdict.PROVED, DiffVerdict.RUNS}
+    return 0 if found.verdict in allowed else 1
+
+
+def _write_witness(found: Difference, path: Path) -> None:
+    """Write the inputs that tell the models apart, if there are any."""
+    if found.witness is None:
+        return
+    import numpy as np
+
+    from gather_infer.model.staging import Staging
+
+    with Staging() as staging:
+        with staging.create(path) as file:
+            np.savez(file, **found.witness)
+        staging.commit()

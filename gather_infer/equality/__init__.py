@@ -1,0 +1,28 @@
+"""Equality of models: a proof for all sizes, or an input that tells them apart. Uses nothing of the rewriting."""
+
+from __future__ import annotations
+
+from gather_infer.equality.comparison import DEFAULT_RUNS, diff
+from gather_infer.equality.result import (
+    ContractChange,
+    Difference,
+    DiffVerdict,
+    FirstDifference,
+    OperatorCounts,
+    OutputComparison,
+    ProofClass,
+    WeightDifference,
+)
+
+__all__ = [
+    "DEFAULT_RUNS",
+    "ContractChange",
+    "DiffVerdict",
+    "Difference",
+    "FirstDifference",
+    "OperatorCounts",
+    "OutputComparison",
+    "ProofClass",
+    "WeightDifference",
+    "diff",
+]

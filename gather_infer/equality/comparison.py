@@ -1,0 +1,341 @@
+"""`diff`: a proof that two models are equal, or an input that tells them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from gather_infer.domains import qualified, versions_of
+from gather_infer.equality.first_difference import first_difference
+from gather_infer.equality.interface import with_interface
+from gather_infer.equality.proof import Proof, Prover
+from gather_infer.equality.result import (
+    Difference,
+    DiffVerdict,
+    OperatorCounts,
+    OutputComparison,
+    ProofClass,
+    WeightDifference,
+)
+from gather_infer.errors import UsageError
+from gather_infer.inference import Inference, infer
+from gather_infer.inference.constraints.given import symbols_of_inputs
+from gather_infer.ir import Model
+from gather_infer.ir.collection import rare_collections
+from gather_infer.ir.constant import Constant, read_tensor
+from gather_infer.model import ModelFile
+from gather_infer.model.function_inlining import with_functions_inlined
+from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
+from gather_infer.model.tensors import fed_inputs
+from gather_infer.progress import Progress, no_progress
+from gather_infer.rules import RuleSet
+from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.verification import verify
+from gather_infer.verification.result import Mismatch, Verification, shown_binding
+
+DEFAULT_RUNS: Final = 8
+_WEAKEST: Final = (
+    DiffVerdict.NOT_COMPARABLE,
+    DiffVerdict.DIFFERENT,
+    DiffVerdict.UNKNOWN,
+    DiffVerdict.RUNS,
+    DiffVerdict.PROVED,
+)
+
+
+@rare_collections()
+def diff(
+    first: ModelLike,
+    second: ModelLike,
+    *,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    inputs: Mapping[str, str] | Iterable[str] = (),
+    ranges: Mapping[str, object] | Iterable[str] = (),
+    rules: Sequence[RuleSet] = (),
+    initializers_as_constants: bool = False,
+    outputs: Mapping[str, str] | None = None,
+    runs: int = DEFAULT_RUNS,
+    feeds: Sequence[Mapping[str, Any]] = (),
+    rtol: float | None = None,
+    atol: float | None = None,
+    progress: Progress = no_progress,
+) -> Difference:
+    """Compare two models: a proof that their outputs are equal for all sizes, or runs of what is not proved.
+
+    first, second   paths, ModelProtos, ModelFiles or onnx_graphsurgeon Graphs; never changed
+    dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
+    outputs      output of the first model -> output of the second; by name, else by position, if not given
+    runs         how many random inputs to run both models on if something is not proved; 0 for none
+    feeds        inputs by name, an array each, which are run first
+    rtol, atol   floats in runs may differ by atol + rtol * |original|; a proof is always about bits, NaN being NaN
+
+    A proof covers each run in which the first model succeeds, and that the second one succeeds there too. Operators
+    other than those that move elements or are pointwise and exact count as unknown functions of their operands.
+
+    Raises ModelReadError when a model cannot be read, UsageError for arguments that `infer` rejects, a negative number
+    of runs, or an output that does not exist.
+
+        >>> small = gather_infer.optimize("fixtures/bert-torchscript.onnx").model
+        >>> found = gather_infer.diff("fixtures/bert-torchscript.onnx", small)
+        >>> print(found.verdict, [str(each.proof_class) for each in found.outputs])
+        proved ['same calls', 'same calls']
+    """
+    if runs < 0:
+        raise UsageError(f"the number of runs must be >= 0, is {runs}")
+    files = [to_model_file(first), to_model_file(second)]
+    if initializers_as_constants:
+        files = [with_constants(file) for file in files]
+    names = [symbols_of_inputs(fed_inputs(file.proto), {})[0] for file in files]
+    one, two = (
+        _inferred(file, _given_to(own, other, dims), inputs, ranges, rules, progress)
+        for file, own, other in zip(files, names, reversed(names), strict=True)
+    )
+    pairs, notes, faults = _paired_inputs(one, two)
+    compared, output_notes = _paired_outputs(one, two, outputs)
+    found = Difference(
+        files[0].name,
+        files[1].name,
+        DiffVerdict.NOT_COMPARABLE,
+        (),
+        (*faults, *notes, *output_notes),
+        (),
+        _changed_opsets(one.model, two.model),
+        _operator_counts(one.model, two.model),
+        tuple(_changed_weights(one.model, two.model)),
+    )
+    if faults:
+        reason = faults[0]
+        each = [OutputComparison(a, b, DiffVerdict.NOT_COMPARABLE, None, reason) for a, b in compared.items()]
+        return replace(found, outputs=tuple(each))
+    progress(lambda: "proving")
+    prover = Prover(one, two, pairs)
+    proved, proof = _proved(prover, compared)
+    obligations = tuple(dict.fromkeys(prover.open_obligations(proof)))
+    results = [_judged(prover, proof, a, b, proved.get(a), obligations) for a, b in compared.items()]
+    unproved = [each for each in results if each.verdict is DiffVerdict.UNKNOWN]
+    parted = next((each for each in unproved if each.proof_class is None), None)
+    difference = None if parted is None else first_difference(proof, parted.name, parted.other)
+    verification = None
+    witness = None
+    if unproved and (runs or feeds):
+        verification = _run(one, two, compared, pairs, runs, feeds, rtol, atol, progress)
+        if verification is not None:
+            witness = verification.differing_feeds
+            results = [_after_runs(each, verification) for each in results]
+    verdict = min((each.verdict for each in results), key=_WEAKEST.index, default=DiffVerdict.PROVED)
+    return replace(
+        found,
+        verdict=verdict,
+        outputs=tuple(results),
+        obligations=obligations,
+        first_difference=difference,
+        runs=verification,
+        witness=witness,
+    )
+
+
+def _given_to(
+    names: Collection[str], others: Collection[str], dims: Mapping[str, object] | Iterable[str]
+) -> Mapping[str, object] | list[str]:
+    """The constraints on dims for one model: without those on names that only the other model has."""
+    foreign = set(others) - set(names)
+    if isinstance(dims, Mapping):
+        return {name: value for name, value in dims.items() if name not in foreign}
+    return [text for text in dims if text.partition("=")[0].strip() not in foreign]
+
+
+def _inferred(
+    file: ModelFile,
+    dims: Mapping[str, object] | Iterable[str],
+    inputs: Mapping[str, str] | Iterable[str],
+    ranges: Mapping[str, object] | Iterable[str],
+    rules: Sequence[RuleSet],
+    progress: Progress,
+) -> Inference:
+    """The facts of a model without assumptions, its functions inlined."""
+    if file.proto.functions:
+        file = replace(file, proto=with_functions_inlined(file.proto))
+    return infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules, assume=False, progress=progress)
+
+
+def _paired_inputs(one: Inference, two: Inference) -> tuple[dict[str, str], list[str], list[str]]:
+    """Input of the first model -> input of the second; notes; and why no input fits both models."""
+    names, others = list(one.inputs), list(two.inputs)
+    if set(names) == set(others):
+        pairs = {name: name for name in names}
+        notes = [] if names == others else ["the inputs are in another order"]
+    elif len(names) == len(others):
+        pairs = dict(zip(names, others, strict=True))
+        notes = [f"input {a} is called {b} in the second model" for a, b in pairs.items() if a != b]
+    else:
+        missing, added = set(names) - set(others), set(others) - set(names)
+        text = [f"the second model lacks input {name}" for name in names if name in missing]
+        text += [f"the second model needs input {name}" for name in others if name in added]
+        return {}, [], text
+    faults = []
+    for name, other in pairs.items():
+        mine, its = one[name], two[other]
+        if isinstance(mine, SymbolicTensor) and isinstance(its, SymbolicTensor):
+            if mine.dtype is not its.dtype:
+                faults.append(f"input {other} is {its.dtype} in the second model, and {mine.dtype} in the first")
+            elif mine.shape is not None and its.shape is not None and len(mine.shape) != len(its.shape):
+                faults.append(f"input {other} is {its} in the second model, and {mine} in the first")
+        elif type(mine) is not type(its):
+            faults.append(f"input {other} is {its} in the second model, and {mine} in the first")
+    return pairs, notes, faults
+
+
+def _paired_outputs(
+    one: Inference, two: Inference, given: Mapping[str, str] | None
+) -> tuple[dict[str, str], list[str]]:
+    """Output of the first model -> output of the second, "" if there is none; and notes."""
+    for name, other in (given or {}).items():
+        for model, each, which in ((one, name, "first"), (two, other, "second")):
+            if each not in model.outputs:
+                raise UsageError(f"{each!r} is no output of the {which} model; it has {', '.join(model.outputs)}")
+    pairs = dict(given or {})
+    left = [name for name in one.outputs if name not in pairs]
+    free = [name for name in two.outputs if name not in pairs.values()]
+    if not set(left) & set(free) and len(left) == len(free):
+        pairs.update(zip(left, free, strict=True))
+    else:
+        pairs.update((name, name if name in free else "") for name in left)
+    ordered = {name: pairs[name] for name in one.outputs}
+    notes = [f"output {a} is called {b} in the second model" for a, b in ordered.items() if b and a != b]
+    notes += [f"the second model lacks output {name}" for name, other in ordered.items() if not other]
+    notes += [f"the second model has another output {name}" for name in two.outputs if name not in ordered.values()]
+    return ordered, notes
+
+
+def _proved(prover: Prover, compared: Mapping[str, str]) -> tuple[dict[str, ProofClass], Proof]:
+    """The outputs with equal terms, by the strongest class; and the weakest proof that was needed."""
+    found: dict[str, ProofClass] = {}
+    proof = prover.proof(opens_inexact=False, names_sizes=False)
+    for opens_inexact, kind in ((False, ProofClass.SAME_CALLS), (True, ProofClass.POINTWISE)):
+        for names_sizes in (False, True):
+            if names_sizes and not proof.has_unnamed_sizes:
+                continue
+            proof = prover.proof(opens_inexact=opens_inexact, names_sizes=names_sizes)
+            for name, other in compared.items():
+                if name in found or not other or not proof.is_equal(name, other):
+                    continue
+                if not names_sizes or prover.is_empty_where_unnamed(proof, name, other):
+                    found[name] = kind
+            if len(found) == len(compared):
+                return found, proof
+    return found, proof
+
+
+def _judged(
+    prover: Prover, proof: Proof, name: str, other: str, kind: ProofClass | None, obligations: Sequence[str]
+) -> OutputComparison:
+    """The verdict on an output before any run."""
+    if not other:
+        return OutputComparison(name, other, DiffVerdict.DIFFERENT, None, "the second model lacks this output")
+    mine, its = prover.first[name], prover.second[other]
+    if isinstance(mine, SymbolicTensor) and isinstance(its, SymbolicTensor):
+        if None not in (mine.dtype, its.dtype) and mine.dtype is not its.dtype:
+            reason = f"is {its.dtype} in the second model, and {mine.dtype} in the first"
+            return OutputComparison(name, other, DiffVerdict.DIFFERENT, None, reason)
+        if mine.shape is not None and its.shape is not None and len(mine.shape) != len(its.shape):
+            reason = f"has rank {len(its.shape)} in the second model, and {len(mine.shape)} in the first"
+            return OutputComparison(name, other, DiffVerdict.DIFFERENT, None, reason)
+    if kind is None:
+        return OutputComparison(name, other, DiffVerdict.UNKNOWN, None, "the terms differ")
+    if obligations:
+        reason = f"equal wherever both models run, but {obligations[0]}"
+        return OutputComparison(name, other, DiffVerdict.UNKNOWN, kind, reason)
+    return OutputComparison(name, other, DiffVerdict.PROVED, kind)
+
+
+def _run(
+    one: Inference,
+    two: Inference,
+    compared: Mapping[str, str],
+    pairs: Mapping[str, str],
+    runs: int,
+    feeds: Sequence[Mapping[str, Any]],
+    rtol: float | None,
+    atol: float | None,
+    progress: Progress,
+) -> Verification | None:
+    """Runs of both models on the same inputs; None if the second model lacks an output."""
+    if not all(compared.values()):
+        return None
+    other = two.model
+    if (one.inputs, one.outputs) != (two.inputs, two.outputs) or any(a != b for a, b in compared.items()):
+        other = with_interface(two.model, pairs, compared)
+    return verify(one.model, other, runs, inference=one, feeds=feeds, rtol=rtol, atol=atol, progress=progress)
+
+
+def _after_runs(each: OutputComparison, verification: Verification) -> OutputComparison:
+    """The verdict on an output after the runs."""
+    wrong = [mismatch for mismatch in verification.mismatches if mismatch.output in ("", each.name)]
+    if wrong and each.verdict is not DiffVerdict.DIFFERENT:
+        return replace(each, verdict=DiffVerdict.DIFFERENT, reason=_reason(wrong[0]))
+    if each.verdict is not DiffVerdict.UNKNOWN:
+        return each
+    if each.name in verification.compared_outputs and verification.with_elements:
+        return replace(each, verdict=DiffVerdict.RUNS)
+    skipped = dict(verification.skipped).get(each.name, verification.failure or "no run compared an element of it")
+    return replace(each, reason=f"{each.reason}; not compared in runs: {skipped}")
+
+
+def _reason(mismatch: Mismatch) -> str:
+    """A difference without the name of the output."""
+    place = f"at {shown_binding(mismatch.binding)}, " if mismatch.binding else ""
+    if mismatch.index is None:
+        return f"{place}{mismatch.reason}"
+    return f"{place}element {list(mismatch.index)} is {mismatch.rewritten}, was {mismatch.original}"
+
+
+# nodes and weights
+
+
+def _changed_opsets(one: ModelFile, two: ModelFile) -> dict[str, tuple[int, int]]:
+    mine, its = versions_of(one.proto.opset_import), versions_of(two.proto.opset_import)
+    both = {domain: (mine.get(domain, 0), its.get(domain, 0)) for domain in sorted({*mine, *its})}
+    return {domain or "ai.onnx": versions for domain, versions in both.items() if versions[0] != versions[1]}
+
+
+def _operator_counts(one: ModelFile, two: ModelFile) -> OperatorCounts:
+    mine, its = (Counter(qualified(n.domain, n.op_type) for n in Model.of(each).nodes) for each in (one, two))
+    changed = {name: (mine[name], its[name]) for name in sorted({*mine, *its}) if mine[name] != its[name]}
+    return OperatorCounts((mine.total(), its.total()), changed)
+
+
+def _changed_weights(one: ModelFile, two: ModelFile) -> Iterator[WeightDifference]:
+    """The initializers that both models have, with other elements."""
+    others = {tensor.name: tensor for tensor in two.proto.graph.initializer}
+    for tensor in one.proto.graph.initializer:
+        other = others.get(tensor.name)
+        if other is None:
+            continue
+        mine, its = read_tensor(one, tensor), read_tensor(two, other)
+        if mine is None or its is None:
+            continue
+        if mine.data_type != its.data_type or mine.shape != its.shape:
+            reason = f"{_type_of(its)} in the second model, and {_type_of(mine)} in the first"
+            yield WeightDifference(tensor.name, reason=reason)
+        elif not (mine.plain is its.plain or np.array_equal(mine.plain, its.plain)):
+            yield _element_difference(tensor.name, mine, its)
+
+
+def _type_of(constant: Constant) -> str:
+    return f"{DType(constant.data_type)}{list(constant.shape)}"
+
+
+def _element_difference(name: str, mine: Constant, its: Constant) -> WeightDifference:
+    differing = int((mine.plain != its.plain).sum())
+    dtype = DType(mine.data_type)
+    largest = None
+    if (dtype.is_float or dtype.is_integer) and dtype.has_dtype and dtype.dtype.itemsize == mine.plain.dtype.itemsize:
+        a, b = (np.asarray(each.plain).view(dtype.dtype).astype(np.float64) for each in (mine, its))
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(a - b)
+        largest = float(np.nanmax(gap)) if not np.isnan(gap).all() else float("nan")
+    return WeightDifference(name, (differing, mine.plain.size), largest)

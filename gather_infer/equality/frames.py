@@ -1,0 +1,52 @@
+"""Frames: the ranges of the index variables, with the facts about them."""
+
+from __future__ import annotations
+
+from gather_infer.equality.terms import Term, axis_symbol
+from gather_infer.symbolic import Dim, Expr, Scope, known_le, known_lt, simplify
+from gather_infer.tensor import Shape
+
+
+class Frame:
+    """The ranges of the index variables: `0 <= axis_symbol(k) < extents[k]`, on top of the facts about the model.
+
+    A term in a frame is about an element that exists, so each extent is at least 1 there.
+    """
+
+    __slots__ = ("_simplified", "extents", "is_empty", "moved", "scope", "variables")
+
+    def __init__(self, extents: Shape, facts: Scope) -> None:
+        self.extents = extents
+        self.is_empty = any(isinstance(extent, int) and extent == 0 for extent in extents)
+        self.scope = facts.child()
+        self.variables: tuple[Dim, ...] = tuple(
+            0 if extent == 1 else axis_symbol(axis) for axis, extent in enumerate(extents)
+        )
+        for extent, variable in zip(extents, self.variables, strict=True):
+            self.scope.add_fact(extent - 1 - variable)
+        self.moved: dict[tuple[Term, tuple[Dim, ...]], Term] = {}
+        """Term and the dims in place of its index variables -> the term in this frame."""
+        self._simplified: dict[Dim, Dim] = {}
+
+    def simplify(self, dim: Dim) -> Dim:
+        """The dim rebuilt with the facts of the frame."""
+        if isinstance(dim, int) or dim.depth == 1:
+            return dim
+        found = self._simplified.get(dim)
+        if found is None:
+            found = self._simplified[dim] = simplify(dim, self.scope)
+        return found
+
+    def is_within(self, dim: Dim, end: Dim) -> bool:
+        """Whether `0 <= dim < end` is proved."""
+        return known_le(0, dim, self.scope) is True and known_lt(dim, end, self.scope) is True
+
+
+def is_axis_symbol(name: str) -> bool:
+    """Whether a symbol is an index variable."""
+    return name.startswith("\0") and name[1:].isdecimal()
+
+
+def axes_of(dim: Dim) -> list[int]:
+    """The axes whose index variables occur in a dim, ascending; not those inside symbols that stand for terms."""
+    return sorted(int(name[1:]) for name in dim.symbols if is_axis_symbol(name)) if isinstance(dim, Expr) else []

@@ -1,0 +1,171 @@
+"""Proof obligations besides equal terms: the second model succeeds wherever the first one does.
+
+A node of the second model that the first has too, with the same operands, fails in the same runs. For each other node,
+what it requires of sizes has to follow from the facts about the first model, and each access by index has to be proved
+in bounds or be one that the first model makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gather_infer.equality.dims import DimTable
+from gather_infer.equality.frames import axes_of
+from gather_infer.equality.pool import TermPool
+from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
+from gather_infer.equality.translation import Translation
+from gather_infer.inference.result import Access
+from gather_infer.ir.graph import Graph, Node
+from gather_infer.node_ids import MAIN, NodePath
+from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq, known_le, substitute
+from gather_infer.validate import VerdictKind, verdict
+
+
+class Obligations:
+    """The reasons why the second model may fail where the first one succeeds.
+
+    facts   about the first model, in every run in which it succeeds
+    shared  nodes of the second model that the first has too, with the same operands in all runs
+    """
+
+    def __init__(
+        self, first: Translation, second: Translation, facts: Scope, dims: DimTable, shared: Collection[Node]
+    ) -> None:
+        self.first = first
+        self.second = second
+        self.facts = facts
+        self.dims = dims
+        self._shared = shared
+        self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
+        self._accesses = {key for access in first.inference.accesses if (key := self._key(first, access)) is not None}
+        self._disjunctions = {
+            frozenset(self._relation(first, relation) for relation in each.any_of)
+            for each in first.inference.implied_constraints
+        }
+
+    def open(self) -> Iterator[str]:
+        """A sentence for each obligation that is not proved."""
+        inference = self.second.inference
+        for holder in self.second.model.main.sorted_nodes:
+            if holder.bodies and holder not in self._shared:
+                yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
+        for finding in inference.diagnostics:
+            node = finding.location.node
+            if finding.is_failure and node is not None and not self._is_shared(node):
+                yield f"node {node} of the second model fails: {finding.message}"
+        for constraint in inference.constraints:
+            relation = constraint.left, constraint.relation, constraint.right
+            if not self._is_shared(constraint.node) and not self._follows((relation,)):
+                yield f"node {constraint.node} of the second model requires {constraint}"
+        for implied in inference.implied_constraints:
+            if not self._is_shared(implied.node) and not self._follows(implied.any_of):
+                yield f"node {implied.node} of the second model requires {implied}"
+        for unchecked in inference.unchecked:
+            if not self._is_shared(unchecked.node):
+                yield f"node {unchecked.node} of the second model: {unchecked.reason}"
+        for access in inference.accesses:
+            if self._is_shared(access.node) or self._key(self.second, access) in self._accesses:
+                continue
+            if verdict(access).kind is not VerdictKind.PROVED:
+                yield f"node {access.node} of the second model reads an index that is not proved in bounds"
+
+    def _is_shared(self, path: NodePath) -> bool:
+        """Whether the first model has the same node, or the same node of control flow around it."""
+        graph, position = path.graph, path.position
+        if graph.steps and graph.root is MAIN.root:
+            graph, position = MAIN, graph.steps[0].node
+        node = self._nodes.get((graph, position))
+        return node in self._shared
+
+    def _follows(self, any_of: tuple[tuple[Dim, str, Dim], ...]) -> bool:
+        """Whether a requirement on sizes holds in every run in which the first model succeeds."""
+        relations = [self._relation(self.second, relation) for relation in any_of]
+        if frozenset(relations) in self._disjunctions:
+            return True
+        for relation in relations:
+            if relation is None:
+                continue
+            left, kind, right = relation
+            if (known_eq if kind == "==" else known_le)(left, right, self.facts) is True:
+                return True
+        return False
+
+    def _relation(self, side: Translation, relation: tuple[Dim, str, Dim]) -> tuple[Dim, str, Dim] | None:
+        """A relation in the symbols of the proof; None if a symbol has no meaning in all runs."""
+        left, kind, right = relation
+        if not all(self.is_meaningful(side, dim) for dim in (left, right)):
+            return None
+        return self.form(side, left), kind, self.form(side, right)
+
+    def is_meaningful(self, side: Translation, dim: Dim) -> bool:
+        return isinstance(dim, int) or (side.is_bound((dim,)) and dim.symbols.isdisjoint(side.conditional))
+
+    def form(self, side: Translation, dim: Dim) -> Dim:
+        return self.dims.form(substitute(dim, side.renamed))
+
+    def _key(self, side: Translation, access: Access) -> tuple[Operand, Dim, object] | None:
+        """Equal for accesses that read the same positions of an axis of the same size; None for one in a body."""
+        if access.node.graph != MAIN or access.addressing is None:
+            return None
+        addressing = access.addressing
+        indices = side.tensor(side.model.main, access.indices)
+        if not isinstance(indices, Tensor) or not self.is_meaningful(side, addressing.size):
+            return None
+        return self._positions(indices, addressing.column), self.form(side, addressing.size), addressing.indexing
+
+    def _positions(self, indices: Tensor, column: int | None) -> Tensor:
+        """One column of indices, without axes along which they are equal and that have an element."""
+        pool = self.second.pool
+        term = pool.term_of(indices)
+        last = indices.rank - 1
+        if column is not None:
+            shape = indices.shape[:-1]
+            term = pool.at(indices, (*pool.frame(shape).variables, column), pool.frame(shape))
+        else:
+            shape = indices.shape
+            last = indices.rank
+        read = axes_in(pool, term)
+        kept = [axis for axis in range(last) if axis in read or known_le(1, shape[axis], self.facts) is not True]
+        kept = [axis for axis in kept if shape[axis] != 1]
+        target = tuple(shape[axis] for axis in kept)
+        frame = pool.frame(target)
+        index: list[Dim] = [0] * len(shape)
+        for new, axis in enumerate(kept):
+            index[axis] = frame.variables[new]
+        return pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
+
+
+def axes_in(pool: TermPool, term: Term) -> set[int]:
+    """The axes whose index variables a term reads, in terms that its indices stand for too."""
+    found: set[int] = set()
+    seen: set[Term] = set()
+    pending: list[Term] = [term]
+    while pending:
+        top = pending.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        dims: tuple[Dim, ...] = ()
+        if isinstance(top, Apply):
+            pending += top.operands
+        elif isinstance(top, Select):
+            dims = top.index
+        elif isinstance(top, Integer):
+            dims = (top.dim,)
+        for dim in dims:
+            found.update(axes_of(dim))
+            pending += [pool.index_terms[name][0] for name in free_symbols(dim) if name in pool.index_terms]
+    return found
+
+
+def nodes_behind(graph: Graph, name: str) -> set[Node]:
+    """The nodes of a graph that compute a value."""
+    found: set[Node] = set()
+    pending = [name]
+    while pending:
+        producer = graph.producer(pending.pop())
+        if producer is not None and producer[0] not in found:
+            found.add(producer[0])
+            pending += [each for each in producer[0].inputs if each]
+            pending += [each for body in producer[0].bodies for each in body.captures()]
+    return found

@@ -1,0 +1,200 @@
+"""Tensors in several pieces along one axis: joined, cut, permuted, and combined piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gather_infer.equality.frames import axes_of
+from gather_infer.equality.pool import TermPool
+from gather_infer.equality.terms import Integer, Select, Tensor, Term
+from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
+from gather_infer.tensor import DType, Shape
+
+MAX_PIECES = 64
+
+
+def piece_shape(shape: Shape, axis: int, length: Dim) -> Shape:
+    return (*shape[:axis], length, *shape[axis + 1 :]) if shape else shape
+
+
+def concatenated(
+    pool: TermPool, dtype: DType | None, shape: Shape, axis: int, parts: Sequence[Tensor]
+) -> Tensor | None:
+    """The parts one after the other; pieces that continue each other become one."""
+    pieces: list[tuple[Dim, Term]] = []
+    for part in parts:
+        if part.shape[axis] == 0:
+            continue
+        if part.term is None and part.axis == axis:
+            pieces += part.pieces
+        else:
+            pieces.append((part.shape[axis], pool.term_of(part)))
+    if not pieces:
+        return parts[0] if parts else None
+    joined = [pieces[0]]
+    for piece in pieces[1:]:
+        one = _continued(pool, shape, axis, joined[-1], piece)
+        if one is None:
+            joined.append(piece)
+        else:
+            joined[-1] = one
+    if len(joined) == 1:
+        return pool.tensor(dtype, shape, joined[0][1])
+    return pool.pieced(dtype, shape, axis, joined) if len(joined) <= MAX_PIECES else None
+
+
+def _continued(
+    pool: TermPool, shape: Shape, axis: int, first: tuple[Dim, Term], second: tuple[Dim, Term]
+) -> tuple[Dim, Term] | None:
+    """Two pieces as one if the term of the second is that of the first, further on."""
+    if not _depends_on(first[1], axis) and first[1] is not second[1]:
+        return None
+    frame = pool.frame(piece_shape(shape, axis, second[0]))
+    index = list(frame.variables)
+    index[axis] = first[0] + index[axis]
+    if first[0] == 1:  # its term has 0 in place of the variable
+        return None
+    if pool.move(first[1], tuple(index), frame) is second[1]:
+        return first[0] + second[0], first[1]
+    return None
+
+
+def _depends_on(term: Term, axis: int) -> bool:
+    """Whether a Select or an Integer reads the index variable of an axis itself."""
+    if isinstance(term, Select):
+        return any(axis in axes_of(dim) for dim in term.index)
+    return isinstance(term, Integer) and axis in axes_of(term.dim)
+
+
+def cut(
+    pool: TermPool, data: Tensor, dtype: DType | None, shape: Shape, begin: Dim, index: Sequence[Dim]
+) -> Tensor | None:
+    """The slice of pieces from `begin` on, along their axis; None if it is not known which pieces it meets.
+
+    shape  of the slice
+    index  the position in `data` of the element at the index variables
+    """
+    axis = data.axis
+    end = begin + shape[axis]
+    facts = pool.facts
+    found: list[tuple[Dim, Term]] = []
+    start: Dim = 0
+    for length, term in data.pieces:
+        stop = start + length
+        if known_le(stop, begin, facts) is True or known_le(end, start, facts) is True:
+            start = stop
+            continue
+        low, high = _larger(begin, start, facts), _larger(-stop, -end, facts)
+        high = None if high is None else -high
+        if low is None or high is None or (known_le(low, high, facts) is not True):
+            return None
+        frame = pool.frame(piece_shape(shape, axis, high - low))
+        place = list(index)
+        place[axis] = low - start + frame.variables[axis]
+        for other, variable in enumerate(frame.variables):
+            if other != axis and index[other] == variable:
+                place[other] = variable
+        found.append((high - low, pool.move(term, tuple(place), frame)))
+        start = stop
+    if not found:
+        return None
+    return pool.tensor(dtype, shape, found[0][1]) if len(found) == 1 else pool.pieced(dtype, shape, axis, found)
+
+
+def _larger(a: Dim, b: Dim, facts: Scope) -> Dim | None:
+    """The larger of two dims; None if it is not known which that is."""
+    if known_le(a, b, facts) is True:
+        return b
+    return a if known_le(b, a, facts) is True else None
+
+
+def rearranged(pool: TermPool, data: Tensor, dtype: DType | None, shape: Shape, index: Sequence[Dim]) -> Tensor:
+    """The tensor of `shape` whose elements are those of `data` at `index`, in dims of its index variables.
+
+    Several pieces stay several pieces if an index variable ranges over their axis.
+    """
+    frame = pool.frame(shape)
+    if data.term is None:
+        axis = next((k for k, variable in enumerate(frame.variables) if variable is index[data.axis]), None)
+        others = (*index[: data.axis], *index[data.axis + 1 :])
+        if (
+            axis is not None
+            and shape[axis] == data.shape[data.axis]
+            and not any(axis in axes_of(dim) or _has_term(dim) for dim in others)
+        ):
+            pieces = []
+            for length, term in data.pieces:
+                part = pool.frame(piece_shape(shape, axis, length))
+                place = list(index)
+                place[data.axis] = part.variables[axis]
+                pieces.append((length, pool.move(term, tuple(place), part)))
+            return pool.pieced(dtype, shape, axis, pieces)
+    return pool.tensor(dtype, shape, pool.at(data, index, frame))
+
+
+def _has_term(dim: Dim) -> bool:
+    """Whether a symbol in a dim stands for a term, which may have index variables."""
+    return isinstance(dim, Expr) and any(name[:1] == "\1" for name in dim.symbols)
+
+
+def combined(
+    pool: TermPool,
+    dtype: DType | None,
+    shape: Shape,
+    operands: Sequence[Tensor],
+    apply: Callable[[Shape, Sequence[Tensor]], Term | None],
+) -> Tensor | None:
+    """A pointwise operator on operands of which some have several pieces along one axis of the result.
+
+    apply  the term for a shape, and operands of one piece each
+    """
+    axes = {len(shape) - each.rank + each.axis for each in operands if each.term is None}
+    if len(axes) != 1:
+        closed = [pool.tensor(each.dtype, each.shape, pool.term_of(each)) for each in operands]
+        term = apply(shape, closed)
+        return None if term is None else pool.tensor(dtype, shape, term)
+    axis = axes.pop()
+    lengths = _common_lengths(pool, [each.pieces for each in operands if each.term is None])
+    if lengths is None:
+        closed = [pool.tensor(each.dtype, each.shape, pool.term_of(each)) for each in operands]
+        term = apply(shape, closed)
+        return None if term is None else pool.tensor(dtype, shape, term)
+    pieces = []
+    begin: Dim = 0
+    for length in lengths:
+        part_shape = piece_shape(shape, axis, length)
+        parts = []
+        for operand in operands:
+            own = axis - (len(shape) - operand.rank)
+            if own < 0 or operand.shape[own] == 1:
+                parts.append(operand)
+                continue
+            held = piece_shape(operand.shape, own, length)
+            frame = pool.frame(held)
+            index = list(frame.variables)
+            index[own] = begin + index[own]
+            if operand.term is not None:
+                parts.append(pool.tensor(operand.dtype, held, pool.at(operand, tuple(index), frame)))
+                continue
+            found = cut(pool, operand, operand.dtype, held, begin, index)
+            if found is None or found.term is None:
+                return None
+            parts.append(found)
+        term = apply(part_shape, parts)
+        if term is None:
+            return None
+        pieces.append((length, term))
+        begin = begin + length
+    return pool.pieced(dtype, shape, axis, pieces)
+
+
+def _common_lengths(pool: TermPool, partitions: Sequence[Sequence[tuple[Dim, Term]]]) -> list[Dim] | None:
+    """The lengths of the pieces if all partitions have the same."""
+    first = [length for length, _ in partitions[0]]
+    for partition in partitions[1:]:
+        if len(partition) != len(first):
+            return None
+        for (length, _), wanted in zip(partition, first, strict=True):
+            if length != wanted and known_eq(length, wanted, pool.facts) is not True:
+                return None
+    return first

@@ -1,0 +1,438 @@
+"""Pointwise operators: which there are, and what an operator applied to elements simplifies to.
+
+An element of the result is a function of the elements at the same position. An operator is *exact* if IEEE 754 and the
+specification determine the result to the last bit, so that it is the same function at each position. Others are rounded
+as a runtime pleases: onnxruntime computes Log, Sin or Softplus of an element in another way at the end of a row.
+
+NaN is NaN: the payload and the sign of a NaN are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from onnx import helper
+
+from gather_infer.equality.frames import Frame
+from gather_infer.equality.pool import MAX_GRID, TermPool, constant_axes, grid_of
+from gather_infer.equality.terms import Apply, Attributes, Integer, Literal, Operator, Term
+from gather_infer.errors import SpecViolation
+from gather_infer.ir.constant import Constant
+from gather_infer.passes.evaluate import Evaluation, evaluator_of
+from gather_infer.symbolic import Dim, Expr, known_eq, known_le, known_lt, mod, truncdiv
+from gather_infer.tensor import INTEGER_RANGE, DType
+
+Simplifier: TypeAlias = "Callable[[Application], Term | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An operator applied to elements, in a frame."""
+
+    pool: TermPool
+    operator: Operator
+    attributes: Attributes
+    dtype: DType | None
+    operands: tuple[Term, ...]
+    frame: Frame
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return dict(self.attributes).get(name, default)
+
+    def integers(self) -> tuple[Dim, ...] | None:
+        """The operands as integers that do not wrap around; None if one is not known."""
+        found = tuple(exact_integer(operand, self.frame) for operand in self.operands)
+        held = tuple(dim for dim in found if dim is not None)
+        return held if len(held) == len(found) else None
+
+    def integer(self, dim: Dim) -> Term | None:
+        """The result `dim`, in the integer type of the result."""
+        if self.dtype is None or not self.dtype.is_integer:
+            return None
+        return self.pool.integer(self.dtype, dim)
+
+    def truth(self, value: bool | None) -> Term | None:
+        return None if value is None else self.pool.literal(DType.BOOL, int(value))
+
+
+@dataclass(frozen=True, slots=True)
+class PointwiseOperator:
+    """A pointwise operator.
+
+    is_exact        see above
+    is_commutative  whether the order of the operands does not matter
+    simplify        the law by which a term becomes simpler; None if there is none
+    """
+
+    is_exact: bool
+    is_commutative: bool = False
+    is_idempotent: bool = False
+    is_involutive: bool = False
+    simplify: Simplifier | None = None
+
+
+POINTWISE: Final[dict[tuple[str, str], PointwiseOperator]] = {}
+
+
+def _register(names: str, *, exact: bool, domain: str = "", **traits: Any) -> None:
+    for name in names.split():
+        POINTWISE[domain, name] = PointwiseOperator(exact, **traits)
+
+
+def _simplifies(names: str, **traits: Any) -> Callable[[Simplifier], Simplifier]:
+    def add(function: Simplifier) -> Simplifier:
+        _register(names, exact=True, simplify=function, **traits)
+        return function
+
+    return add
+
+
+_register("Abs Ceil Floor Round Relu Sign", exact=True, is_idempotent=True)
+_register("BitwiseNot", exact=True, is_involutive=True)
+_register("Sqrt Reciprocal IsNaN IsInf PRelu LeakyRelu ThresholdedRelu BitShift Clip", exact=True)
+_register("BitwiseAnd BitwiseOr BitwiseXor", exact=True, is_commutative=True)
+_register(
+    "Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish Log Mish Pow Selu Sigmoid"
+    " Sin Sinh Softplus Softsign Swish Tan Tanh",
+    exact=False,
+)
+_register("Gelu QuickGelu", exact=False, domain="com.microsoft")
+
+
+def applied(
+    pool: TermPool,
+    operator: Operator,
+    attributes: Attributes,
+    dtype: DType | None,
+    operands: tuple[Term, ...],
+    frame: Frame,
+) -> Term:
+    """A pointwise operator applied to elements, in normal form."""
+    if frame.is_empty:
+        return pool.nothing
+    entry = POINTWISE[operator[:2]]
+    if entry.simplify is not None:
+        found = entry.simplify(Application(pool, operator, attributes, dtype, operands, frame))
+        if found is not None:
+            return found
+    if entry.is_exact:
+        found = _evaluated(pool, operator, attributes, dtype, operands, frame)
+        if found is not None:
+            return found
+    first = operands[0]
+    if (
+        len(operands) == 1
+        and isinstance(first, Apply)
+        and first.operator == operator
+        and first.attributes == attributes
+    ):
+        if entry.is_idempotent:
+            return first
+        if entry.is_involutive:
+            return first.operands[0]
+    if entry.is_idempotent and len(operands) > 1:
+        operands = tuple(dict.fromkeys(operands))
+        if len(operands) == 1:
+            return operands[0]
+    if entry.is_commutative:
+        operands = tuple(sorted(operands, key=lambda term: term.serial))
+    return pool.apply(operator, attributes, dtype, operands)
+
+
+def applied_again(pool: TermPool, term: Apply, operands: tuple[Term, ...], frame: Frame) -> Term:
+    """The operator of `term` applied to other operands, in normal form."""
+    return applied(pool, term.operator, term.attributes, term.dtype, operands, frame)
+
+
+def _evaluated(
+    pool: TermPool,
+    operator: Operator,
+    attributes: Attributes,
+    dtype: DType | None,
+    operands: tuple[Term, ...],
+    frame: Frame,
+) -> Term | None:
+    """The operator evaluated on constants; None if an operand is not constant, or the result is not exact."""
+    held: set[int] = set()
+    for operand in operands:
+        found = constant_axes(operand, frame)
+        if found is None:
+            return None
+        held.update(found)
+    axes = sorted(held)
+    sizes = [extent for extent in (frame.extents[axis] for axis in axes) if isinstance(extent, int)]
+    domain, name, version = operator
+    evaluator = evaluator_of(domain, name, version)
+    if evaluator is None or dtype is None or prod(sizes) > MAX_GRID:
+        return None
+    constants = []
+    for operand in operands:
+        grid = grid_of(operand, axes, frame)
+        if grid is None or operand.dtype is None:
+            return None
+        constants.append(Constant(operand.dtype, grid))
+    node = helper.make_node(name, ["x"] * len(constants), ["y"], domain=domain, **_values(attributes))
+    try:
+        outputs = evaluator(Evaluation(node, constants, version))
+    except SpecViolation:
+        return None
+    if outputs is None:
+        return None
+    result = np.broadcast_to(outputs[0].plain, sizes)
+    return pool.from_grid(dtype, result, axes)
+
+
+def _values(attributes: Attributes) -> dict[str, Any]:
+    return {name: _value(value) for name, value in attributes}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return float.fromhex(value[1]) if value[:1] == ("float",) else [_value(each) for each in value]
+    return value
+
+
+def exact_integer(term: Term, frame: Frame) -> Dim | None:
+    """The integer that an element is; None if it is not known, or may have wrapped around.
+
+    An int64 that is a sum or product of sizes does not wrap around, as everywhere in the inference.
+    """
+    if not isinstance(term, Integer):
+        return None
+    dim = term.dim
+    if isinstance(dim, int):
+        return dim
+    lo, hi = INTEGER_RANGE[term.dtype]
+    if term.dtype is DType.INT64 and all(abs(coefficient) < 1 << 31 for _, coefficient in dim.terms):
+        return dim
+    return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
+
+
+def _is_number(term: Term, number: float, *, negative: bool = False) -> bool:
+    """Whether an element is a float constant; zeros are told apart by their sign."""
+    if not isinstance(term, Literal) or not term.dtype.is_float or not isinstance(term.bits, int):
+        return False
+    if not term.dtype.has_dtype:
+        return False
+    wanted = np.array([-number if negative else number], dtype=term.dtype.dtype)
+    return term.bits == int(wanted.view(f"<u{wanted.itemsize}")[0])
+
+
+def _is_integer(term: Term, number: int) -> bool:
+    """Whether an element is an integer constant."""
+    return isinstance(term, Integer) and isinstance(term.dim, int) and term.dim == number
+
+
+def _polynomial(call: Application, combine: Callable[[Dim, Dim], Dim]) -> Term | None:
+    """The sum, difference or product of integers; right modulo the width of the type."""
+    a, b = call.operands
+    if isinstance(a, Integer) and isinstance(b, Integer):
+        return call.integer(combine(a.dim, b.dim))
+    return None
+
+
+@_simplifies("Add", is_commutative=True)
+def _add(call: Application) -> Term | None:
+    a, b = call.operands
+    for one, other in ((a, b), (b, a)):
+        if _is_number(one, 0.0, negative=True) or _is_integer(one, 0):
+            return other
+    return _polynomial(call, lambda x, y: x + y)
+
+
+@_simplifies("Sub")
+def _sub(call: Application) -> Term | None:
+    a, b = call.operands
+    if _is_number(b, 0.0) or _is_integer(b, 0):
+        return a
+    return _polynomial(call, lambda x, y: x - y)
+
+
+@_simplifies("Mul", is_commutative=True)
+def _mul(call: Application) -> Term | None:
+    a, b = call.operands
+    for one, other in ((a, b), (b, a)):
+        if _is_number(one, 1.0) or _is_integer(one, 1):
+            return other
+    return _polynomial(call, lambda x, y: x * y)
+
+
+@_simplifies("Div")
+def _div(call: Application) -> Term | None:
+    a, b = call.operands
+    if _is_number(b, 1.0) or _is_integer(b, 1):
+        return a
+    numbers = call.integers()
+    if numbers is None or known_lt(0, numbers[1], call.frame.scope) is not True:
+        return None
+    quotient = truncdiv(numbers[0], numbers[1], call.frame.scope)
+    return None if quotient is None else call.integer(call.frame.simplify(quotient))
+
+
+@_simplifies("Mod")
+def _mod(call: Application) -> Term | None:
+    numbers = call.integers()
+    if numbers is None or call.attr("fmod") or known_lt(0, numbers[1], call.frame.scope) is not True:
+        return None
+    return call.integer(call.frame.simplify(mod(numbers[0], numbers[1])))
+
+
+@_simplifies("Neg", is_involutive=True)
+def _neg(call: Application) -> Term | None:
+    operand = call.operands[0]
+    return call.integer(-operand.dim) if isinstance(operand, Integer) else None
+
+
+@_simplifies("Not", is_involutive=True)
+def _not(call: Application) -> Term | None:
+    operand = call.operands[0]
+    return call.truth(not operand.bits) if isinstance(operand, Literal) else None
+
+
+@_simplifies("And", is_commutative=True, is_idempotent=True)
+def _and(call: Application) -> Term | None:
+    return _connective(call, absorbing=0)
+
+
+@_simplifies("Or", is_commutative=True, is_idempotent=True)
+def _or(call: Application) -> Term | None:
+    return _connective(call, absorbing=1)
+
+
+@_simplifies("Xor", is_commutative=True)
+def _xor(call: Application) -> Term | None:
+    for one, other in (call.operands, call.operands[::-1]):
+        if isinstance(one, Literal):
+            return applied(call.pool, ("", "Not", 1), (), call.dtype, (other,), call.frame) if one.bits else other
+    return None
+
+
+def _connective(call: Application, absorbing: int) -> Term | None:
+    for one, other in (call.operands, call.operands[::-1]):
+        if isinstance(one, Literal):
+            return one if one.bits == absorbing else other
+    return None
+
+
+@_simplifies("Min Max", is_idempotent=True)  # not commutative: a maximum of 0.0 and -0.0 is the first
+def _extremum(call: Application) -> Term | None:
+    numbers = call.integers()
+    if numbers is None or len(numbers) != 2:
+        return None
+    a, b = numbers
+    if known_le(a, b, call.frame.scope) is True:
+        return call.operands[call.operator[1] == "Max"]
+    return call.operands[call.operator[1] == "Min"] if known_le(b, a, call.frame.scope) is True else None
+
+
+@_simplifies("Equal", is_commutative=True)
+def _equal(call: Application) -> Term | None:
+    return _compared(call, known_eq)
+
+
+@_simplifies("Less")
+def _less(call: Application) -> Term | None:
+    return _compared(call, known_lt)
+
+
+@_simplifies("LessOrEqual")
+def _less_or_equal(call: Application) -> Term | None:
+    return _compared(call, known_le)
+
+
+@_simplifies("Greater")
+def _greater(call: Application) -> Term | None:
+    return _compared(call, lambda a, b, scope: known_lt(b, a, scope))
+
+
+@_simplifies("GreaterOrEqual")
+def _greater_or_equal(call: Application) -> Term | None:
+    return _compared(call, lambda a, b, scope: known_le(b, a, scope))
+
+
+def _compared(call: Application, relation: Callable[..., bool | None]) -> Term | None:
+    numbers = call.integers()
+    return None if numbers is None else call.truth(relation(numbers[0], numbers[1], call.frame.scope))
+
+
+@_simplifies("Where")
+def _where(call: Application) -> Term | None:
+    condition, a, b = call.operands
+    if isinstance(condition, Literal):
+        return a if condition.bits else b
+    if a is b:
+        return a
+    if isinstance(condition, Apply) and condition.operator[1] == "Not":
+        held = (condition.operands[0], b, a)
+        return applied(call.pool, call.operator, call.attributes, call.dtype, held, call.frame)
+    return None
+
+
+@_simplifies("Cast")
+def _cast(call: Application) -> Term | None:
+    operand = call.operands[0]
+    if operand.dtype is not None and operand.dtype is call.dtype:
+        return operand
+    number = exact_integer(operand, call.frame)
+    if number is not None and call.dtype is not None and call.dtype.is_integer:
+        lo, hi = INTEGER_RANGE[call.dtype]
+        is_wide = isinstance(operand, Integer) and _contains(call.dtype, operand.dtype)
+        if is_wide or (_is_at_least(number, lo, call.frame) and _is_at_most(number, hi, call.frame)):
+            return call.integer(number)
+    if isinstance(operand, Apply) and operand.operator[1] == "Cast":
+        inner = operand.operands[0]
+        if inner.dtype is call.dtype and operand.dtype is not None and call.dtype is not None:
+            return inner if _holds(operand.dtype, call.dtype) else None
+    return None
+
+
+def _is_at_least(dim: Dim, lo: int, frame: Frame) -> bool:
+    return known_le(lo, dim, frame.scope) is True
+
+
+def _is_at_most(dim: Dim, hi: int, frame: Frame) -> bool:
+    return (hi == INTEGER_RANGE[DType.INT64][1] and isinstance(dim, Expr)) or known_le(dim, hi, frame.scope) is True
+
+
+def _contains(wide: DType, narrow: DType) -> bool:
+    """Whether an integer type holds all numbers of another."""
+    return INTEGER_RANGE[wide][0] <= INTEGER_RANGE[narrow][0] and INTEGER_RANGE[narrow][1] <= INTEGER_RANGE[wide][1]
+
+
+_MANTISSA: Final = {DType.FLOAT16: (11, 5), DType.BFLOAT16: (8, 8), DType.FLOAT32: (24, 8), DType.FLOAT64: (53, 11)}
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether a cast to `wide` and back gives each element of type `narrow` again."""
+    if wide.is_integer and narrow.is_integer:
+        return _contains(wide, narrow)
+    if narrow is DType.BOOL:
+        return wide.is_integer or wide in _MANTISSA
+    if wide in _MANTISSA and narrow in _MANTISSA:
+        return all(a >= b for a, b in zip(_MANTISSA[wide], _MANTISSA[narrow], strict=True))
+    if wide in _MANTISSA and narrow.is_integer:
+        lo, hi = INTEGER_RANGE[narrow]
+        return max(-lo, hi) <= 1 << _MANTISSA[wide][0]
+    return False
+
+
+def operands_broadcast(shapes: Sequence[tuple[Dim, ...]], result: tuple[Dim, ...], frame: Frame) -> list[Any] | None:
+    """For each operand the index that is read at a position of the result; None if a size is undecided."""
+    found = []
+    for shape in shapes:
+        index: list[Dim] = []
+        for dim, extent, variable in zip(
+            shape, result[len(result) - len(shape) :], frame.variables[len(result) - len(shape) :], strict=True
+        ):
+            if isinstance(dim, int) and dim == 1:
+                index.append(0)
+            elif dim == extent or known_eq(dim, extent, frame.scope) is True:
+                index.append(variable)
+            else:
+                return None
+        found.append(tuple(index))
+    return found

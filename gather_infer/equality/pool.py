@@ -1,0 +1,493 @@
+"""The pool of terms: makes each term once, in a normal form, and substitutes index variables.
+
+Normal forms: an index into an axis of size 1 is 0; a constant array has one axis per index variable, in the order of
+the variables, and none along which its elements are equal; integers that are affine in the variables are polynomials;
+operators of constants are evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import count
+from math import prod
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.equality.frames import Frame, axes_of, is_axis_symbol
+from gather_infer.equality.terms import (
+    Apply,
+    Attributes,
+    Body,
+    Call,
+    Integer,
+    Literal,
+    Operand,
+    Operator,
+    Select,
+    Source,
+    Tensor,
+    Term,
+    axis_symbol,
+)
+from gather_infer.ir.constant import bits_dtype
+from gather_infer.symbolic import Dim, Expr, Scope, known_le, known_lt, substitute, symbol
+from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min, Symbol
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape
+
+MAX_GRID: Final = 1 << 22
+"""Largest number of elements of an array that is computed."""
+
+MAX_COMPARED: Final = 1 << 24
+"""Largest number of bytes of an array whose equal rows are looked for."""
+
+_T = TypeVar("_T")
+Applied: TypeAlias = "Callable[[TermPool, Apply, tuple[Term, ...], Frame], Term]"
+
+
+class TermPool:
+    """All terms of one proof.
+
+    facts      about the symbols of the models; a proof may use them
+    applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
+    """
+
+    def __init__(self, facts: Scope, applied: Applied) -> None:
+        self.facts = facts
+        self._applied = applied
+        self._interned: dict[Hashable, Any] = {}
+        self._serials = count()
+        self._frames: dict[Shape, Frame] = {}
+        self.index_terms: dict[str, tuple[Term, Dim | None]] = {}
+        """Symbol that stands for an integer -> its term; and the size of the axis if it is a position on that axis."""
+
+    @property
+    def nothing(self) -> Term:
+        """The term of a tensor without elements."""
+        return self.integer(DType.INT64, 0)
+
+    def interned(self, key: Hashable, make: Callable[[int], _T]) -> _T:
+        """The object with this key; `make` is called with a new serial number if there is none."""
+        found = self._interned.get(key)
+        if found is None:
+            found = self._interned[key] = make(next(self._serials))
+        return cast(_T, found)  # the key begins with the kind
+
+    def frame(self, extents: Shape) -> Frame:
+        found = self._frames.get(extents)
+        if found is None:
+            found = self._frames[extents] = Frame(extents, self.facts)
+        return found
+
+    # sources
+
+    def named(self, name: str, dtype: DType | None, shape: Shape | None) -> Source:
+        """The input of both models, or the parameter of a body, called `name`."""
+        return self.interned(("named", name, dtype, shape), lambda serial: Source(serial, dtype, shape, name=name))
+
+    def array(self, dtype: DType, bits: npt.NDArray[Any]) -> Source:
+        """Constant elements, by their bits."""
+        held = tuple(bits.flat) if bits.dtype.hasobject else blake2b(np.ascontiguousarray(bits).data).digest()
+        return self.interned(
+            ("array", dtype, bits.shape, held), lambda serial: Source(serial, dtype, bits.shape, array=bits)
+        )
+
+    def listed(self, dtype: DType | None, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Source:
+        """A small tensor whose elements are terms without index variables."""
+        return self.interned(("listed", dtype, shape, terms), lambda serial: Source(serial, dtype, shape, listed=terms))
+
+    def listed_or_array(self, dtype: DType, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Source:
+        """A small tensor with these elements: an array of constants if all are numbers."""
+        frame = self.frame(())
+        grids = [grid_of(term, (), frame) if constant_axes(term, frame) == [] else None for term in terms]
+        if terms and all(grid is not None for grid in grids):
+            return self.array(dtype, np.array(grids, dtype=bits_dtype(dtype)).reshape(shape))
+        return self.listed(dtype, shape, terms)
+
+    def closed(self, tensor: Tensor) -> Source:
+        """A tensor in several pieces as a source."""
+        return self.interned(
+            ("closed", tensor), lambda serial: Source(serial, tensor.dtype, tensor.shape, pieces=tensor)
+        )
+
+    def call(
+        self, operator: Operator, attributes: Attributes, operands: tuple[Operand, ...], bodies: tuple[Body, ...] = ()
+    ) -> Call:
+        return self.interned(
+            ("call", operator, attributes, operands, bodies),
+            lambda serial: Call(serial, operator, attributes, operands, bodies),
+        )
+
+    def result(
+        self,
+        call: Call,
+        output: int,
+        dtype: DType | None,
+        shape: Shape | None,
+        bounds: tuple[Dim, Dim | None] | None = None,
+    ) -> Source:
+        """Output number `output` of a call. Its type and shape are those with which it was first asked for."""
+        found = call.results.get(output)
+        if found is None:
+            found = Source(next(self._serials), dtype, shape, call=call, output=output, bounds=bounds)
+            call.results[output] = found
+        return found
+
+    # tensors
+
+    def tensor(self, dtype: DType | None, shape: Shape, term: Term) -> Tensor:
+        """The tensor of one piece with this term; nothing is asked of the term of a tensor without elements."""
+        return self.pieced(dtype, shape, 0, ((shape[0] if shape else 1, term),))
+
+    def pieced(self, dtype: DType | None, shape: Shape, axis: int, pieces: Sequence[tuple[Dim, Term]]) -> Tensor:
+        held = tuple(pieces)
+        if any(isinstance(dim, int) and dim == 0 for dim in shape):
+            axis, held = 0, ((0, self.nothing),)
+        elif len(held) == 1:
+            axis, held = 0, ((shape[0] if shape else 1, held[0][1]),)
+        return self.interned(
+            ("tensor", dtype, shape, axis, held), lambda serial: Tensor(serial, dtype, shape, axis, held)
+        )
+
+    def whole(self, source: Source) -> Tensor:
+        """A source of known shape as a tensor."""
+        assert source.shape is not None, "the source has a known rank"
+        frame = self.frame(source.shape)
+        return self.tensor(source.dtype, source.shape, self.select(source, frame.variables, frame))
+
+    def term_of(self, tensor: Tensor) -> Term:
+        """The term of all elements of a tensor, several pieces closed."""
+        if tensor.term is not None:
+            return tensor.term
+        source = self.closed(tensor)
+        frame = self.frame(tensor.shape)
+        return self.interned(
+            ("select", source, frame.variables), lambda serial: Select(serial, source, frame.variables)
+        )
+
+    def at(self, tensor: Tensor, index: Sequence[Dim], frame: Frame) -> Term:
+        """The element of a tensor at `index`, in dims of the index variables of `frame`."""
+        if tensor.term is not None:
+            return self.move(tensor.term, tuple(index), frame)
+        return self.select(self.closed(tensor), tuple(index), frame)
+
+    # terms
+
+    def integer(self, dtype: DType, dim: Dim) -> Integer:
+        if isinstance(dim, int):
+            lo, hi = INTEGER_RANGE[dtype]
+            dim = (dim - lo) % (hi - lo + 1) + lo
+        return self.interned(("integer", dtype, dim), lambda serial: Integer(serial, dtype, dim))
+
+    def literal(self, dtype: DType, bits: int | bytes) -> Term:
+        if dtype in INTEGER_RANGE and isinstance(bits, int):
+            return self.integer(dtype, bits)
+        return self.interned(("literal", dtype, bits), lambda serial: Literal(serial, dtype, bits))
+
+    def apply(
+        self, operator: Operator, attributes: Attributes, dtype: DType | None, operands: tuple[Term, ...]
+    ) -> Apply:
+        """The operator applied, as it is; `pointwise.applied` simplifies."""
+        return self.interned(
+            ("apply", operator, attributes, dtype, operands),
+            lambda serial: Apply(serial, operator, attributes, dtype, operands),
+        )
+
+    def select(self, source: Source, index: Sequence[Dim], frame: Frame) -> Term:
+        """The element of a source at `index`, in dims of the index variables of `frame`."""
+        shape = source.shape
+        assert shape is not None, "the source has a known rank"
+        if frame.is_empty:
+            return self.nothing
+        place = tuple(0 if size == 1 else frame.simplify(dim) for dim, size in zip(index, shape, strict=True))
+        if source.array is not None:
+            return self._select_constant(source.dtype, source.array, place, frame)
+        if source.listed:
+            found = self._select_listed(source, place)
+            if found is not None:
+                return found
+        if source.pieces is not None:
+            found = self._select_piece(source.pieces, place, frame)
+            if found is not None:
+                return found
+        found = self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+        return found if source.bounds is None else self._counted(found, source, frame)
+
+    def _counted(self, term: Select, source: Source, frame: Frame) -> Term:
+        """An element that is an integer >= 0, as a dim."""
+        assert source.bounds is not None and source.dtype is not None
+        name = self.interned(("element", term), lambda serial: symbol(f"\1{serial}"))
+        self.index_terms[name.name] = term, None
+        lo, hi = source.bounds
+        frame.scope.add_fact(name - lo)
+        if hi is not None:
+            frame.scope.add_fact(hi - name)
+        return self.integer(source.dtype, name)
+
+    def _select_listed(self, source: Source, place: tuple[Dim, ...]) -> Term | None:
+        if all(isinstance(dim, int) for dim in place):
+            assert source.shape is not None
+            sizes = [dim for dim in source.shape if isinstance(dim, int)]
+            numbers = [dim for dim in place if isinstance(dim, int)]
+            if all(0 <= number < size for number, size in zip(numbers, sizes, strict=True)):
+                return source.listed[int(np.ravel_multi_index(numbers, sizes)) if sizes else 0]
+        return None
+
+    def _select_piece(self, tensor: Tensor, place: tuple[Dim, ...], frame: Frame) -> Term | None:
+        begin: Dim = 0
+        at = place[tensor.axis]
+        for length, term in tensor.pieces:
+            end = begin + length
+            if known_le(begin, at, frame.scope) is True and known_lt(at, end, frame.scope) is True:
+                local = (*place[: tensor.axis], at - begin, *place[tensor.axis + 1 :])
+                return self.move(term, local, frame)
+            begin = end
+        return None
+
+    def _select_constant(
+        self, dtype: DType | None, array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame
+    ) -> Term:
+        """An element of constant elements; see the normal form above."""
+        assert dtype is not None, "constants have a type"
+        if not array.size:
+            return self.nothing
+        axes = sorted({axis for dim in place for axis in axes_of(dim)})
+        names = {f"\0{axis}" for axis in axes}
+        extents = [frame.extents[axis] for axis in axes]
+        is_static = all(isinstance(dim, int) or dim.symbols <= names for dim in place) and all(
+            isinstance(extent, int) for extent in extents
+        )
+        sizes = [extent for extent in extents if isinstance(extent, int)]
+        grid = self._grid(array, place, axes, sizes) if is_static and prod(sizes) <= max(MAX_GRID, array.size) else None
+        if grid is not None:
+            return self.from_grid(dtype, grid, axes)
+        source = self.array(dtype, array)
+        return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+
+    def _grid(
+        self, array: npt.NDArray[Any], place: tuple[Dim, ...], axes: Sequence[int], sizes: Sequence[int]
+    ) -> npt.NDArray[Any] | None:
+        """The elements at `place` for all values of the index variables of `axes`; None if one does not exist."""
+        if len(axes) == array.ndim and place == tuple(axis_symbol(axis) for axis in axes):
+            return array[tuple(slice(size) for size in sizes)] if all(map(int.__le__, sizes, array.shape)) else None
+        variables = {
+            f"\0{axis}": np.arange(size).reshape([-1 if k == at else 1 for k in range(len(axes))])
+            for at, (axis, size) in enumerate(zip(axes, sizes, strict=True))
+        }
+        indices = [np.asarray(_on_grid(dim, variables)) for dim in place]
+        if not all(each.min() >= 0 and each.max() < n for each, n in zip(indices, array.shape, strict=True)):
+            return None
+        found = np.empty(sizes, array.dtype)
+        found[...] = array[tuple(np.broadcast_to(each, sizes) for each in indices)]
+        return found
+
+    def from_grid(self, dtype: DType, grid: npt.NDArray[Any], axes: Sequence[int]) -> Term:
+        """The term whose value is `grid` at the index variables of `axes`, which ascend."""
+        kept = list(axes)
+        at = 0
+        while at < len(kept):
+            if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and _is_repeated(grid, at)):
+                grid = np.take(grid, 0, axis=at)
+                del kept[at]
+            else:
+                at += 1
+        if not kept:
+            element = grid.reshape(-1)[0]
+            return self.literal(dtype, _bits_of(dtype, element))
+        if dtype in INTEGER_RANGE:
+            affine = _affine(_numbers(dtype, grid), [axis_symbol(axis) for axis in kept])
+            if affine is not None:
+                return self.integer(dtype, affine)
+        source = self.array(dtype, np.ascontiguousarray(grid))
+        place: tuple[Dim, ...] = tuple(axis_symbol(axis) for axis in kept)
+        return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+
+    # substitution
+
+    def index_symbol(self, term: Term, size: Dim, frame: Frame) -> Dim:
+        """The position that `term` addresses on an axis of `size` elements; a negative one counts from the end.
+
+        The access is legal: `-size <= term < size`.
+        """
+        if isinstance(term, Integer):
+            if frame.is_within(term.dim, size):
+                return term.dim
+            if isinstance(term.dim, int) and term.dim < 0:
+                return size + term.dim
+            if isinstance(term.dim, Symbol) and term.dim.name in self.index_terms:
+                frame.scope.add_fact(size - 1 - term.dim)  # it is >= 0, and in bounds
+                return term.dim
+        found = self.interned(("index", term, size), lambda serial: symbol(f"\1{serial}"))
+        self.index_terms[found.name] = term, size
+        frame.scope.add_fact(size - 1 - found)
+        return found
+
+    def _value(self, term: Term, frame: Frame) -> Dim:
+        """The integer >= 0 that a term without known bounds is, by the bounds of the term it was made from."""
+        found = self.interned(("element", term), lambda serial: symbol(f"\1{serial}"))
+        self.index_terms[found.name] = term, None
+        return found
+
+    def move_dim(self, dim: Dim, index: tuple[Dim, ...], frame: Frame) -> Dim:
+        """A dim with the index variables replaced, in symbols that stand for terms too."""
+        if isinstance(dim, int):
+            return dim
+        mapping: dict[str, Dim] = {}
+        for name in dim.symbols:
+            if name[:1] == "\0":
+                mapping[name] = index[int(name[1:])]
+            elif name[:1] == "\1":
+                term, size = self.index_terms[name]
+                moved = self.move(term, index, frame)
+                if size is not None:
+                    mapping[name] = self.index_symbol(moved, self.move_dim(size, index, frame), frame)
+                else:
+                    mapping[name] = moved.dim if isinstance(moved, Integer) else self._value(moved, frame)
+        return frame.simplify(substitute(dim, mapping)) if mapping else dim
+
+    def move(self, term: Term, index: tuple[Dim, ...], frame: Frame) -> Term:
+        """A term with `index` in place of the index variables; without recursion along operands of operators."""
+        if index == frame.variables[: len(index)]:
+            return term
+        if frame.is_empty:
+            return self.nothing
+        moved = frame.moved
+        pending = [term]
+        while pending:
+            top = pending[-1]
+            key = top, index
+            if key in moved:
+                pending.pop()
+                continue
+            if isinstance(top, Apply):
+                missing = [operand for operand in top.operands if (operand, index) not in moved]
+                if missing:
+                    pending += missing
+                    continue
+                operands = tuple([moved[operand, index] for operand in top.operands])
+                moved[key] = top if operands == top.operands else self._applied(self, top, operands, frame)
+            elif isinstance(top, Select):
+                place = tuple([self.move_dim(dim, index, frame) for dim in top.index])
+                moved[key] = top if place == top.index else self.select(top.source, place, frame)
+            elif isinstance(top, Integer):
+                moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame))
+            else:
+                moved[key] = top
+            pending.pop()
+        return moved[term, index]
+
+
+def _on_grid(dim: Dim, variables: Mapping[str, npt.NDArray[np.int64]]) -> Any:
+    """The values of a dim at arrays of values of its symbols."""
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, Extremum):
+        return (np.minimum if isinstance(dim, Min) else np.maximum).reduce(
+            np.broadcast_arrays(*(_on_grid(arg, variables) for arg in dim.args))
+        )
+    if isinstance(dim, FloorDiv):
+        return _on_grid(dim.num, variables) // _on_grid(dim.den, variables)
+    if dim.is_symbol:
+        return variables[dim.name]
+    total: Any = 0
+    for monomial, coefficient in dim.terms:
+        term: Any = coefficient
+        for atom in monomial:
+            term = term * _on_grid(atom, variables)
+        total = total + term
+    return total
+
+
+def grid_of(term: Term, axes: Sequence[int], frame: Frame) -> npt.NDArray[Any] | None:
+    """The bits of a constant term at all values of the index variables of `axes`; None if the term is not constant.
+
+    An axis that does not occur in the term has size 1.
+    """
+    if isinstance(term, Literal):
+        dtype = bits_dtype(term.dtype)
+        found = np.empty((1,) * len(axes), dtype)
+        wide = isinstance(term.bits, bytes) and dtype == np.dtype("V16")
+        found[...] = np.frombuffer(cast(bytes, term.bits), dtype)[0] if wide else term.bits
+        return found
+    if isinstance(term, Integer):
+        held = axes_of(term.dim)
+        variables = {}
+        for axis in held:
+            extent = frame.extents[axis]
+            assert isinstance(extent, int), "the caller has looked at the extents"
+            variables[f"\0{axis}"] = np.arange(extent).reshape([-1 if k == axis else 1 for k in axes])
+        numbers = np.asarray(_on_grid(term.dim, variables), dtype=object)
+        lo, hi = INTEGER_RANGE[term.dtype]
+        bits = np.asarray(numbers & (hi - lo), dtype=object)
+        return bits.reshape(bits.shape or (1,) * len(axes)).astype(bits_dtype(term.dtype))
+    if isinstance(term, Select) and term.source.array is not None:
+        held = [axis for dim in term.index for axis in axes_of(dim)]
+        if term.index != tuple(axis_symbol(axis) for axis in held):
+            return None
+        array = term.source.array
+        for at, axis in enumerate(held):
+            extent = frame.extents[axis]
+            assert isinstance(extent, int), "the caller has looked at the extents"
+            array = np.take(array, range(extent), axis=at) if extent != array.shape[at] else array
+        return array.reshape([array.shape[held.index(axis)] if axis in held else 1 for axis in axes])
+    return None
+
+
+def constant_axes(term: Term, frame: Frame) -> list[int] | None:
+    """The index variables in a constant term; None if it is not constant, or they do not range over numbers."""
+    if isinstance(term, Literal):
+        return []
+    if isinstance(term, Integer):
+        if isinstance(term.dim, Expr) and not all(is_axis_symbol(name) for name in term.dim.symbols):
+            return None
+        axes = axes_of(term.dim)
+    elif isinstance(term, Select) and term.source.array is not None:
+        axes = [axis for dim in term.index for axis in axes_of(dim)]
+    else:
+        return None
+    return axes if all(isinstance(frame.extents[axis], int) for axis in axes) else None
+
+
+def _is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
+    """Whether the elements along an axis are equal."""
+    return bool((grid == np.take(grid, [0], axis=axis)).all())
+
+
+def _bits_of(dtype: DType, element: Any) -> int | bytes:
+    if isinstance(element, bytes):
+        return element
+    if isinstance(element, np.void):
+        return element.tobytes()
+    return int(_numbers(dtype, np.asarray(element))) if dtype in INTEGER_RANGE else int(element)
+
+
+def _numbers(dtype: DType, bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The integers that bits of an integer type stand for."""
+    lo, hi = INTEGER_RANGE[dtype]
+    if lo == 0:
+        return bits
+    width = (hi - lo + 1).bit_length() - 1
+    if width >= 8:
+        return np.asarray(bits).view(f"<i{width // 8}")
+    signed = bits.astype(np.int64)
+    return np.where(signed > hi, signed - (hi - lo + 1), signed)
+
+
+def _affine(numbers: npt.NDArray[Any], variables: Sequence[Expr]) -> Dim | None:
+    """`a + b*i + c*j + ...` if the numbers are affine in their positions, else None."""
+    origin = int(numbers[(0,) * numbers.ndim])
+    if abs(origin) > 1 << 40:
+        return None
+    total: Dim = origin
+    expected: Any = np.int64(origin)
+    for axis, variable in enumerate(variables):
+        step = int(numbers[tuple(int(axis == k) for k in range(numbers.ndim))]) - origin
+        if abs(step) > 1 << 40:
+            return None
+        total = total + step * variable
+        expected = expected + step * np.arange(numbers.shape[axis]).reshape(
+            [-1 if axis == k else 1 for k in range(numbers.ndim)]
+        )
+    return total if numbers.dtype != np.uint64 and bool((numbers == expected).all()) else None

@@ -1,0 +1,208 @@
+"""The proof that outputs of two models are equal: both are translated into one pool of terms.
+
+Symbolic sizes of 0 need care. A Reshape with -1 has no known size where the product of the other sizes is 0. So a proof
+may be about the runs in which these sizes are not 0; in the others, the outputs have to be empty and of equal shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gather_infer.equality.dims import DimTable
+from gather_infer.equality.obligations import Obligations
+from gather_infer.equality.pointwise import applied_again
+from gather_infer.equality.pool import TermPool
+from gather_infer.equality.terms import Operand
+from gather_infer.equality.translation import Meanings, Translation
+from gather_infer.inference import Inference
+from gather_infer.ir import Model
+from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, symbol
+from gather_infer.symbolic.normal_form import Symbol
+from gather_infer.tensor import SymbolicTensor
+
+ELIMINATIONS: Final = 2000
+ELIMINATIONS_PER_NODE: Final = 20
+"""The budget of a proof: Fourier-Motzkin eliminations in all, and for each node of the first model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """Both models as terms.
+
+    opens_inexact  whether pointwise operators that runtimes round differently are opened
+    """
+
+    first: Translation
+    second: Translation
+    opens_inexact: bool
+
+    @property
+    def has_unnamed_sizes(self) -> bool:
+        """Whether a Reshape computes a size that has no name in all runs."""
+        return self.first.meanings.has_unnamed_sizes
+
+    def is_equal(self, output: str, other: str) -> bool:
+        """Whether an output of the first model has the same terms as one of the second."""
+        one = self.first.tensor(self.first.model.main, output)
+        two = self.second.tensor(self.second.model.main, other)
+        return one is two and one is not None
+
+    def operand(self, side: Translation, name: str) -> Operand:
+        return side.tensor(side.model.main, name)
+
+
+class Prover:
+    """Proofs about two models, each made on demand.
+
+    inputs  input of the first model -> input of the second
+    """
+
+    def __init__(self, first: Inference, second: Inference, inputs: Mapping[str, str]) -> None:
+        self.first = first
+        self.second = second
+        self.inputs = inputs
+        self.models = Model(first.model.proto), Model(second.model.proto)
+        self.facts = _facts_of(first)
+        self.dims = DimTable(self.facts)
+        _equate(self.dims, first)
+        self._proofs: dict[tuple[bool, bool], Proof] = {}
+
+    def proof(self, *, opens_inexact: bool, names_sizes: bool) -> Proof:
+        """Both models as terms.
+
+        opens_inexact  whether pointwise operators that runtimes round differently are opened
+        names_sizes    whether the size that a Reshape computes for -1 is named by the quotient of the others
+        """
+        key = opens_inexact, names_sizes
+        found = self._proofs.get(key)
+        if found is None:
+            found = self._proofs[key] = self._translate(opens_inexact, names_sizes)
+        return found
+
+    def _translate(self, opens_inexact: bool, names_sizes: bool) -> Proof:
+        pool = TermPool(_facts_of(self.first), applied_again)
+        meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
+        _equate(meanings.dims, self.first)
+        names = self._names()
+        a = Translation(self.first, self.models[0], meanings, names[0], opens_inexact, is_reference=True)
+        b = Translation(self.second, self.models[1], meanings, names[1], opens_inexact, is_reference=False)
+        for name, dim in meanings.dims.symbols.items():
+            if free_symbols(dim) <= a.renamed.keys():
+                a.renamed[name] = dim
+        for name, other in self.inputs.items():
+            a.declare(a.model.main, name, f"\5{name}")
+            b.declare(b.model.main, other, f"\5{name}")
+        a.translate(a.model.main)
+        b.translate(b.model.main)
+        return Proof(a, b, opens_inexact)
+
+    def _names(self) -> tuple[dict[str, Dim], dict[str, Dim]]:
+        """The symbols of the inputs of both models, in those of the first."""
+        mine: dict[str, Dim] = {}
+        its: dict[str, Dim] = {}
+        for name, other in self.inputs.items():
+            for dim in shape_of(self.first, name):
+                mine.update((free, symbol(free)) for free in free_symbols(dim))
+            for dim, theirs in zip(shape_of(self.first, name), shape_of(self.second, other), strict=False):
+                if isinstance(theirs, Symbol):
+                    its.setdefault(theirs.name, dim)
+        return mine, its
+
+    # what a proof needs besides equal terms
+
+    def open_obligations(self, proof: Proof) -> Iterator[str]:
+        """The reasons why the second model may fail where the first one succeeds."""
+        yield from self._narrower_inputs(proof)
+        always = self.proof(opens_inexact=proof.opens_inexact, names_sizes=False)
+        known = set(always.first.applied.values())
+        shared = {node for node, key in always.second.applied.items() if key in known}
+        yield from Obligations(proof.first, proof.second, self.facts, self.dims, shared).open()
+
+    def _narrower_inputs(self, proof: Proof) -> Iterator[str]:
+        """Sizes of inputs that the first model accepts and the second does not."""
+        side = proof.second
+        for name, other in self.inputs.items():
+            mine, its = shape_of(self.first, name), shape_of(self.second, other)
+            if len(mine) != len(its):
+                yield f"input {other} has rank {len(its)} in the second model, and {len(mine)} in the first"
+                continue
+            for axis, (dim, theirs) in enumerate(zip(mine, its, strict=True)):
+                if not side.is_bound((theirs,)) or self.dims.form(side.dim(theirs)) != self.dims.form(dim):
+                    yield f"axis {axis} of input {other} is {theirs} in the second model, and {dim} in the first"
+        declared = self.second.declared
+        shapes = [shape_of(self.second, other) for other in self.inputs.values()]
+        for name in sorted({free for shape in shapes for dim in shape for free in free_symbols(dim)}):
+            bounds, dim = declared.symbol_bounds(name), side.renamed.get(name, 0)
+            least, most = bounds.lo, bounds.hi
+            if (least is not None and known_le(least, dim, self.facts) is not True) or (
+                most is not None and known_le(dim, most, self.facts) is not True
+            ):
+                yield f"{name} is in {bounds} in the second model"
+        for fact in declared.facts:
+            if not side.is_bound((fact,)) or known_le(0, side.dim(fact), self.facts) is not True:
+                yield f"the second model declares {fact} >= 0"
+
+    def is_empty_where_unnamed(self, proof: Proof, output: str, other: str) -> bool:
+        """Whether an output is empty, and of the same shape, in the runs that a proof with named sizes is not about."""
+        if not proof.first.meanings.nonzero:
+            return True
+        mine, its = shape_of(self.first, output), shape_of(self.second, other)
+        a, b = proof.first, proof.second
+        if not all(a.is_bound((dim,)) and free_symbols(dim).isdisjoint(a.conditional) for dim in mine):
+            return False
+        if not all(b.is_bound((dim,)) and free_symbols(dim).isdisjoint(b.conditional) for dim in its):
+            return False
+        forms = [self.dims.form(a.dim(dim)) for dim in mine]
+        if forms != [self.dims.form(b.dim(dim)) for dim in its]:
+            return False
+        for size in proof.first.meanings.nonzero:
+            if known_le(1, size, self.facts) is True:
+                continue
+            zero = self._facts_where_zero(size)
+            if known_le(product(forms), 0, zero) is not True and not any(known_le(f, 0, zero) is True for f in forms):
+                return False
+        return True
+
+    def _facts_where_zero(self, size: Dim) -> Scope:
+        """The facts about the runs of the first model in which a size is 0, by unit propagation."""
+        zero = self.facts.child()
+        zero.add_fact(-size)
+        for _ in range(2):
+            for constraint in self.first.implied_constraints:
+                left = [one for one in constraint.any_of if _holds(one, zero) is not False]
+                if len(left) == 1:
+                    low, relation, high = left[0]
+                    zero.add_fact(high - low)
+                    if relation == "==":
+                        zero.add_fact(low - high)
+        return zero
+
+
+def _holds(relation: tuple[Dim, str, Dim], facts: Scope) -> bool | None:
+    left, kind, right = relation
+    return known_eq(left, right, facts) if kind == "==" else known_le(left, right, facts)
+
+
+def _facts_of(inference: Inference) -> Scope:
+    """The facts about the symbols of a model, with a budget of their own."""
+    facts = inference.known.snapshot().child()
+    for constraint in inference.constraints:
+        if constraint.relation == "<=":
+            facts.add_fact(constraint.right - constraint.left)
+    facts.fuels = (Fuel(ELIMINATIONS + ELIMINATIONS_PER_NODE * len(inference.model.proto.graph.node)),)
+    return facts
+
+
+def _equate(dims: DimTable, inference: Inference) -> None:
+    """Use the equations that hold in every run in which the model succeeds."""
+    for constraint in inference.constraints:
+        if constraint.relation == "==":
+            dims.equate(constraint.left, constraint.right)
+
+
+def shape_of(inference: Inference, name: str) -> tuple[Dim, ...]:
+    """The shape of a value of the main graph; () if its rank is unknown."""
+    fact = inference[name]
+    return fact.shape or () if isinstance(fact, SymbolicTensor) else ()

@@ -1,0 +1,160 @@
+"""Results of `diff`."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gather_infer.verification.result import Verification
+
+
+class DiffVerdict(enum.Enum):
+    """How two outputs, or two models, compare.
+
+    PROVED          equal in every run, for all sizes
+    RUNS            equal in the runs that were made
+    DIFFERENT       a run gave different results, or the types differ
+    UNKNOWN         neither proved nor run
+    NOT_COMPARABLE  the inputs differ, so that no input fits both models
+    """
+
+    PROVED = "proved"
+    RUNS = "runs"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+    NOT_COMPARABLE = "not_comparable"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ProofClass(enum.Enum):
+    """The strength of a proof that outputs are equal.
+
+    SAME_CALLS  every operator that is not exact gets the same operands: equal in each deterministic runtime
+    POINTWISE   operators such as Exp or Gelu may see an element at another position: equal where a runtime computes
+                them for each element alone
+    """
+
+    SAME_CALLS = "same calls"
+    POINTWISE = "pointwise"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ContractChange(enum.Enum):
+    """Whether the second model runs wherever the first one does.
+
+    HOLDS    proved
+    UNKNOWN  not proved; the obligations that are open say why
+    """
+
+    HOLDS = "holds"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class OutputComparison:
+    """One output of the first model, and the output of the second that it is compared with.
+
+    other        its name in the second model; "" if there is none
+    proof_class  None unless equality is proved
+    reason       why it is not proved, or in what it differs; "" if it is proved
+    """
+
+    name: str
+    other: str
+    verdict: DiffVerdict
+    proof_class: ProofClass | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDifference:
+    """The first value, in topological order, that no value of the other model is proved equal to.
+
+    output       the output whose computation was searched
+    first        node of the first model with its operator; "" if none corresponds
+    second       node of the second model with its operator
+    differences  what differs between them: operator, attributes, operands
+    """
+
+    output: str
+    first: str
+    second: str
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightDifference:
+    """An initializer that both models have by name, with other elements.
+
+    name      its name
+    elements  how many elements differ, of how many
+    largest   the largest absolute difference of floats or integers; None for other types, or where a shape differs
+    reason    the difference of type or shape; "" if only elements differ
+    """
+
+    name: str
+    elements: tuple[int, int] = (0, 0)
+    largest: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCounts:
+    """Nodes by operator, where the counts of the two models differ: operator -> (first, second).
+
+    totals  numbers of all nodes
+    """
+
+    totals: tuple[int, int]
+    changed: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """The comparison of two models; `gather_infer.diff`.
+
+    first, second     names of the files
+    verdict           of all outputs together: the weakest of theirs
+    interface         differences of inputs and outputs, as sentences
+    obligations       why the second model may fail where the first does not; empty if that is excluded
+    opsets            domain -> versions (first, second), where they differ; 0 for a domain that is not imported
+    runs              the runs of what is not proved; None if nothing was run
+    witness           inputs for which the outputs differ; None unless a run has shown a difference
+    """
+
+    first: str
+    second: str
+    verdict: DiffVerdict
+    outputs: tuple[OutputComparison, ...]
+    interface: tuple[str, ...]
+    obligations: tuple[str, ...]
+    opsets: Mapping[str, tuple[int, int]]
+    operators: OperatorCounts
+    weights: tuple[WeightDifference, ...]
+    first_difference: FirstDifference | None = None
+    runs: Verification | None = None
+    witness: Mapping[str, Any] | None = None
+
+    @property
+    def contract(self) -> ContractChange:
+        """Whether the second model runs wherever the first one does."""
+        return ContractChange.UNKNOWN if self.obligations else ContractChange.HOLDS
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the models are proved equal: outputs, and that the second runs wherever the first one does."""
+        return self.verdict is DiffVerdict.PROVED
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no difference was found, by proof or in runs."""
+        return self.verdict in (DiffVerdict.PROVED, DiffVerdict.RUNS)

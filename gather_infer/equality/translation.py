@@ -1,0 +1,432 @@
+"""The translation of a model to terms: a tensor of terms for each value, in topological order.
+
+Values come from three places, the first that applies: the elements that the inference knows; the map of an operator
+that moves elements, or the pointwise operator; else the result of a call. Symbols that the inference has generated get
+their meaning here: one is the size of a result, or an element, of the term that has it first. If the other model has
+the same term, its symbol is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from gather_infer.equality.canonical_calls import REDUCTIONS, without_zero_state
+from gather_infer.equality.dims import DimTable
+from gather_infer.equality.movement import MOVEMENTS, split
+from gather_infer.equality.operators import attributes_of_node, normalized, operator_of, with_positive_axis
+from gather_infer.equality.pieces import combined
+from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
+from gather_infer.equality.pool import TermPool
+from gather_infer.equality.terms import Attributes, Body, Call, Literal, Operand, Operator, Source, Tensor, Term
+from gather_infer.equality.view import TermView
+from gather_infer.inference import Inference
+from gather_infer.ir import Model
+from gather_infer.ir.constant import Constant, read_attribute, read_tensor
+from gather_infer.ir.graph import Graph, Node
+from gather_infer.model.tensors import fed_inputs
+from gather_infer.node_ids import MAIN
+from gather_infer.ops import standard_rule
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    floordiv,
+    known_le,
+    product,
+    substitute,
+    symbol,
+)
+from gather_infer.symbolic.normal_form import Symbol
+from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+
+_K = TypeVar("_K")
+
+
+@dataclass(slots=True, eq=False)
+class Meanings:
+    """State that both translations share: terms, forms of dims, and the meaning of generated symbols.
+
+    elements   term of an integer element whose value is not known -> the symbol that stands for it
+    sizes      call, output and axis -> the symbol that is this size
+    names_sizes  whether the size that a Reshape computes for -1 is named by the quotient of the others
+    nonzero      dims that are not 0 in the runs that the terms are about
+    """
+
+    pool: TermPool
+    dims: DimTable
+    names_sizes: bool
+    elements: dict[Term, Dim] = field(default_factory=dict)
+    sizes: dict[tuple[Call, int, int], Dim] = field(default_factory=dict)
+    nonzero: set[Dim] = field(default_factory=set)
+    has_unnamed_sizes: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Translation:
+    """One of the two models, translated.
+
+    opens_inexact   whether pointwise operators that runtimes round differently are opened
+    is_reference    whether this is the first model, whose generated symbols keep their names
+    renamed         name of a symbol of the model -> dim in the symbols of the proof; other symbols have no meaning yet
+    tensors         graph and name -> tensor, or source where the rank is unknown
+    applied         each node of the main graph -> operator, attributes and operands: nodes with the same fail in the
+                    same runs
+    conditional     symbols that have their meaning only in runs in which no dim of `Meanings.nonzero` is 0
+    """
+
+    inference: Inference
+    model: Model
+    meanings: Meanings
+    renamed: dict[str, Dim]
+    opens_inexact: bool
+    is_reference: bool
+    tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
+    applied: dict[Node, Hashable] = field(default_factory=dict)
+    conditional: set[str] = field(default_factory=set)
+
+    @property
+    def pool(self) -> TermPool:
+        return self.meanings.pool
+
+    # facts
+
+    def dim(self, dim: Dim) -> Dim:
+        """A dim of the inference in the symbols of the proof."""
+        if isinstance(dim, int):
+            return dim
+        return self.meanings.dims.form(substitute(dim, self.renamed))
+
+    def shape(self, shape: Shape | None) -> Shape | None:
+        return None if shape is None else tuple([self.dim(dim) for dim in shape])
+
+    def is_bound(self, dims: Iterable[Dim]) -> bool:
+        """Whether no symbol in dims of the inference lacks a meaning."""
+        return all(isinstance(dim, int) or dim.symbols <= self.renamed.keys() for dim in dims)
+
+    def fact(self, graph: Graph, name: str) -> Value | None:
+        """The fact about a value, in the symbols of the proof; None if there is none."""
+        home = graph.defining_graph(name)
+        if home is None:
+            return None
+        found = self.inference.scopes.get(home.path, {}).get(name)
+        if not isinstance(found, SymbolicTensor):
+            return found
+        values = found.values
+        if values is not None and values.size and any(isinstance(value, Expr) for value in values.flat):
+            renamed = np.empty(values.size, object)
+            renamed[:] = [self._element(value) for value in values.flat]
+            values = renamed.reshape(values.shape)
+        shape = found.shape if found.shape is not None and self.is_bound(found.shape) else None
+        return SymbolicTensor(found.dtype, self.shape(shape), values)
+
+    def _element(self, value: Any) -> Any:
+        """A known element in the symbols of the proof; None if it is not known there."""
+        if not isinstance(value, Expr):
+            return value if isinstance(value, (bool, int, float)) else None
+        return self.dim(value) if self.is_bound((value,)) else None
+
+    def raw(self, graph: Graph, name: str) -> SymbolicTensor:
+        """The fact about a value in the symbols of the model; an unknown one if it is no tensor."""
+        home = graph.defining_graph(name)
+        found = None if home is None else self.inference.scopes.get(home.path, {}).get(name)
+        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
+
+    def bounds(self, raw: SymbolicTensor) -> tuple[Dim, Dim | None] | None:
+        """The bounds of the elements of an integer tensor that are at least 0, else None."""
+        known = raw.value_range
+        if known is None or known.lo is None or raw.dtype is None or not raw.dtype.is_integer:
+            return None
+        if not self.is_bound((known.lo,)) or known_le(0, lo := self.dim(known.lo), self.pool.facts) is not True:
+            return None
+        return lo, self.dim(known.hi) if known.hi is not None and self.is_bound((known.hi,)) else None
+
+    # values
+
+    def tensor(self, graph: Graph, name: str) -> Operand:
+        """The tensor of a value that a graph may read; None for the name ""."""
+        home = graph.defining_graph(name) if name else None
+        if home is None:
+            return None
+        found = self.tensors.get((home, name))
+        if found is None:
+            constant = self.constant(home, name)
+            found = self._from_constant(constant) if constant is not None else self._unknown(home, name)
+            self.tensors[home, name] = found
+        return found
+
+    def constant(self, graph: Graph, name: str) -> Constant | None:
+        """The elements of an initializer that no caller can override."""
+        held = graph.initializers.get(name)
+        return None if held is None or name in graph.input_set else read_tensor(self.inference.model, held)
+
+    def _from_constant(self, constant: Constant) -> Tensor:
+        dtype = DType(constant.data_type)
+        return self.pool.whole(self.pool.array(dtype, constant.plain))
+
+    def _unknown(self, graph: Graph, name: str) -> Source:
+        """A value of which nothing is known, equal to no other."""
+        return self.pool.interned(("unknown", id(self), graph.path, name), lambda serial: Source(serial, None, None))
+
+    def translate(self, graph: Graph) -> None:
+        """Translate the nodes of a graph, in topological order."""
+        for node in graph.sorted_nodes:
+            self._node(graph, node)
+
+    def parameters(self, graph: Graph, prefix: str) -> None:
+        """The inputs of a body as parameters, called by their position."""
+        for at, name in enumerate(graph.inputs):
+            self.declare(graph, name, f"{prefix}{at}")
+
+    def declare(self, graph: Graph, name: str, title: str) -> None:
+        """An input of a graph as a source called `title`; unknown sizes and elements get their names from it."""
+        raw = self.raw(graph, name)
+        for axis, dim in enumerate(raw.shape or ()):
+            if self._lacks_meaning(dim):
+                self.renamed[dim.name] = symbol(f"{title}.{axis}")
+        fact = self.fact(graph, name)
+        tensor = fact if isinstance(fact, SymbolicTensor) else SymbolicTensor()
+        source = self.pool.named(title, tensor.dtype, tensor.shape)
+        found: Operand = source if source.shape is None else self.pool.whole(source)
+        self.tensors[graph, name] = found
+        self._name_elements([raw], [found])
+
+    def _lacks_meaning(self, dim: Any) -> TypeGuard[Symbol]:
+        """Whether a dim is a symbol whose meaning is not known yet."""
+        return isinstance(dim, Symbol) and dim.name not in self.renamed
+
+    def _name(self, table: dict[_K, Dim], key: _K, generated: Symbol, name: str) -> None:
+        """Give a generated symbol its meaning: that of the first symbol with the same key."""
+        meaning = table.get(key)
+        if meaning is None:
+            meaning = table[key] = generated if self.is_reference else symbol(name)
+        self.renamed[generated.name] = meaning
+
+    def _node(self, graph: Graph, node: Node) -> None:
+        if node.is_constant:
+            constant = read_attribute(self.inference.model, node.proto.attribute[0]) if node.proto.attribute else None
+            if constant is not None:
+                self.tensors[graph, node.outputs[0]] = self._from_constant(constant)
+                return
+        operands = [self.tensor(graph, name) for name in node.inputs]
+        while operands and operands[-1] is None:
+            operands.pop()
+        if node.op_type == "Reshape" and not node.domain:
+            self._name_inferred_size(graph, node)
+        view = self._view(graph, node, operands)
+        if not node.bodies:
+            self.applied[node] = operator_of(node), normalized(view.attributes), tuple(operands)
+        raws = [self.raw(graph, name) for name in node.outputs]
+        known = [self._known(raw) for raw in raws]
+        if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
+            self._set(graph, node, known)
+            return
+        used = [raw.shape for raw, name in zip(raws, node.outputs, strict=True) if name]
+        if all(shape is not None and self.is_bound(shape) for shape in used):
+            try:
+                opened = self._opened(view)
+            except (DimTooLarge, ZeroDivisionError):
+                opened = None
+            if opened is not None:
+                self._set(graph, node, opened)
+                self._name_elements(raws, opened)
+                return
+        self._call(graph, node, operands, view, raws)
+
+    def _name_inferred_size(self, graph: Graph, node: Node) -> None:
+        """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
+        data, result = self.raw(graph, node.inputs[0]), self.raw(graph, node.outputs[0])
+        unnamed = [dim for dim in result.shape or () if not self.is_bound((dim,))]
+        if data.shape is None or result.shape is None or len(unnamed) != 1 or not self.is_bound(data.shape):
+            return
+        size = unnamed[0]
+        if self._lacks_meaning(size):
+            self.meanings.has_unnamed_sizes = True
+            if not self.meanings.names_sizes:
+                return
+            others = [self.dim(dim) for dim in result.shape if dim is not size]
+            total = product(self.dim(dim) for dim in data.shape)
+            quotient = floordiv(total, product(others), self.pool.facts.where_defined())
+            if isinstance(quotient, int) or quotient.depth == 1:
+                self.renamed[size.name] = self.meanings.dims.form(quotient)
+                self.conditional.add(size.name)
+                for dim in others:
+                    if isinstance(dim, Expr):
+                        self.meanings.nonzero.add(dim)
+                        self.pool.facts.add_fact(dim - 1)
+
+    def _set(self, graph: Graph, node: Node, tensors: Sequence[Operand]) -> None:
+        for name, found in zip(node.outputs, tensors, strict=False):
+            if name:
+                self.tensors[graph, name] = found
+
+    def _known(self, raw: SymbolicTensor) -> Tensor | None:
+        """The tensor of a fact all of whose elements are known integers or truth values, else None."""
+        if (
+            raw.values is None
+            or raw.shape is None
+            or raw.dtype is None
+            or not (raw.dtype.is_integer or raw.dtype is DType.BOOL)
+        ):
+            return None
+        elements = list(raw.values.flat)
+        if not all(isinstance(each, (bool, int, Expr)) for each in elements) or not self.is_bound(
+            each for each in elements if not isinstance(each, bool)
+        ):
+            return None
+        dtype = raw.dtype
+        terms = tuple(
+            self.pool.literal(dtype, int(each)) if isinstance(each, bool) else self.pool.integer(dtype, self.dim(each))
+            for each in elements
+        )
+        return self.from_terms(dtype, raw.values.shape, terms)
+
+    def from_terms(self, dtype: DType, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Tensor:
+        """A small tensor with these elements; constants if all are numbers."""
+        return self.pool.whole(self.pool.listed_or_array(dtype, shape, terms))
+
+    def _view(self, graph: Graph, node: Node, operands: Sequence[Operand]) -> TermView:
+        facts = [self.fact(graph, name) if name else None for name in node.inputs]
+        first = operands[0] if operands else None
+        rank = first.rank if isinstance(first, Tensor) else None
+        attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
+        results = []
+        for name in node.outputs:
+            found = self.fact(graph, name) if name else None
+            results.append(found if isinstance(found, SymbolicTensor) else SymbolicTensor())
+
+        def load(index: int) -> Any:
+            name = node.inputs[index]
+            home = graph.defining_graph(name) if name else None
+            constant = None if home is None else self.constant(home, name)
+            return None if constant is None else constant.to_indices()
+
+        return TermView(node, self.pool, operands, facts, results, attributes, load)
+
+    def _opened(self, view: TermView) -> list[Operand] | None:
+        """The outputs by the map of the operator, or the pointwise operator; None if it is a call."""
+        node = view.node
+        if not node.domain and node.op_type == "Split":
+            parts = [split(view, number) for number in range(len(node.outputs))]
+            return None if any(part is None for part in parts) else [*parts]
+        if node.domain == MOVEMENTS.domain and (entry := MOVEMENTS.lookup(node.op_type, node.version)) is not None:
+            moved = entry.movement(view)
+            return None if moved is None or len([name for name in node.outputs if name]) > 1 else [moved]
+        operator, attributes = operator_of(node), view.attributes
+        operands: Sequence[Operand] = view.operands
+        if operator[:2] == ("", "CastLike"):
+            operator, attributes, operands = ("", "Cast", 13), {}, operands[:1]
+        if operator[:2] == ("", "Cast"):
+            operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **_saturation(attributes)}
+        entry_ = POINTWISE.get(operator[:2])
+        if entry_ is None or not (entry_.is_exact or self.opens_inexact):
+            return None
+        tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+        if len(tensors) < len(operands):
+            return None
+        pointwise = self._pointwise(view, operator, normalized(attributes), tensors)
+        return None if pointwise is None else [pointwise]
+
+    def _pointwise(
+        self, view: TermView, operator: Operator, attributes: Attributes, operands: Sequence[Tensor]
+    ) -> Tensor | None:
+        pool, dtype = self.pool, view.dtype
+
+        def apply(shape: Shape, parts: Sequence[Tensor]) -> Term | None:
+            frame = pool.frame(shape)
+            indices = operands_broadcast([part.shape for part in parts], shape, frame)
+            if indices is None:
+                return None
+            terms = tuple(pool.at(part, index, frame) for part, index in zip(parts, indices, strict=True))
+            return applied(pool, operator, attributes, dtype, terms, frame)
+
+        shape = view.result_shape
+        if all(operand.term is not None for operand in operands):
+            term = apply(shape, operands)
+            return None if term is None else pool.tensor(dtype, shape, term)
+        return combined(pool, dtype, shape, operands, apply)
+
+    # calls
+
+    def _call(
+        self, graph: Graph, node: Node, operands: Sequence[Operand], view: TermView, raws: Sequence[SymbolicTensor]
+    ) -> None:
+        operator = operator_of(node)
+        attributes = view.attributes
+        entry = standard_rule(node.domain, node.op_type, node.version)
+        if entry is not None and not entry.traits.deterministic:
+            attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
+        reduction = REDUCTIONS.get(operator[:2])
+        shape = raws[0].shape if len(raws) == 1 else None
+        if reduction is not None and shape is not None and self.is_bound(shape):
+            found = reduction(view, operator, self.bounds(raws[0]))
+            if found is not None:
+                self._set(graph, node, [found])
+                return
+        if operator[:2] == ("", "If"):
+            taken = self._taken_branch(node, operands[0])
+            if taken is not None:
+                self.translate(taken)
+                self.applied[node] = operator, tuple(self.applied.get(inner) for inner in taken.sorted_nodes)
+                self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
+                return
+        operands = without_zero_state(operator, operands)
+        bodies = tuple(self._body(body) for body in node.bodies)
+        call = self.pool.call(operator, normalized(attributes), tuple(operands), bodies)
+        if node.bodies:
+            self.applied[node] = call
+        for at, name in enumerate(node.outputs):
+            if name:
+                self.tensors[graph, name] = self._result(call, at, raws[at])
+
+    def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
+        for axis, dim in enumerate(raw.shape or ()):
+            if self._lacks_meaning(dim):
+                self._name(self.meanings.sizes, (call, output, axis), dim, f"\2{call.serial}.{output}.{axis}")
+        shape = self.shape(raw.shape) if raw.shape is not None and self.is_bound(raw.shape) else None
+        source = self.pool.result(call, output, raw.dtype, shape, self.bounds(raw))
+        if source.shape is None:
+            return source
+        tensor = self.pool.whole(source)
+        self._name_elements([raw], [tensor])
+        return tensor
+
+    def _name_elements(self, raws: Sequence[SymbolicTensor], tensors: Sequence[Operand]) -> None:
+        """Give symbols that are elements of tensors the meaning of their terms."""
+        for raw, tensor in zip(raws, tensors, strict=False):
+            if raw.values is None or not isinstance(tensor, Tensor):
+                continue
+            frame = self.pool.frame(())
+            for place, element in np.ndenumerate(raw.values):
+                if self._lacks_meaning(element):
+                    term = self.pool.at(tensor, place, frame)
+                    self._name(self.meanings.elements, term, element, f"\3{term.serial}")
+
+    def _taken_branch(self, node: Node, condition: Operand) -> Graph | None:
+        """The branch of an If that every run takes, if the condition is known."""
+        if not isinstance(condition, Tensor):
+            return None
+        term = self.pool.at(condition, (0,) * condition.rank, self.pool.frame(()))
+        if not isinstance(term, Literal):
+            return None
+        named = "then_branch" if term.bits else "else_branch"
+        wanted = next((at for at, attribute in enumerate(node.proto.attribute) if attribute.name == named), None)
+        return next((body for body in node.bodies if body.path.steps[-1].attribute == wanted), None)
+
+    def _body(self, body: Graph) -> Body:
+        self.parameters(body, f"\4{len(body.path.steps)}.")
+        self.translate(body)
+        return len(body.inputs), tuple(self.tensor(body, name) for name in body.outputs)
+
+
+def _saturation(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a Cast that matter for 8-bit floats."""
+    return {name: value for name, value in attributes.items() if name in ("saturate", "round_mode")}
+
+
+def main_inputs(model: Model) -> list[str]:
+    """The inputs that a caller gives, in order."""
+    return [value.name for value in fed_inputs(model.proto)] if MAIN in model.graphs else []

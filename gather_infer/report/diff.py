@@ -1,0 +1,154 @@
+"""Results of `diff` as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gather_infer.report.json import SCHEMA, Json
+from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.verification import verification_members, verified_lines
+
+if TYPE_CHECKING:
+    from gather_infer.equality.result import Difference, OutputComparison
+    from gather_infer.verification.result import Verification
+
+MAX_SHOWN = 6
+"""Maximal number of printed entries of each list, unless verbose."""
+
+_HEADS = {
+    "proved": "equal, proved for all sizes",
+    "runs": "equal in runs, not proved",
+    "different": "different",
+    "unknown": "not proved, and not run",
+    "not_comparable": "not comparable",
+}
+
+
+def diff_text(found: Difference, view: View = PLAIN) -> list[str]:
+    """The output of `gather-infer diff`: the verdict, and what differs."""
+    names = f"{printable(found.first)} and {printable(found.second)}"
+    lines = [f"{names}   {_HEADS[str(found.verdict)]}"]
+    lines += [f"  {text}" for text in found.interface]
+    before, after = found.operators.totals
+    if found.operators.changed:
+        changed = [f"{name} {a} -> {b}" for name, (a, b) in found.operators.changed.items()]
+        lines.append(f"  nodes      {before} -> {after}: {_some(changed, view)}")
+    if found.opsets:
+        lines.append("  opsets     " + ", ".join(f"{name} {a} -> {b}" for name, (a, b) in found.opsets.items()))
+    lines += _weights(found, view)
+    lines += _outputs(found, view)
+    if found.first_difference is not None:
+        lines += _first_difference(found)
+    lines += _obligations(found, view)
+    wrapped = [part for line in lines for part in fitted(printable(line), view.width, "      ")]
+    if found.runs is not None and (view.verbose or found.runs.failure):
+        wrapped += verified_lines(found.runs, view)
+    elif found.runs is not None:
+        wrapped.append(f"  {_runs(found.runs)}")
+    return wrapped
+
+
+def _runs(runs: Verification) -> str:
+    """The number of runs, and what floats were allowed to differ by."""
+    allowed = "bit by bit"
+    if runs.rtol is not None or runs.atol is not None:
+        allowed = f"within {runs.atol or 0:g} + {runs.rtol or 0:g} * |original|"
+    return f"{count(len(runs.runs), 'run')} in {runs.runtime} {runs.version}, compared {allowed}"
+
+
+def _some(entries: list[str], view: View) -> str:
+    shown = entries if view.verbose else entries[:MAX_SHOWN]
+    more = len(entries) - len(shown)
+    return ", ".join(shown) + (f", {more} more: --verbose" if more else "")
+
+
+def _weights(found: Difference, view: View) -> Iterator[str]:
+    shown = found.weights if view.verbose else found.weights[:MAX_SHOWN]
+    for weight in shown:
+        if weight.reason:
+            yield f"  weight     {weight.name} is {weight.reason}"
+        else:
+            differing, total = weight.elements
+            largest = "" if weight.largest is None else f", by at most {weight.largest:.3g}"
+            yield f"  weight     {weight.name} differs in {differing} of {count(total, 'element')}{largest}"
+    if len(shown) < len(found.weights):
+        yield f"  ... {len(found.weights) - len(shown)} more weights: --verbose"
+
+
+def _outputs(found: Difference, view: View) -> Iterator[str]:
+    """A line for each output that is not proved; the others are counted by their class."""
+    proved: dict[str, list[OutputComparison]] = {}
+    for each in found.outputs:
+        if str(each.verdict) == "proved":
+            proved.setdefault(str(each.proof_class), []).append(each)
+        elif str(each.verdict) != "not_comparable":
+            reason = f": {each.reason}" if each.reason else ""
+            yield f"  {each.verdict!s:10} {each.name}{reason}"
+    for kind, outputs in proved.items():
+        names = ", ".join(each.name for each in outputs)
+        yield f"  proved     {count(len(outputs), 'output')} ({kind})" + (f": {names}" if view.verbose else "")
+
+
+def _first_difference(found: Difference) -> Iterator[str]:
+    first = found.first_difference
+    assert first is not None
+    there = f" instead of {first.first}" if first.first and first.first != first.second else ""
+    yield f"  first to differ: {first.second}{there}"
+    yield from (f"    {text}" for text in first.differences)
+
+
+def _obligations(found: Difference, view: View) -> Iterator[str]:
+    shown = found.obligations if view.verbose else found.obligations[:MAX_SHOWN]
+    if shown:
+        yield "  not proved to run wherever the first model runs:"
+    yield from (f"    {text}" for text in shown)
+    if len(shown) < len(found.obligations):
+        yield f"    ... {len(found.obligations) - len(shown)} more: --verbose"
+
+
+def diff_json(found: Difference) -> dict[str, Json]:
+    """The result as a JSON object; docs/json.md describes it."""
+    first = found.first_difference
+    return {
+        "schema": SCHEMA,
+        "first": found.first,
+        "second": found.second,
+        "verdict": str(found.verdict),
+        "contract": str(found.contract),
+        "obligations": list(found.obligations),
+        "interface": list(found.interface),
+        "opsets": {name: list(versions) for name, versions in found.opsets.items()},
+        "nodes": list(found.operators.totals),
+        "operators": {name: list(counts) for name, counts in found.operators.changed.items()},
+        "weights": [
+            {
+                "name": weight.name,
+                "differing": weight.elements[0],
+                "elements": weight.elements[1],
+                "largest": weight.largest,
+                "reason": weight.reason,
+            }
+            for weight in found.weights
+        ],
+        "outputs": [
+            {
+                "name": each.name,
+                "other": each.other,
+                "verdict": str(each.verdict),
+                "class": None if each.proof_class is None else str(each.proof_class),
+                "reason": each.reason,
+            }
+            for each in found.outputs
+        ],
+        "first_difference": None
+        if first is None
+        else {
+            "output": first.output,
+            "first": first.first,
+            "second": first.second,
+            "differences": list(first.differences),
+        },
+        "runs": None if found.runs is None else verification_members(found.runs),
+    }

@@ -1,0 +1,233 @@
+# ruff: noqa: E501  (models as text)
+"""Pairs of models that are equal by a law of operators, and near misses that differ in some run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+import pytest
+
+from gather_infer import DiffVerdict, diff
+from gather_infer.equality import ProofClass
+from tests.verification.models import model
+
+EQUAL: dict[str, tuple[str, str]] = {
+    # movement
+    "two Transposes": (
+        "(float[N, M, K] x) => (y) { a = Transpose<perm=[1, 2, 0]>(x) y = Transpose<perm=[2, 0, 1]>(a) }",
+        "(float[N, M, K] x) => (y) { y = Identity(x) }",
+    ),
+    "heads split and merged": (
+        "(float[N, S, 12] x) => (y) <int64[4] a = {0, 0, 3, 4}, int64[3] b = {0, 0, 12}> { c = Reshape(x, a) y = Reshape(c, b) }",
+        "(float[N, S, 12] x) => (y) { y = Identity(x) }",
+    ),
+    "halves cut and joined": (
+        "(float[N, 6] x) => (y) <int64[2] s = {2, 4}> { a, b = Split<axis=1>(x, s) y = Concat<axis=1>(a, b) }",
+        "(float[N, 6] x) => (y) { y = Identity(x) }",
+    ),
+    "Slice of Slice": (
+        "(float[20] x) => (y) <int64[1] a = {2}, int64[1] b = {18}, int64[1] c = {3}, int64[1] d = {9}> { m = Slice(x, a, b) y = Slice(m, c, d) }",
+        "(float[20] x) => (y) <int64[1] a = {5}, int64[1] b = {11}> { y = Slice(x, a, b) }",
+    ),
+    "Slice backwards twice": (
+        "(float[7] x) => (y) <int64[1] a = {-1}, int64[1] b = {-100}, int64[1] z = {0}, int64[1] m = {-1}> { r = Slice(x, a, b, z, m) y = Slice(r, a, b, z, m) }",
+        "(float[7] x) => (y) { y = Identity(x) }",
+    ),
+    "Gather of a Concat in one part": (
+        "(float[N, 3] x, float[N, 4] z) => (y) <int64[2] i = {4, 6}> { c = Concat<axis=1>(x, z) y = Gather<axis=1>(c, i) }",
+        "(float[N, 3] x, float[N, 4] z) => (y) <int64[2] i = {1, 3}> { y = Gather<axis=1>(z, i) }",
+    ),
+    "Gather of a Transpose": (
+        "(float[5, N] x, int64[K] i) => (y) { t = Transpose(x) y = Gather<axis=1>(t, i) }",
+        "(float[5, N] x, int64[K] i) => (y) { g = Gather<axis=0>(x, i) y = Transpose(g) }",
+    ),
+    "GatherND of rows": (
+        "(float[5, M] x, int64[K, 1] i) => (y) { y = GatherND(x, i) }",
+        "(float[5, M] x, int64[K, 1] i) => (y) <int64[1] a = {1}> { s = Squeeze(i, a) y = Gather(x, s) }",
+    ),
+    "a Tile as a Concat": (
+        "(float[N] x) => (y) <int64[1] r = {2}> { y = Tile(x, r) }",
+        "(float[N] x) => (y) <int64[1] r = {2}> { y = Tile(x, r) }",
+    ),
+    "Pad that is cut off again": (
+        "(float[6] x) => (y) <int64[2] p = {2, 1}, int64[1] s = {2}, int64[1] e = {8}> { a = Pad(x, p) y = Slice(a, s, e) }",
+        "(float[6] x) => (y) { y = Identity(x) }",
+    ),
+    # sizes
+    "sizes from the input": (
+        "(float[N, S, 4] x) => (y) <int64 o = {1}, int64[1] z = {0}, int64[1] m = {-1}> { s = Shape(x) g = Gather(s, o) u = Unsqueeze(g, z) t = Concat<axis=0>(m, u) y = Reshape(x, t) }",
+        "(float[N, S, 4] x) => (y) <int64[1] m = {-1}> { s = Shape<start=1, end=2>(x) t = Concat<axis=0>(m, s) y = Reshape(x, t) }",
+    ),
+    "positions": (
+        "(float[N] x) => (y) <int64 o = {0}, int64 d = {1}> { s = Size(x) y = Range(o, s, d) }",
+        "(float[N] x) => (y) <int64 o = {0}, int64 d = {1}, int64 two = {2}, int64 t = {5}> { s = Size(x) r = Range(o, s, d) a = Add(r, t) y = Sub(a, t) }",
+    ),
+    "a negative index": (
+        "(float[N, 5] x) => (y) <int64 i = {-1}> { y = Gather<axis=1>(x, i) }",
+        "(float[N, 5] x) => (y) <int64 i = {4}> { y = Gather<axis=1>(x, i) }",
+    ),
+    # elements
+    "a Transpose of elementwise operators": (
+        "(float[N, M] x, float[M] b) => (y) { t = Transpose(x) u = Relu(t) y = Transpose(u) }",
+        "(float[N, M] x, float[M] b) => (y) { y = Relu(x) }",
+    ),
+    "exact neutral elements": (
+        "(float[N] x) => (y) <float o = {1.0}, float z = {0.0}> { a = Mul(x, o) b = Div(a, o) y = Sub(b, z) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
+    ),
+    "operands in the other order": (
+        "(float[N] x, float[N] z) => (y) { y = Add(x, z) }",
+        "(float[N] x, float[N] z) => (y) { y = Add(z, x) }",
+    ),
+    "two negations": (
+        "(bool[N] x, float[N] a, float[N] b) => (y) { n = Not(x) y = Where(n, a, b) }",
+        "(bool[N] x, float[N] a, float[N] b) => (y) { y = Where(x, b, a) }",
+    ),
+    "a cast there and back": (
+        "(float16[N] x) => (y) { w = Cast<to=1>(x) y = Cast<to=10>(w) }",
+        "(float16[N] x) => (y) { y = Identity(x) }",
+    ),
+    "constants computed ahead": (
+        "(float[N, 3] x) => (y) <float[3] a = {1.0, 2.0, 3.0}, float two = {2.0}> { b = Mul(a, two) y = Add(x, b) }",
+        "(float[N, 3] x) => (y) <float[3] b = {2.0, 4.0, 6.0}> { y = Add(x, b) }",
+    ),
+    "a constant transposed ahead": (
+        "(float[2, 3] x) => (y) <float[3, 2] a = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}> { t = Transpose(a) y = Add(x, t) }",
+        "(float[2, 3] x) => (y) <float[2, 3] t = {1.0, 3.0, 5.0, 2.0, 4.0, 6.0}> { y = Add(x, t) }",
+    ),
+    # calls
+    "a kept axis of a reduction": (
+        "(float[N, M] x) => (y) <int64[1] a = {1}> { r = ReduceSum<keepdims=0>(x, a) y = Unsqueeze(r, a) }",
+        "(float[N, M] x) => (y) <int64[1] a = {-1}> { y = ReduceSum(x, a) }",
+    ),
+    "an axis from the end": (
+        "(float[N, M] x) => (y) { y = Softmax<axis=-1>(x) }",
+        "(float[N, M] x) => (y) { y = Softmax<axis=1>(x) }",
+    ),
+    "a branch that is taken": (
+        "(float[N] x) => (y) <bool c = {1}> { y = If(c)<then_branch = a () => (float[N] t) { t = Relu(x) }, else_branch = b () => (float[N] e) { e = Neg(x) }> }",
+        "(float[N] x) => (y) { y = Relu(x) }",
+    ),
+    "equal branches": (
+        "(float[N] x, bool c) => (y) { y = If(c)<then_branch = a () => (float[N] t) { t = Relu(x) }, else_branch = b () => (float[N] e) { e = Neg(x) }> }",
+        "(float[N] x, bool c) => (y) { z = Identity(x) y = If(c)<then_branch = a () => (float[N] u) { u = Relu(z) }, else_branch = b () => (float[N] v) { w = Neg(z) v = Identity(w) }> }",
+    ),
+    "an index without negative elements divided": (
+        "(float[N, 12] x) => (y) <int64 three = {3}, int64 z = {0}, int64 o = {1}> { i = ArgMax<axis=1>(x) d = Div(i, three) l = Less(i, z) s = Sub(d, o) y = Where(l, s, d) }",
+        "(float[N, 12] x) => (y) <int64 three = {3}> { i = ArgMax<axis=1>(x) y = Div(i, three) }",
+    ),
+}  # fmt: skip
+
+DIFFERENT: dict[str, tuple[str, str]] = {
+    "two Transposes that do not cancel": (
+        "(float[N, N, N] x) => (y) { a = Transpose<perm=[1, 2, 0]>(x) y = Transpose<perm=[1, 2, 0]>(a) }",
+        "(float[N, N, N] x) => (y) { y = Identity(x) }",
+    ),
+    "heads merged in the other order": (
+        "(float[N, 2, 2] x) => (y) <int64[2] a = {0, 4}> { y = Reshape(x, a) }",
+        "(float[N, 2, 2] x) => (y) <int64[2] a = {0, 4}> { t = Transpose<perm=[0, 2, 1]>(x) y = Reshape(t, a) }",
+    ),
+    "halves in the other order": (
+        "(float[N, 6] x) => (y) <int64[2] s = {3, 3}> { a, b = Split<axis=1>(x, s) y = Concat<axis=1>(b, a) }",
+        "(float[N, 6] x) => (y) { y = Identity(x) }",
+    ),
+    "a zero added": (
+        "(float[N] x) => (y) <float z = {0.0}> { y = Add(x, z) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
+    ),
+    "a maximum of zeros": (
+        "(float[N] x, float[N] z) => (y) { m = Max(x, z) y = Reciprocal(m) }",
+        "(float[N] x, float[N] z) => (y) { m = Max(z, x) y = Reciprocal(m) }",
+    ),
+    "a narrowing cast": (
+        "(float[N] x) => (y) { w = Cast<to=10>(x) y = Cast<to=1>(w) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
+    ),
+    "truncation is not flooring": (
+        "(int64[N] x) => (y) <int64 t = {3}> { y = Div(x, t) }",
+        "(int64[N] x) => (y) <int64 t = {3}, int64 z = {0}, int64 o = {1}> { d = Div(x, t) m = Mul(d, t) e = Less(x, m) s = Sub(d, o) y = Where(e, s, d) }",
+    ),
+    "one bit of a constant": (
+        "(float[N, 3] x) => (y) <float[3] a = {1.0, 2.0, 3.0}> { y = Add(x, a) }",
+        "(float[N, 3] x) => (y) <float[3] a = {1.0, 2.0, 3.0000002}> { y = Add(x, a) }",
+    ),
+    "another epsilon": (
+        "(float[N, 4] x) => (y) <float[4] s = {1.0, 1.0, 1.0, 1.0}> { y = LayerNormalization<epsilon=0.001>(x, s) }",
+        "(float[N, 4] x) => (y) <float[4] s = {1.0, 1.0, 1.0, 1.0}> { y = LayerNormalization<epsilon=0.01>(x, s) }",
+    ),
+    "the other branch": (
+        "(float[N] x, bool c) => (y) { y = If(c)<then_branch = a () => (float[N] t) { t = Relu(x) }, else_branch = b () => (float[N] e) { e = Neg(x) }> }",
+        "(float[N] x, bool c) => (y) { y = If(c)<then_branch = a () => (float[N] t) { t = Neg(x) }, else_branch = b () => (float[N] e) { e = Relu(x) }> }",
+    ),
+    "one more iteration": (
+        "(float[N] x) => (y) <int64 n = {3}, bool t = {1}> { y = Loop(n, t, x)<body = b (int64 i, bool c, float[N] a) => (bool d, float[N] e) { d = Identity(c) e = Add(a, a) }> }",
+        "(float[N] x) => (y) <int64 n = {4}, bool t = {1}> { y = Loop(n, t, x)<body = b (int64 i, bool c, float[N] a) => (bool d, float[N] e) { d = Identity(c) e = Add(a, a) }> }",
+    ),
+    "the minimum of two sizes": (
+        "(float[N] x, float[M] z) => (y) { s = Shape(x) t = Shape(z) y = Min(s, t) }",
+        "(float[N] x, float[M] z) => (y) { y = Shape(x) }",
+    ),
+    "a run-time index that is one off": (
+        "(float[9, M] x, int64[K] i) => (y) { y = Gather(x, i) }",
+        "(float[9, M] x, int64[K] i) => (y) <int64 o = {1}> { j = Add(i, o) y = Gather(x, j) }",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_models_are_proved(name: str) -> None:
+    before, after = map(model, EQUAL[name])
+    found = diff(before, after, runs=0)
+    assert [each.reason for each in found.outputs] == [""]
+    assert found.verdict is DiffVerdict.PROVED and not found.obligations
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different_models_are_not_proved(name: str) -> None:
+    before, after = map(model, DIFFERENT[name])
+    assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
+    if not any(node.op_type == "Loop" for node in before.graph.node):
+        found = diff(before, after)
+        assert found.verdict is DiffVerdict.DIFFERENT
+        _replay(before, after, found.witness)
+
+
+def _replay(before: onnx.ModelProto, after: onnx.ModelProto, witness: Any) -> None:
+    """The witness, run in onnxruntime, gives different bits, or fails in the second model only."""
+    assert witness is not None
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    expected = ort.InferenceSession(before.SerializeToString(), options).run(None, dict(witness))
+    try:
+        found = ort.InferenceSession(after.SerializeToString(), options).run(None, dict(witness))
+    except ort.capi.onnxruntime_pybind11_state.InvalidArgument:
+        return
+    assert any(a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in zip(expected, found, strict=True))
+
+
+def test_the_class_of_a_proof() -> None:
+    """An inexact operator that sees its elements at other positions makes a proof pointwise."""
+    before = model("(float[N, M] x) => (y) { t = Transpose(x) u = Tanh(t) y = Transpose(u) }")
+    moved = diff(before, model("(float[N, M] x) => (y) { y = Tanh(x) }"), runs=0)
+    assert [each.proof_class for each in moved.outputs] == [ProofClass.POINTWISE]
+    same = diff(before, before, runs=0)
+    assert [each.proof_class for each in same.outputs] == [ProofClass.SAME_CALLS]
+
+
+def test_a_contraction_is_not_opened() -> None:
+    """An element of a MatMul is not taken for a function of its row and column."""
+    before = model("(float[N, 8] x, float[8, M] w) => (y) <int64 i = {0}> { m = MatMul(x, w) y = Gather(m, i) }")
+    after = model(
+        "(float[N, 8] x, float[8, M] w) => (y) <int64 i = {0}, int64[1] a = {0}> "
+        "{ r = Gather(x, i) u = Unsqueeze(r, a) m = MatMul(u, w) y = Squeeze(m, a) }"
+    )
+    assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
+
+
+def test_constants_of_text() -> None:
+    text = '(float[N] x) => (y) <string[2] s = {{"a", "{0}"}}, int64 i = {{1}}> {{ y = Gather(s, i) }}'
+    one, other = (model(text.format(letter)) for letter in "bc")
+    assert diff(one, one, runs=0).is_proved
+    assert not diff(one, other, runs=0).is_equal

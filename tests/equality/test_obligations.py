@@ -1,0 +1,83 @@
+# ruff: noqa: E501  (models as text)
+"""Equal terms are not enough: the second model has to run wherever the first one does."""
+
+from __future__ import annotations
+
+import pytest
+
+from gather_infer import DiffVerdict, diff
+from tests.verification.models import model
+
+NARROWER: dict[str, tuple[str, str, str]] = {
+    # first, second, what the obligation says
+    "a fixed size": (
+        "(float[N] x) => (y) { y = Relu(x) }",
+        "(float[4] x) => (y) { y = Relu(x) }",
+        "axis 0 of input x is 4 in the second model, and N in the first",
+    ),
+    "equal sizes": (
+        "(float[N] x, float[M] z) => (y, w) { y = Relu(x) w = Relu(z) }",
+        "(float[N] x, float[N] z) => (y, w) { y = Relu(x) w = Relu(z) }",
+        "axis 0 of input z is N in the second model, and M in the first",
+    ),
+    "an index out of bounds whose element nothing reads": (
+        "(float[N] x, int64[K] i) => (y) { y = Relu(x) }",
+        "(float[N] x, int64[K] i) => (y) { g = Gather(x, i) y = Relu(x) }",
+        "reads an index that is not proved in bounds",
+    ),
+    "a Reshape that fails for odd sizes": (
+        "(float[N] x) => (y) { y = Relu(x) }",
+        "(float[N] x) => (y) <int64[2] t = {-1, 2}, int64[1] f = {-1}> { r = Reshape(x, t) s = Reshape(r, f) y = Relu(s) }",
+        "requires",
+    ),
+    "an Add of two lengths": (
+        "(float[N] x, float[M] z) => (y) { y = Relu(x) }",
+        "(float[N] x, float[M] z) => (y) { a = Add(x, z) y = Relu(x) }",
+        "requires",
+    ),
+    "a branch that fails": (
+        "(float[N] x, bool c) => (y) { y = Relu(x) }",
+        "(float[N] x, bool c) => (y) <int64[1] t = {7}> { z = If(c)<then_branch = a () => (u) { u = Reshape(x, t) }, else_branch = b () => (v) { v = Neg(x) }> y = Relu(x) }",
+        "has bodies that may fail",
+    ),
+    "an index that one more element needs": (
+        "(float[N] x) => (y) <int64 i = {3}> { g = Gather(x, i) y = Neg(g) }",
+        "(float[N] x) => (y) <int64 i = {3}, int64 k = {4}> { h = Gather(x, k) g = Gather(x, i) y = Neg(g) }",
+        "Gather#0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROWER)
+def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
+    before, after, sentence = NARROWER[name]
+    found = diff(model(before), model(after), runs=0)
+    assert any(sentence in each for each in found.obligations), found.obligations
+    assert found.verdict is DiffVerdict.UNKNOWN
+    assert not found.is_proved and str(found.contract) == "unknown"
+
+
+@pytest.mark.parametrize("name", NARROWER)
+def test_a_second_model_may_fail_less_often(name: str) -> None:
+    """The other way round, everything is proved: the first model fails more often."""
+    before, after, _ = NARROWER[name]
+    if name in ("a fixed size", "equal sizes"):
+        pytest.skip("the first model's inputs are the narrower ones, so its outputs are too")
+    found = diff(model(after), model(before), runs=0)
+    assert found.verdict is DiffVerdict.PROVED and not found.obligations
+
+
+def test_sizes_that_the_caller_gives() -> None:
+    first = model("(float[N] x) => (y) { y = Relu(x) }")
+    second = model("(float[4] x) => (y) { y = Relu(x) }")
+    assert diff(first, second, dims=["N=4"], runs=0).is_proved
+
+
+def test_a_size_of_zero_that_only_one_model_accepts() -> None:
+    """A Reshape to -1 beside a size of 0 has no size; an output that is then empty in both models is still equal."""
+    first = model(
+        "(float[N, S, 16] x) => (y) <int64 o = {1}, int64[1] z = {0}, int64[1] m = {-1}, int64[1] f = {4}, int64[1] k = {16}> "
+        "{ a = Shape<start=0, end=2>(x) t = Concat<axis=0>(a, m, f) r = Reshape(x, t) u = Concat<axis=0>(a, k) y = Reshape(r, u) }"
+    )
+    second = model("(float[N, S, 16] x) => (y) { y = Identity(x) }")
+    assert diff(first, second, runs=0).is_proved
