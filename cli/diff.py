@@ -32,7 +32,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @click.command(
     "diff",
     cls=Command,
-    example="gather-infer diff fixtures/bert-torchscript.onnx fixtures/bert-torchscript.onnx --prove",
+    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove",
 )
 @model_argument("first")
 @model_argument("second")

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
+from gather_infer.report.output_formats import InferenceReport
+from gather_infer.report.summary import ModelSummary, Unreadable
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 from gather_infer.trail import Assumption, Cause, Constraint
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import TrustedAnnotation
     from gather_infer.node_ids import GraphPath
-    from gather_infer.report.output_formats import InferenceReport
-    from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import TotalsReport
     from gather_infer.validate.verdict import Verdict
 
