@@ -52,6 +52,8 @@ class TermPool:
 
     facts      about the symbols of the models; a proof may use them
     applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
+    context    the body that is being translated; 0 for the main graph. Facts about its indices, and the sizes of its
+               results, need not hold elsewhere: another run may not enter it
     """
 
     def __init__(self, facts: Scope, applied: Applied) -> None:
@@ -59,7 +61,8 @@ class TermPool:
         self._applied = applied
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
-        self._frames: dict[Shape, Frame] = {}
+        self.context = 0
+        self._frames: dict[tuple[int, Shape], Frame] = {}
         self.index_terms: dict[str, tuple[Term, Dim | None]] = {}
         """Symbol that stands for an integer -> its term; and the size of the axis if it is a position on that axis."""
 
@@ -76,9 +79,10 @@ class TermPool:
         return cast(_T, found)  # the key begins with the kind
 
     def frame(self, extents: Shape) -> Frame:
-        found = self._frames.get(extents)
+        """The frame of a tensor with these sizes, in the present context."""
+        found = self._frames.get((self.context, extents))
         if found is None:
-            found = self._frames[extents] = Frame(extents, self.facts)
+            found = self._frames[self.context, extents] = Frame(extents, self.facts)
         return found
 
     # sources
@@ -116,7 +120,7 @@ class TermPool:
         self, operator: Operator, attributes: Attributes, operands: tuple[Operand, ...], bodies: tuple[Body, ...] = ()
     ) -> Call:
         return self.interned(
-            ("call", operator, attributes, operands, bodies),
+            ("call", self.context, operator, attributes, operands, bodies),
             lambda serial: Call(serial, operator, attributes, operands, bodies),
         )
 

@@ -114,11 +114,14 @@ class Prover:
 
     def open_obligations(self, proof: Proof) -> Iterator[str]:
         """The reasons why the second model may fail where the first one succeeds."""
-        yield from self._narrower_inputs(proof)
+        for model, which in zip(self.models, ("first", "second"), strict=True):
+            if model.has_duplicates or model.dangling or any(graph.cyclic for graph in model.graphs.values()):
+                yield f"the {which} model defines a name twice or not at all, or its nodes form a cycle"
         always = self.proof(opens_inexact=proof.opens_inexact, names_sizes=False)
+        yield from self._narrower_inputs(always)
         known = set(always.first.applied.values())
         shared = {node for node, key in always.second.applied.items() if key in known}
-        yield from Obligations(proof.first, proof.second, self.facts, self.dims, shared).open()
+        yield from Obligations(always.first, always.second, self.facts, self.dims, shared).open()
 
     def _narrower_inputs(self, proof: Proof) -> Iterator[str]:
         """Sizes of inputs that the first model accepts and the second does not."""

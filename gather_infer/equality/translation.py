@@ -148,9 +148,11 @@ class Translation:
 
     def tensor(self, graph: Graph, name: str) -> Operand:
         """The tensor of a value that a graph may read; None for the name ""."""
-        home = graph.defining_graph(name) if name else None
-        if home is None:
+        if not name:
             return None
+        home = graph.defining_graph(name)
+        if home is None:
+            return self._unknown(graph, name)
         found = self.tensors.get((home, name))
         if found is None:
             constant = self.constant(home, name)
@@ -374,7 +376,7 @@ class Translation:
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
-        bodies = tuple(self._body(body) for body in node.bodies)
+        bodies = tuple(self._body(node, body, operands) for body in node.bodies)
         call = self.pool.call(operator, normalized(attributes), tuple(operands), bodies)
         if node.bodies:
             self.applied[node] = call
@@ -416,7 +418,19 @@ class Translation:
         wanted = next((at for at, attribute in enumerate(node.proto.attribute) if attribute.name == named), None)
         return next((body for body in node.bodies if body.path.steps[-1].attribute == wanted), None)
 
-    def _body(self, body: Graph) -> Body:
+    def _body(self, node: Node, body: Graph, operands: tuple[Operand, ...]) -> Body:
+        """A body of a node of control flow, as a function of its parameters and of the values it captures."""
+        outer = self.pool.context
+        attribute = body.path.steps[-1].attribute
+        name = "" if attribute is None else node.proto.attribute[attribute].name
+        key = "context", outer, operator_of(node), name, operands
+        self.pool.context = self.pool.interned(key, lambda serial: serial)
+        try:
+            return self._translated_body(body)
+        finally:
+            self.pool.context = outer
+
+    def _translated_body(self, body: Graph) -> Body:
         self.parameters(body, f"\4{len(body.path.steps)}.")
         self.translate(body)
         return len(body.inputs), tuple(self.tensor(body, name) for name in body.outputs)
