@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.diagnostic import Diagnostic, Location
-from gather_infer.report.output_formats import InferenceReport
-from gather_infer.report.summary import ModelSummary, Unreadable
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 from gather_infer.trail import Assumption, Cause, Constraint
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import TrustedAnnotation
     from gather_infer.node_ids import GraphPath
+    from gather_infer.report.output_formats import InferenceReport
+    from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import TotalsReport
     from gather_infer.validate.verdict import Verdict
 
@@ -155,6 +155,8 @@ def summaries_jsonl(summaries: Sequence[ModelSummary | Unreadable]) -> list[str]
 
 
 def _summary_or_error(summary: ModelSummary | Unreadable) -> dict[str, Json]:
+    from gather_infer.report.summary import Unreadable  # whose imports a report on one model does not need
+
     if isinstance(summary, Unreadable):
         return {"name": summary.name, "error": summary.error}
     return summary_json(summary)

@@ -57,12 +57,13 @@ def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
     assert not found.is_proved and str(found.contract) == "unknown"
 
 
-@pytest.mark.parametrize("name", NARROWER)
+@pytest.mark.parametrize("name", [*NARROWER][2:])
 def test_a_second_model_may_fail_less_often(name: str) -> None:
-    """The other way round, everything is proved: the first model fails more often."""
+    """The other way round, everything is proved: the first model fails more often.
+
+    Not of the first two pairs, in which the inputs are narrower, and so are the outputs.
+    """
     before, after, _ = NARROWER[name]
-    if name in ("a fixed size", "equal sizes"):
-        pytest.skip("the first model's inputs are the narrower ones, so its outputs are too")
     found = diff(model(after), model(before), runs=0)
     assert found.verdict is DiffVerdict.PROVED and not found.obligations
 
