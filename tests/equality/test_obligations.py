@@ -87,9 +87,10 @@ def test_a_size_of_zero_that_only_one_model_accepts() -> None:
 def test_facts_of_a_branch_do_not_hold_outside() -> None:
     """A branch reads an index that is below 5 where it runs; elsewhere the index may be larger."""
     branch = "z = If(c)<then_branch = a () => (u) { u = Gather(x, j) }, else_branch = b () => (v) { v = Gather(x, k) }>"
-    inputs = "(float[5] x, int64[K] i, int64[K] k, bool c, float[K] p, float[K] q)"
-    first = model(f"{inputs} => (z, y) <int64 n = {{5}}> {{ j = Abs(i) {branch} l = Less(j, n) y = Where(l, p, q) }}")
-    second = model(f"{inputs} => (z, y) {{ j = Abs(i) {branch} y = Identity(p) }}")
+    inputs = "(float[5] x, float[K, M] w, int64[K] k, bool c, float[K] p, float[K] q)"
+    index = "j = ArgMax<axis=1, keepdims=0>(w)"
+    first = model(f"{inputs} => (z, y) <int64 n = {{5}}> {{ {index} {branch} l = Less(j, n) y = Where(l, p, q) }}")
+    second = model(f"{inputs} => (z, y) {{ {index} {branch} y = Identity(p) }}")
     found = diff(first, second, runs=0)
     assert [str(each.verdict) for each in found.outputs] == ["proved", "unknown"]
 
