@@ -117,6 +117,11 @@ class Prover:
         for model, which in zip(self.models, ("first", "second"), strict=True):
             if model.has_duplicates or model.dangling or any(graph.cyclic for graph in model.graphs.values()):
                 yield f"the {which} model defines a name twice or not at all, or its nodes form a cycle"
+        failures = [finding for finding in self.first.diagnostics if finding.is_failure]
+        for finding in failures:
+            yield f"the first model fails: {finding.message}"  # with contradictory facts everything is equal
+        if self.facts.is_contradictory and not failures:
+            yield "the first model fails in every run: what it requires of sizes is contradictory"
         always = self.proof(opens_inexact=proof.opens_inexact, names_sizes=False)
         yield from self._narrower_inputs(always)
         known = set(always.first.applied.values())

@@ -99,3 +99,20 @@ def test_a_name_without_a_producer() -> None:
     first = model("(float[N] x) => (y) { y = Clip(x) }")
     second = model("(float[N] x) => (y) { y = Clip(x, lost) }")
     assert not diff(first, second, runs=0).is_proved
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = Reshape(x, t)",  # 12 elements do not fit into 7
+        "a, b = Split<axis=0, num_outputs=3>(x) y = Neg(x)",
+    ],
+)
+def test_a_first_model_that_always_fails_is_equal_to_nothing(body: str) -> None:
+    """Else all facts would follow from its contradictory ones."""
+    first = model(f"(float[3, 4] x, float[N] z) => (y) <int64[1] t = {{7}}> {{ {body} }}")
+    second = model("(float[3, 4] x, float[N] z) => (y) { y = Neg(x) }")
+    for each in (first, second):
+        found = diff(first, each, runs=0)
+        assert any("the first model fails" in text for text in found.obligations)
+        assert not found.is_proved
