@@ -32,7 +32,7 @@ EXITS = {
     "freeze M -o out.onnx --initializers-as-constants --strict": (1, 1),
     "convert M -o out.onnx": (0, 0),
     "convert M -o out.onnx --strict": (1, 1),
-    "diff M M": (0, 0),
+    "diff M M": (1, 0),
     "explain M y": (0, 0),
     "cost M": (0, 0),
     "tensors M": (0, 0),
