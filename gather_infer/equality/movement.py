@@ -13,12 +13,15 @@ from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import concatenated, cut, piece_shape, rearranged
 from gather_infer.equality.pointwise import exact_integer
 from gather_infer.equality.reshape import reshaped_index
-from gather_infer.equality.terms import Tensor, Term
+from gather_infer.equality.terms import Tensor
 from gather_infer.equality.view import TermView
 from gather_infer.ir.constant import read_inline
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt, maximum, minimum
 from gather_infer.tensor import DType, Shape
 from gather_infer.versioned import VersionedTable
+
+LARGEST_SIZE: Final = 1 << 62
+"""No axis has as many elements."""
 
 Movement: TypeAlias = Callable[[TermView], "Tensor | None"]
 
@@ -180,7 +183,7 @@ def _first(start: Dim, step: int, size: Dim, frame: Frame) -> Dim | None:
         return None
     if step > 0:
         return start  # below the size, since there is an element
-    return frame.simplify(minimum(start, size - 1)) if isinstance(start, Expr) or start < 1 << 31 else size - 1
+    return frame.simplify(minimum(start, size - 1)) if isinstance(start, Expr) or start < LARGEST_SIZE else size - 1
 
 
 def split(view: TermView, number: int) -> Tensor | None:
@@ -289,23 +292,26 @@ def _constant_of_shape(view: TermView) -> Tensor | None:
         return view.result(view.pool.literal(DType.FLOAT32, 0))
     if constant is None or view.dtype is None:
         return None
+    if constant.plain.size != 1:
+        return None
     return view.result(view.pool.from_grid(view.dtype, constant.plain.reshape(()), ()))
 
 
 @MOVEMENTS.moves("Range")
 def _range(view: TermView) -> Tensor | None:
     """out[i] = start + i*delta, of integers."""
-    parts = [exact_integer(_scalar(view, index), view.frame) for index in (0, 2)]
-    start, delta = parts
+    start, delta = (_scalar_integer(view, index) for index in (0, 2))
     if start is None or delta is None or view.dtype is None or not view.dtype.is_integer:
         return None
     return view.result(view.pool.integer(view.dtype, start + view.frame.variables[0] * delta))
 
 
-def _scalar(view: TermView, index: int) -> Term:
+def _scalar_integer(view: TermView, index: int) -> Dim | None:
+    """The integer that an operand of one element is, if it is known."""
     operand = view.operand(index)
-    assert operand is not None, "the operands of a Range have a rank"
-    return view.pool.at(operand, (0,) * operand.rank, view.frame)
+    if operand is None:
+        return None
+    return exact_integer(view.pool, view.pool.at(operand, (0,) * operand.rank, view.frame), view.frame)
 
 
 @MOVEMENTS.moves("Pad", since=11)

@@ -51,8 +51,9 @@ class Obligations:
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
         for finding in inference.diagnostics:
             node = finding.location.node
-            if finding.is_failure and node is not None and not self._is_shared(node):
-                yield f"node {node} of the second model fails: {finding.message}"
+            if finding.is_failure and (node is None or not self._is_shared(node)):
+                place = "" if node is None else f"node {node} of "
+                yield f"{place}the second model fails: {finding.message}"
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
             if not self._is_shared(constraint.node) and not self._follows((relation,)):

@@ -169,6 +169,8 @@ def combined(
             if own < 0 or operand.shape[own] == 1:
                 parts.append(operand)
                 continue
+            if known_eq(operand.shape[own], shape[axis], pool.facts) is not True:
+                return None  # it may be 1, and be repeated
             held = piece_shape(operand.shape, own, length)
             frame = pool.frame(held)
             index = list(frame.variables)

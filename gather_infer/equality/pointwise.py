@@ -23,8 +23,9 @@ from gather_infer.equality.terms import Apply, Attributes, Integer, Literal, Ope
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
-from gather_infer.symbolic import Dim, Expr, known_eq, known_le, known_lt, mod, truncdiv
+from gather_infer.symbolic import Dim, known_eq, known_le, known_lt, mod, truncdiv
 from gather_infer.tensor import INTEGER_RANGE, DType
+from gather_infer.value_ranges import cannot_wrap
 
 Simplifier: TypeAlias = "Callable[[Application], Term | None]"
 
@@ -45,7 +46,7 @@ class Application:
 
     def integers(self) -> tuple[Dim, ...] | None:
         """The operands as integers that do not wrap around; None if one is not known."""
-        found = tuple(exact_integer(operand, self.frame) for operand in self.operands)
+        found = tuple(exact_integer(self.pool, operand, self.frame) for operand in self.operands)
         held = tuple(dim for dim in found if dim is not None)
         return held if len(held) == len(found) else None
 
@@ -196,19 +197,22 @@ def _value(value: Any) -> Any:
     return value
 
 
-def exact_integer(term: Term, frame: Frame) -> Dim | None:
+def exact_integer(pool: TermPool, term: Term, frame: Frame) -> Dim | None:
     """The integer that an element is; None if it is not known, or may have wrapped around.
 
-    An int64 that is a sum or product of sizes does not wrap around, as everywhere in the inference.
+    An int64 that is a sum or product of sizes does not wrap around, as everywhere in the inference. One that is
+    computed from elements may.
     """
     if not isinstance(term, Integer):
         return None
     dim = term.dim
     if isinstance(dim, int):
         return dim
-    lo, hi = INTEGER_RANGE[term.dtype]
-    if term.dtype is DType.INT64 and all(abs(coefficient) < 1 << 31 for _, coefficient in dim.terms):
+    if dim.is_symbol and pool.element_types.get(dim.name) is term.dtype:
         return dim
+    if term.dtype is DType.INT64 and dim.symbols.isdisjoint(pool.element_types) and cannot_wrap(dim):
+        return dim
+    lo, hi = INTEGER_RANGE[term.dtype]
     return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
 
 
@@ -377,25 +381,17 @@ def _cast(call: Application) -> Term | None:
     operand = call.operands[0]
     if operand.dtype is not None and operand.dtype is call.dtype:
         return operand
-    number = exact_integer(operand, call.frame)
+    number = exact_integer(call.pool, operand, call.frame)
     if number is not None and call.dtype is not None and call.dtype.is_integer:
-        lo, hi = INTEGER_RANGE[call.dtype]
-        is_wide = isinstance(operand, Integer) and _contains(call.dtype, operand.dtype)
-        if is_wide or (_is_at_least(number, lo, call.frame) and _is_at_most(number, hi, call.frame)):
+        assert isinstance(operand, Integer), "other elements are no known integers"
+        (least, most), (lo, hi), scope = INTEGER_RANGE[operand.dtype], INTEGER_RANGE[call.dtype], call.frame.scope
+        if (least >= lo or known_le(lo, number, scope) is True) and (most <= hi or known_le(number, hi, scope) is True):
             return call.integer(number)
     if isinstance(operand, Apply) and operand.operator[1] == "Cast":
         inner = operand.operands[0]
         if inner.dtype is call.dtype and operand.dtype is not None and call.dtype is not None:
             return inner if _holds(operand.dtype, call.dtype) else None
     return None
-
-
-def _is_at_least(dim: Dim, lo: int, frame: Frame) -> bool:
-    return known_le(lo, dim, frame.scope) is True
-
-
-def _is_at_most(dim: Dim, hi: int, frame: Frame) -> bool:
-    return (hi == INTEGER_RANGE[DType.INT64][1] and isinstance(dim, Expr)) or known_le(dim, hi, frame.scope) is True
 
 
 def _contains(wide: DType, narrow: DType) -> bool:

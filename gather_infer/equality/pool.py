@@ -65,6 +65,8 @@ class TermPool:
         self._frames: dict[tuple[int, Shape], Frame] = {}
         self.index_terms: dict[str, tuple[Term, Dim | None]] = {}
         """Symbol that stands for an integer -> its term; and the size of the axis if it is a position on that axis."""
+        self.element_types: dict[str, DType | None] = {}
+        """Symbol that stands for an element of a tensor, which may be as large as its type allows -> that type."""
 
     @property
     def nothing(self) -> Term:
@@ -224,6 +226,7 @@ class TermPool:
         assert source.bounds is not None and source.dtype is not None
         name = self.interned(("element", term), lambda serial: symbol(f"\1{serial}"))
         self.index_terms[name.name] = term, None
+        self.is_element(name, source.dtype)
         lo, hi = source.bounds
         frame.scope.add_fact(name - lo)
         if hi is not None:
@@ -332,7 +335,14 @@ class TermPool:
         """The integer >= 0 that a term without known bounds is, by the bounds of the term it was made from."""
         found = self.interned(("element", term), lambda serial: symbol(f"\1{serial}"))
         self.index_terms[found.name] = term, None
+        self.is_element(found, term.dtype)
         return found
+
+    def is_element(self, dim: Dim, dtype: DType | None) -> None:
+        """Note that a dim stands for an element of a tensor of type `dtype`, and for no size."""
+        if isinstance(dim, Expr):
+            for name in dim.symbols:
+                self.element_types[name] = dtype if dim.is_symbol else None
 
     def move_dim(self, dim: Dim, index: tuple[Dim, ...], frame: Frame) -> Dim:
         """A dim with the index variables replaced, in symbols that stand for terms too."""

@@ -28,7 +28,7 @@ from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.node_ids import MAIN
+from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rule
 from gather_infer.symbolic import (
     Dim,
@@ -76,6 +76,7 @@ class Translation:
     applied         each node of the main graph -> operator, attributes and operands: nodes with the same fail in the
                     same runs
     conditional     symbols that have their meaning only in runs in which no dim of `Meanings.nonzero` is 0
+    failing         nodes that no runtime accepts, which are calls: graph and position
     """
 
     inference: Inference
@@ -87,6 +88,11 @@ class Translation:
     tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
     applied: dict[Node, Hashable] = field(default_factory=dict)
     conditional: set[str] = field(default_factory=set)
+    failing: set[NodeId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        found = (each.location.node for each in self.inference.diagnostics if each.is_failure)
+        self.failing = {(path.graph, path.position) for path in found if path is not None}
 
     @property
     def pool(self) -> TermPool:
@@ -200,12 +206,13 @@ class Translation:
         """Whether a dim is a symbol whose meaning is not known yet."""
         return isinstance(dim, Symbol) and dim.name not in self.renamed
 
-    def _name(self, table: dict[_K, Dim], key: _K, generated: Symbol, name: str) -> None:
+    def _name(self, table: dict[_K, Dim], key: _K, generated: Symbol, name: str) -> Dim:
         """Give a generated symbol its meaning: that of the first symbol with the same key."""
         meaning = table.get(key)
         if meaning is None:
             meaning = table[key] = generated if self.is_reference else symbol(name)
         self.renamed[generated.name] = meaning
+        return meaning
 
     def _node(self, graph: Graph, node: Node) -> None:
         if node.is_constant:
@@ -227,7 +234,7 @@ class Translation:
             self._set(graph, node, known)
             return
         used = [raw.shape for raw, name in zip(raws, node.outputs, strict=True) if name]
-        if all(shape is not None and self.is_bound(shape) for shape in used):
+        if node.source not in self.failing and all(shape is not None and self.is_bound(shape) for shape in used):
             try:
                 opened = self._opened(view)
             except (DimTooLarge, ZeroDivisionError):
@@ -363,7 +370,7 @@ class Translation:
             attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
         reduction = REDUCTIONS.get(operator[:2])
         shape = raws[0].shape if len(raws) == 1 else None
-        if reduction is not None and shape is not None and self.is_bound(shape):
+        if reduction is not None and shape is not None and self.is_bound(shape) and node.source not in self.failing:
             found = reduction(view, operator, self.bounds(raws[0]))
             if found is not None:
                 self._set(graph, node, [found])
@@ -405,7 +412,8 @@ class Translation:
             for place, element in np.ndenumerate(raw.values):
                 if self._lacks_meaning(element):
                     term = self.pool.at(tensor, place, frame)
-                    self._name(self.meanings.elements, term, element, f"\3{term.serial}")
+                    meaning = self._name(self.meanings.elements, term, element, f"\3{term.serial}")
+                    self.pool.is_element(meaning, raw.dtype)
 
     def _taken_branch(self, node: Node, condition: Operand) -> Graph | None:
         """The branch of an If that every run takes, if the condition is known."""
