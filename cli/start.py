@@ -60,7 +60,7 @@ def _open_closed_streams() -> None:
 def _escape_what_streams_lack() -> None:
     """Let standard output escape characters that its encoding lacks, as standard error does: `\\u2265` in cp1252."""
     if sys.stdout.encoding.lower().replace("-", "") != "utf8" and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # it is a TextIOWrapper
 
 
 def _is_closed(number: int) -> bool:

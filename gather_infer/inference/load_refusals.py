@@ -37,11 +37,8 @@ from gather_infer.model import ModelFile
 from gather_infer.model.elements import from_array
 from gather_infer.model.function_inlining import with_functions_inlined
 from gather_infer.model.paths import GraphOrFunction, bodies, graph_at
-from gather_infer.node_ids import GraphPath, Root
+from gather_infer.node_ids import GraphPath, NodeId, Root
 from gather_infer.tensor import SymbolicTensor, Value
-
-NodeId: TypeAlias = tuple[GraphPath, int]
-"""A node: its graph and its position."""
 
 Facts: TypeAlias = Callable[[GraphPath, str], "Value | None"]
 """Returns the inferred fact of a value of a graph."""

@@ -15,7 +15,7 @@ from gather_infer.errors import EmissionRefused, UnknownName
 from gather_infer.serving.boxes import grows, hull, inner_boxes, is_constant, unproved
 from gather_infer.serving.emission import Notes, element_texts, listed, open_texts, size_texts, unique
 from gather_infer.serving.sizes import Axis, Box, SizeSystem
-from gather_infer.symbolic import Dim, Expr, Interval, evaluate
+from gather_infer.symbolic import Dim, Expr, Interval, evaluate, free_symbols
 
 DEFAULT_BATCH: Final = 8
 """Largest size of a first axis, if neither the caller nor the contract bounds it."""
@@ -117,7 +117,7 @@ def root_box(contract: Contract, system: SizeSystem) -> tuple[dict[str, Interval
         if isinstance(line, DimsLine)
         for relation in line.relations
         if isinstance(relation.left, Expr)
-        for name in system.resolved(relation.left).symbols  # type: ignore[union-attr]
+        for name in free_symbols(system.resolved(relation.left))
         if relation.left.is_symbol
     }
     first = {axis.size for axis in system.axes if axis.number == 0}

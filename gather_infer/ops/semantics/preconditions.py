@@ -101,7 +101,7 @@ def require_broadcast_to(op: OpCall, shape: Shape | None, target: Shape, name: s
         op.require(
             (dim, "==", 1),
             (dim, "==", wanted),
-            otherwise=lambda axis=axis, dim=dim, wanted=wanted: (  # type: ignore[misc]
+            otherwise=lambda axis=axis, dim=dim, wanted=wanted: (  # type: ignore[misc] # its defaults have no types
                 f"{name} {format_shape(shape)} must broadcast to {format_shape(target)}: "
                 f"dim {dim} and dim {wanted} at axis {axis}"
             ),
