@@ -12,7 +12,6 @@ from onnx import ModelProto, TypeProto
 from gather_infer.diagnostic import Diagnostic, is_broken
 from gather_infer.inference.load_refusals import (
     Facts,
-    NodeId,
     can_propagate_elements,
     refused_as_is,
     refused_nodes,
@@ -21,7 +20,7 @@ from gather_infer.inference.load_refusals import (
 from gather_infer.inference.runtime_quirks import is_if, is_stepped_slice
 from gather_infer.ir import Graph, Model, Node
 from gather_infer.model import ModelFile
-from gather_infer.node_ids import GraphPath, Root
+from gather_infer.node_ids import GraphPath, NodeId, Root
 from gather_infer.tensor import SymbolicTensor, Value
 
 

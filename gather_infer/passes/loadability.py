@@ -17,7 +17,6 @@ from gather_infer.diagnostic import Diagnostic, Location, Severity, diagnostic, 
 from gather_infer.inference import Inference
 from gather_infer.inference.backward_slice import BackwardSlice
 from gather_infer.inference.load_refusals import (
-    NodeId,
     can_propagate_elements,
     refused_alone,
     refused_nodes,
@@ -25,7 +24,7 @@ from gather_infer.inference.load_refusals import (
 )
 from gather_infer.model.edits import DeclareType, Journal
 from gather_infer.model.paths import bodies
-from gather_infer.node_ids import GraphPath
+from gather_infer.node_ids import GraphPath, NodeId
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import Value
 
