@@ -61,13 +61,46 @@ CASES |= {
             f" v = {PQ}(x) w = Transpose<perm = [1, 0, 2]>(z) a = Sub(v, w) y = {PQ}(a) }}",
             "no Transpose inside": f"g (float[N, 2, M] x) => (float[N, M, 2] y) {{ a = Neg(x) y = {PQ}(a) }}",
             "nothing between": f"g (float[N, 2, M] x) => (float[N, 2, M] y) {{ v = {PQ}(x) y = {PQ}(v) }}",
-            "more than one element": f"g (float[N, 2, M] x) => (float[N, 2, M] y) <float[2] c = {{1, 2}}> {{"
+            "a constant that is an input": f"g (float[N, 2, M] x, float[2] c) => (float[N, 2, M] y) {{"
+            f" v = {PQ}(x) a = Sub(v, c) y = {PQ}(a) }}",
+            "a constant with a NaN": f"g (float[N, 2, M] x) => (float[N, 2, M] y) <float[2] c = {{1, nan}}> {{"
+            f" v = {PQ}(x) a = Add(v, c) y = {PQ}(a) }}",
+            "a constant that adds elements": f"g (float[N, 1, M] x) => (float[N, 2, M] y) <float[2] c = {{1, 2}}> {{"
             f" v = {PQ}(x) a = Sub(v, c) y = {PQ}(a) }}",
             "broadcast": f"g (float[N, 2, 1] x, float[N, 2, M] z) => (float[N, 2, M] y) {{"
             f" v = {PQ}(x) w = {PQ}(z) a = Sub(v, w) y = {PQ}(a) }}",
             "no rank is known": "g (float[N, 2, M] x, int64[R] t) => (float[A, B, C] y) {"
             " u = Reshape(x, t) v = Transpose(u) a = Neg(v) y = Transpose(a) }",
         },
+    ),
+    "channels last, constants for each channel": Case(
+        "transpose-around-elementwise",
+        "g (float[N, 2, H, W] x) => (float[N, 2, H, W] y) <float[2] b = {0.5, -3}, float[1, 1, 1, 2] c = {0.1, 7}> {"
+        " v = Transpose<perm = [0, 2, 3, 1]>(x) a = Add(v, b) m = Mul(c, a) r = Relu(m) d = Div(r, b) y = Transpose<perm = [0, 3, 1, 2]>(d) }",
+        "g (float[N, 2, H, W] x) => (float[N, 2, H, W] y) <float[2, 1, 1] b = {0.5, -3}, float[2, 1, 1] c = {0.1, 7}> {"
+        " a = Add(x, b) m = Mul(c, a) r = Relu(m) y = Div(r, b) }",
+    ),
+    "a constant with several axes": Case(
+        "transpose-around-elementwise",
+        "g (float[2, 3, M] x) => (float[2, 3, M] y) <float[3, 1, 2] c = {1, 2, 3, 4, 5, 6}> {"
+        " v = Transpose<perm = [1, 2, 0]>(x) a = Sub(v, c) n = Neg(a) y = Transpose<perm = [2, 0, 1]>(n) }",
+        "g (float[2, 3, M] x) => (float[2, 3, M] y) <float[2, 3, 1] c = {1, 3, 5, 2, 4, 6}> { a = Sub(x, c) y = Neg(a) }",
+    ),
+    "a constant before a Transpose that is left": Case(
+        "transpose-around-elementwise",
+        "g (float[2, 3, M] x) => (float[3, 2, M] y) <float[2] c = {1, 2}> {"
+        " v = Transpose<perm = [1, 2, 0]>(x) a = Sub(v, c) y = Transpose<perm = [0, 2, 1]>(a) }",
+        "g (float[2, 3, M] x) => (float[3, 2, M] y) <float[2, 1, 1] c = {1, 2}> { a = Sub(x, c) y = Transpose<perm = [1, 0, 2]>(a) }",
+    ),
+    "before operands were broadcast by their last axes": Case(
+        "transpose-around-elementwise",
+        f"g (int32[N, 2, M] x) => (int32[N, 2, M] y) {{ v = {PQ}(x) c = Cast<to = 1>(v) y0 = {PQ}(c) y = Cast<to = 6>(y0) }}",
+        "g (int32[N, 2, M] x) => (int32[N, 2, M] y) { c = Cast<to = 1>(x) y = Cast<to = 6>(c) }",
+        near={
+            "a constant for some axes": f"g (float[N, 2, M] x) => (float[N, 2, M] y) <float[2] c = {{1, 2}}> {{"
+            f" v = {PQ}(x) a = Sub<axis = 2, broadcast = 1>(v, c) y = {PQ}(a) }}",
+        },
+        opset=6,
     ),
     "between Transposes of two values": Case(
         "transpose-around-elementwise",

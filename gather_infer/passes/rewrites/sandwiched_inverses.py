@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Final
 
+import numpy as np
+
+from gather_infer.ir.constant import Constant
 from gather_infer.passes.match import Match
 from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.gather_elementwise import POSITION_FREE, is_position_free
 from gather_infer.passes.rewrites.pair_fusion import VIEWS
 from gather_infer.passes.rule_table import RewriteSet
+from gather_infer.tensor import static_dims
 
 rewrites = RewriteSet()
 
@@ -20,6 +25,11 @@ _ELEMENTWISE: Final = (
 )  # fmt: skip
 
 _MAX_NODES: Final = 24
+_MAX_ELEMENTS: Final = 1 << 16
+"""Maximum number of elements of a constant that is transposed."""
+
+BROADCASTING: Final = 7
+"""The opset version since which operands are broadcast by their last axes."""
 
 
 @rewrites.rewrites(*VIEWS)
@@ -45,10 +55,10 @@ def transpose_around_elementwise(match: Match) -> Rewrite | None:
     """Transpose(f(Transpose(x, p), Transpose(y, p)), q) == Transpose(f(x, y), [p[a] for a in q])
 
     It is f(x, y) where q undoes p. f is elementwise and gives an element the same bits at every position. It may be
-    several nodes. All of them have the shape of the inner Transposes, and read no other values but constants of one
-    element.
+    several nodes. All of them have the shape of the inner Transposes, and read no other values but small constants,
+    which are transposed as f's operands are.
     """
-    found = _region(match, POSITION_FREE, ("Transpose",), lambda name: _is_one_element(match, name))
+    found = _region(match, POSITION_FREE, ("Transpose",), lambda name: _is_small(match, name))
     if found is None:
         return None
     region, inner = found
@@ -59,8 +69,13 @@ def transpose_around_elementwise(match: Match) -> Rewrite | None:
     first, second = ({node.integers("perm") or backwards for node in nodes} for nodes in (inner.values(), [match]))
     if len(first) > 1 or not all(sorted(perm) == list(range(rank)) for perm in (*first, *second)):
         return None
-    perm = [next(iter(first))[axis] for axis in next(iter(second))]
-    made = _rebuilt(match, region, inner)
+    before = next(iter(first))
+    perm = [before[axis] for axis in next(iter(second))]
+    constants = {name for node in region for name in node.inputs if name and _is_small(match, name)}
+    moved = {name: _moved(match, name, before) for name in constants if not _is_one_element(match, name)}
+    if moved and not all(node.version >= BROADCASTING for node in region):
+        return None
+    made = _rebuilt(match, region, inner, moved)
     if perm == list(range(rank)):
         return match.replace_with("Transpose(f(Transpose(x, p)), q) == f(x), q undoes p", made)
     law = "Transpose(f(Transpose(x, p)), q) == Transpose(f(x), [p[a] for a in q])"
@@ -129,9 +144,14 @@ def _region(
     return list(region.values()), inner
 
 
-def _rebuilt(match: Match, region: Sequence[Match], inner: Mapping[str, Match]) -> str:
-    """Copies of the nodes between, which read the inputs of the inner nodes. Returns the last value."""
-    made = {name: node.input(0) for name, node in inner.items()}
+def _rebuilt(
+    match: Match, region: Sequence[Match], inner: Mapping[str, Match], constants: Mapping[str, str] | None = None
+) -> str:
+    """Copies of the nodes between, which read the inputs of the inner nodes. Returns the last value.
+
+    constants  constant that a node reads -> the one that its copy reads
+    """
+    made = {**(constants or {}), **{name: node.input(0) for name, node in inner.items()}}
     for node in reversed(region):
         (made[node.output()],) = match.copy(node, [made.get(name, name) for name in node.inputs])
     return made[match.input(0)]
@@ -147,3 +167,19 @@ def _is_one_element(match: Match, name: str) -> bool:
     """Whether a value is a constant of one element."""
     constant = match.constant_of(name)
     return constant is not None and constant.bits.size == 1
+
+
+def _is_small(match: Match, name: str) -> bool:
+    """Whether a value is a constant that may be transposed."""
+    dims = static_dims(match.fact_of(name).shape)
+    return dims is not None and prod(dims) <= _MAX_ELEMENTS and match.constant_of(name) is not None
+
+
+def _moved(match: Match, name: str, perm: Sequence[int]) -> str:
+    """The constant that is broadcast with the operand of a Transpose as the constant `name` is with its result."""
+    constant = match.constant_of(name)
+    assert constant is not None, "the caller has looked"
+    bits = constant.bits
+    full = bits.reshape((1,) * (len(perm) - bits.ndim) + bits.shape).transpose(np.argsort(perm))
+    first = next((axis for axis, size in enumerate(full.shape) if size != 1), full.ndim)
+    return match.add_constant(Constant(constant.data_type, np.ascontiguousarray(full.reshape(full.shape[first:]))))
