@@ -13,7 +13,7 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
-from .verification import verify_options
+from .verification import PROVE, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @facts_options
 @output_options("Write the frozen model to OUT.")
 @dry_run_option("Write nothing.")
+@PROVE
 @verify_options
 @strict_option("Write nothing and exit with 1 on errors or warnings.")
 @common_options(FREEZE, verbose="Print each changed declaration, and every dim that is still symbolic.")
@@ -34,6 +35,7 @@ def command(
     facts: Facts,
     target: Target | None,
     dry_run: bool,
+    prove: bool,
     verifying: VerifyOptions | None,
     strict: bool,
     console: Console,
@@ -60,13 +62,18 @@ def command(
             "initializers_as_constants": facts.constants,
         }
         result = freeze(facts.open_model(model), **arguments, progress=progress)
+        proof = None
+        if prove and not result.refused:
+            from gather_infer.equality import diff
+
+            proof = diff(result.source, result.model, **arguments, runs=0, progress=progress)
         verification = None
         if verifying is not None and not result.refused:
             verification = verifying.run(
                 result.source, result.proto, infer(result.source, **arguments), progress=progress
             )
-        lines = console.lines_of(FREEZE, FreezeReport(result, verification))
-    is_wrong = verification is not None and not verification.ok
+        lines = console.lines_of(FREEZE, FreezeReport(result, verification, proof))
+    is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
     return finish(
         lines,
         result.save,

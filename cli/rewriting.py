@@ -15,7 +15,7 @@ from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .parallel import Parallel, parallel_options, run_alone, run_many
 from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, missing_output, output_options, strict_option
-from .verification import verify_options
+from .verification import PROVE, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
@@ -34,13 +34,14 @@ def run_rewriting(
     skip: tuple[str, ...],
     fold_floats: bool,
     max_growth: int,
+    prove: bool,
     verifying: VerifyOptions | None,
     strict: bool,
     parallel: Parallel,
     console: Console,
     rewrites: tuple[str, ...] = (),
 ) -> int:
-    """Rewrite models, verify, write, print; return the exit code. The arguments are those of `rewriting_options`.
+    """Rewrite models, prove, verify, write, print; return the exit code. Arguments as those of `rewriting_options`.
 
     rewrites   files with rewrite sets
     """
@@ -58,6 +59,7 @@ def run_rewriting(
         fold_floats=fold_floats,
         max_growth=max_growth,
         edits=dry_run,
+        prove=prove,
         verify=verifying,
         strict=strict,
     )
@@ -84,6 +86,7 @@ def rewriting_options(
             facts_options,
             output_options(f"Write the {becomes} model to OUT.", several=True),
             dry_run_option(DRY_RUN_OF_EDITS),
+            PROVE,
             verify_options,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
                    help="Apply only this rule; repeat it for more."),

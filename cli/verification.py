@@ -29,6 +29,15 @@ def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | 
     return VerifyOptions(runs, read_feed_files(feeds), rtol, atol)
 
 
+PROVE = option(
+    "--prove",
+    section="Output",
+    is_flag=True,
+    help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that fails.",
+)
+"""Decorator that adds --prove to a command that rewrites a model."""
+
+
 def verify_options(function: Function) -> Function:
     """Add --verify, --feeds, --rtol and --atol to a command, which receives them as `verifying`.
 

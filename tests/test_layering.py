@@ -128,7 +128,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "equality": (  # of passes only the kernels of constant evaluation: a proof must not trust the rewriting
         {
             "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes", "progress",
-            "rules", "symbolic", "tensor", "validate", "verification", "versioned",
+            "rules", "symbolic", "tensor", "validate", "value_ranges", "verification", "versioned",
         },
         {"numpy", "onnx"},
     ),
@@ -147,7 +147,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "user_code": ({"checks", "domains", "errors", "extensions", "lazy", "model", "openvino", "passes", "rules"}, set()),
     "many": (
         {
-            "catalog", "cost", "diagnostic", "errors", "explanation", "inference", "lazy", "model", "node_ids",
+            "catalog", "cost", "diagnostic", "equality", "errors", "explanation", "inference", "lazy", "model", "node_ids",
             "openvino", "passes", "pool", "progress", "report", "rules", "user_code", "validate", "verification",
         },
         set(),

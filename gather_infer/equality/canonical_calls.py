@@ -1,7 +1,8 @@
 """Calls in canonical form.
 
 Reductions have their axes as an attribute, ascending, and no axes of size 1 in their place. Recurrent operators have no
-initial state of zeros, which is what the specification assumes where there is none.
+initial state of zeros, which is what the specification assumes where there is none. A ScatterND that writes the same
+positions as the one before it reads the data of that one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gather_infer.equality.operators import normalized
-from gather_infer.equality.terms import Literal, Operand, Operator, Tensor
+from gather_infer.equality.terms import Attributes, Call, Literal, Operand, Operator, Select, Tensor, axis_symbol
 from gather_infer.equality.view import TermView
 from gather_infer.symbolic import Dim
 
@@ -78,3 +79,27 @@ def without_zero_state(operator: Operator, operands: Sequence[Operand]) -> tuple
 
 def _is_zero(operand: Operand) -> bool:
     return isinstance(operand, Tensor) and isinstance(operand.term, Literal) and operand.term.bits == 0
+
+
+def without_overwritten(
+    operator: Operator, attributes: Attributes, operands: tuple[Operand, ...]
+) -> tuple[Operand, ...]:
+    """The operands of a ScatterND without writes that it overwrites."""
+    if operator[:2] != ("", "ScatterND") or dict(attributes).get("reduction", "none") != "none" or len(operands) != 3:
+        return operands
+    data, indices, updates = operands
+    while (call := _call_of(data)) is not None and call.operator == operator and call.attributes == attributes:
+        if len(call.operands) != 3 or call.operands[1] is not indices:
+            break
+        data = call.operands[0]
+    return data, indices, updates
+
+
+def _call_of(operand: Operand) -> Call | None:
+    """The call whose first output a tensor is, as a whole."""
+    term = operand.term if isinstance(operand, Tensor) else None
+    if not isinstance(operand, Tensor) or not isinstance(term, Select) or term.source.call is None:
+        return None
+    place = tuple(0 if size == 1 else axis_symbol(axis) for axis, size in enumerate(operand.shape))
+    is_whole = term.index == place and term.source.shape == operand.shape and term.source.output == 0
+    return term.source.call if is_whole else None

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import concatenated, cut, piece_shape, rearranged
-from gather_infer.equality.pointwise import exact_integer
+from gather_infer.equality.pointwise import exact_integer, is_number
 from gather_infer.equality.reshape import reshaped_index
 from gather_infer.equality.terms import Tensor
 from gather_infer.equality.view import TermView
@@ -350,3 +351,29 @@ def _pad(view: TermView) -> Tensor | None:
             return None
         data = joined
     return data if data.shape == view.result_shape else None
+
+
+@MOVEMENTS.moves("Resize", since=11)
+def _resize_to_own_size(view: TermView) -> Tensor | None:
+    """x itself, where each position samples itself.
+
+    Modes other than "nearest" add the neighbours times 0. So x has to be constant, without infinity, NaN and -0.0.
+    """
+    data, scales = view.operand(0), view.operand(2)
+    is_stretched = view.text("keep_aspect_ratio_policy", "stretch") == "stretch" and not view.integer("antialias")
+    if data is None or not is_stretched or data.shape != view.result_shape:
+        return None
+    if view.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+        return None
+    if not view.has(3) and not (scales is not None and is_number(scales.term, 1.0)):
+        return None
+    return data if view.text("mode", "nearest") == "nearest" or _is_plain(view, data) else None
+
+
+def _is_plain(view: TermView, data: Tensor) -> bool:
+    """Whether a tensor is a constant of float32 with finite elements only, and no -0.0."""
+    frame = view.pool.frame(data.shape)
+    if data.term is None or data.dtype is not DType.FLOAT32 or constant_axes(data.term, frame) is None:
+        return False
+    bits = grid_of(data.term, range(data.rank), frame)
+    return bits is not None and bool(((bits & 0x7F800000) != 0x7F800000).all() and (bits != 0x80000000).all())

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
+import numpy as np
+
+from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.frames import axes_of
-from gather_infer.equality.pool import TermPool
+from gather_infer.equality.pool import MAX_GRID, TermPool
 from gather_infer.equality.terms import Integer, Select, Tensor, Term
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
-from gather_infer.tensor import DType, Shape
+from gather_infer.tensor import DType, Shape, static_dims
 
 MAX_PIECES = 64
 
@@ -33,7 +37,7 @@ def concatenated(
         return parts[0] if parts else None
     joined = [pieces[0]]
     for piece in pieces[1:]:
-        one = _continued(pool, shape, axis, joined[-1], piece)
+        one = _continued(pool, shape, axis, joined[-1], piece) or _constant(pool, dtype, shape, axis, joined[-1], piece)
         if one is None:
             joined.append(piece)
         else:
@@ -57,6 +61,27 @@ def _continued(
     if pool.move(first[1], tuple(index), frame) is second[1]:
         return first[0] + second[0], first[1]
     return None
+
+
+def _constant(
+    pool: TermPool, dtype: DType | None, shape: Shape, axis: int, first: tuple[Dim, Term], second: tuple[Dim, Term]
+) -> tuple[Dim, Term] | None:
+    """Two pieces as one if both are constant."""
+    frames = [pool.frame(piece_shape(shape, axis, length)) for length, _ in (first, second)]
+    held = [constant_axes(term, frame) for (_, term), frame in zip((first, second), frames, strict=True)]
+    if dtype is None or held[0] is None or held[1] is None:
+        return None
+    axes = sorted({axis, *held[0], *held[1]})
+    sizes = [static_dims(tuple(frame.extents[each] for each in axes)) for frame in frames]
+    if sizes[0] is None or sizes[1] is None or prod(sizes[0]) + prod(sizes[1]) > MAX_GRID:
+        return None
+    grids = []
+    for (_, term), frame, dims in zip((first, second), frames, sizes, strict=True):
+        grid = grid_of(term, axes, frame)
+        if grid is None or dims is None:
+            return None
+        grids.append(np.broadcast_to(grid, dims))
+    return first[0] + second[0], pool.from_grid(dtype, np.concatenate(grids, axes.index(axis)), axes)
 
 
 def _depends_on(term: Term, axis: int) -> bool:
@@ -94,7 +119,7 @@ def cut(
         for other, variable in enumerate(frame.variables):
             if other != axis and index[other] == variable:
                 place[other] = variable
-        found.append((high - low, pool.move(term, tuple(place), frame)))
+        found.append((high - low, pool.move(term, tuple(place), frame, piece_shape(data.shape, axis, length))))
         start = stop
     if not found:
         return None
@@ -111,7 +136,7 @@ def _larger(a: Dim, b: Dim, facts: Scope) -> Dim | None:
 def rearranged(pool: TermPool, data: Tensor, dtype: DType | None, shape: Shape, index: Sequence[Dim]) -> Tensor:
     """The tensor of `shape` whose elements are those of `data` at `index`, in dims of its index variables.
 
-    Several pieces stay several pieces if an index variable ranges over their axis.
+    Several pieces stay several pieces, or become so again, if an index variable ranges over their axis.
     """
     frame = pool.frame(shape)
     if data.term is None:
@@ -129,7 +154,11 @@ def rearranged(pool: TermPool, data: Tensor, dtype: DType | None, shape: Shape, 
                 place[data.axis] = part.variables[axis]
                 pieces.append((length, pool.move(term, tuple(place), part)))
             return pool.pieced(dtype, shape, axis, pieces)
-    return pool.tensor(dtype, shape, pool.at(data, index, frame))
+    term = pool.at(data, index, frame)
+    inner = term.source.pieces if isinstance(term, Select) else None
+    if isinstance(term, Select) and inner is not None and inner is not data:
+        return rearranged(pool, inner, dtype, shape, term.index)
+    return pool.tensor(dtype, shape, term)
 
 
 def _has_term(dim: Dim) -> bool:

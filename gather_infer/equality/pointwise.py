@@ -17,8 +17,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import helper
 
+from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.frames import Frame
-from gather_infer.equality.pool import MAX_GRID, TermPool, constant_axes, grid_of
+from gather_infer.equality.pool import MAX_GRID, TermPool
 from gather_infer.equality.terms import Apply, Attributes, Integer, Literal, Operator, Term
 from gather_infer.errors import SpecViolation
 from gather_infer.ir.constant import Constant
@@ -181,10 +182,7 @@ def _evaluated(
         outputs = evaluator(Evaluation(node, constants, version))
     except SpecViolation:
         return None
-    if outputs is None:
-        return None
-    result = np.broadcast_to(outputs[0].plain, sizes)
-    return pool.from_grid(dtype, result, axes)
+    return None if outputs is None else pool.from_grid(dtype, np.broadcast_to(outputs[0].plain, sizes), axes)
 
 
 def _values(attributes: Attributes) -> dict[str, Any]:
@@ -216,7 +214,7 @@ def exact_integer(pool: TermPool, term: Term, frame: Frame) -> Dim | None:
     return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
 
 
-def _is_number(term: Term, number: float, *, negative: bool = False) -> bool:
+def is_number(term: Term | None, number: float, *, negative: bool = False) -> bool:
     """Whether an element is a float constant; zeros are told apart by their sign."""
     if not isinstance(term, Literal) or not term.dtype.is_float or not isinstance(term.bits, int):
         return False
@@ -243,7 +241,7 @@ def _polynomial(call: Application, combine: Callable[[Dim, Dim], Dim]) -> Term |
 def _add(call: Application) -> Term | None:
     a, b = call.operands
     for one, other in ((a, b), (b, a)):
-        if _is_number(one, 0.0, negative=True) or _is_integer(one, 0):
+        if is_number(one, 0.0, negative=True) or _is_integer(one, 0):
             return other
     return _polynomial(call, lambda x, y: x + y)
 
@@ -251,7 +249,7 @@ def _add(call: Application) -> Term | None:
 @_simplifies("Sub")
 def _sub(call: Application) -> Term | None:
     a, b = call.operands
-    if _is_number(b, 0.0) or _is_integer(b, 0):
+    if is_number(b, 0.0) or _is_integer(b, 0):
         return a
     return _polynomial(call, lambda x, y: x - y)
 
@@ -260,7 +258,7 @@ def _sub(call: Application) -> Term | None:
 def _mul(call: Application) -> Term | None:
     a, b = call.operands
     for one, other in ((a, b), (b, a)):
-        if _is_number(one, 1.0) or _is_integer(one, 1):
+        if is_number(one, 1.0) or _is_integer(one, 1):
             return other
     return _polynomial(call, lambda x, y: x * y)
 
@@ -268,7 +266,7 @@ def _mul(call: Application) -> Term | None:
 @_simplifies("Div")
 def _div(call: Application) -> Term | None:
     a, b = call.operands
-    if _is_number(b, 1.0) or _is_integer(b, 1):
+    if is_number(b, 1.0) or _is_integer(b, 1):
         return a
     numbers = call.integers()
     if numbers is None or known_lt(0, numbers[1], call.frame.scope) is not True:

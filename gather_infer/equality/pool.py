@@ -7,7 +7,7 @@ operators of constants are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from hashlib import blake2b
 from itertools import count
 from math import prod
@@ -16,7 +16,17 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from gather_infer.equality.frames import Frame, axes_of, is_axis_symbol
+from gather_infer.equality.arrays import (
+    affine,
+    bits_of,
+    constant_axes,
+    grid_of,
+    is_repeated,
+    numbers_of,
+    on_grid,
+    spans,
+)
+from gather_infer.equality.frames import Frame, is_axis_symbol
 from gather_infer.equality.terms import (
     Apply,
     Attributes,
@@ -34,8 +44,8 @@ from gather_infer.equality.terms import (
 )
 from gather_infer.ir.constant import bits_dtype
 from gather_infer.symbolic import Dim, Expr, Scope, known_le, known_lt, substitute, symbol
-from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min, Symbol
-from gather_infer.tensor import INTEGER_RANGE, DType, Shape
+from gather_infer.symbolic.normal_form import Symbol
+from gather_infer.tensor import INTEGER_RANGE, DType, Shape, static_dims
 
 MAX_GRID: Final = 1 << 22
 """Largest number of elements of an array that is computed."""
@@ -176,7 +186,7 @@ class TermPool:
     def at(self, tensor: Tensor, index: Sequence[Dim], frame: Frame) -> Term:
         """The element of a tensor at `index`, in dims of the index variables of `frame`."""
         if tensor.term is not None:
-            return self.move(tensor.term, tuple(index), frame)
+            return self.move(tensor.term, tuple(index), frame, tensor.shape)
         return self.select(self.closed(tensor), tuple(index), frame)
 
     # terms
@@ -260,21 +270,46 @@ class TermPool:
         assert dtype is not None, "constants have a type"
         if not array.size:
             return self.nothing
-        axes = sorted({axis for dim in place for axis in axes_of(dim)})
-        names = {f"\0{axis}" for axis in axes}
-        extents = [frame.extents[axis] for axis in axes]
-        is_static = all(isinstance(dim, int) or dim.symbols <= names for dim in place) and all(
-            isinstance(extent, int) for extent in extents
-        )
-        sizes = [extent for extent in extents if isinstance(extent, int)]
-        grid = self._grid(array, place, axes, sizes) if is_static and prod(sizes) <= max(MAX_GRID, array.size) else None
-        if grid is not None:
-            return self.from_grid(dtype, grid, axes)
+        axes = self._axes_behind(place, frame)
+        sizes = None if axes is None else static_dims(tuple(frame.extents[axis] for axis in axes))
+        if axes is not None and sizes is not None and prod(sizes) <= max(MAX_GRID, array.size):
+            grid = self._grid(array, place, axes, sizes, frame)
+            if grid is not None:
+                return self.from_grid(dtype, grid, axes)
         source = self.array(dtype, array)
         return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
 
+    def _axes_behind(self, place: tuple[Dim, ...], frame: Frame) -> list[int] | None:
+        """The axes whose index variables a position depends on alone; None if it depends on more."""
+        found: set[int] = set()
+        for dim in place:
+            for name in dim.symbols if isinstance(dim, Expr) else ():
+                if is_axis_symbol(name):
+                    found.add(int(name[1:]))
+                    continue
+                term, size = self.index_terms.get(name, (None, None))
+                axes = None if term is None else constant_axes(term, frame)
+                if axes is None or not isinstance(size, int):
+                    return None
+                found.update(axes)
+        return sorted(found)
+
+    def _index_grid(self, name: str, axes: Sequence[int], frame: Frame) -> npt.NDArray[np.int64] | None:
+        """The positions that a symbol for a constant index stands for, at all values of the index variables."""
+        term, size = self.index_terms[name]
+        grid = grid_of(term, axes, frame)
+        if grid is None or term.dtype is None or not isinstance(size, int):
+            return None
+        numbers = numbers_of(term.dtype, grid).astype(np.int64)
+        return np.where(numbers < 0, numbers + size, numbers)
+
     def _grid(
-        self, array: npt.NDArray[Any], place: tuple[Dim, ...], axes: Sequence[int], sizes: Sequence[int]
+        self,
+        array: npt.NDArray[Any],
+        place: tuple[Dim, ...],
+        axes: Sequence[int],
+        sizes: Sequence[int],
+        frame: Frame,
     ) -> npt.NDArray[Any] | None:
         """The elements at `place` for all values of the index variables of `axes`; None if one does not exist."""
         if len(axes) == array.ndim and place == tuple(axis_symbol(axis) for axis in axes):
@@ -283,7 +318,12 @@ class TermPool:
             f"\0{axis}": np.arange(size).reshape([-1 if k == at else 1 for k in range(len(axes))])
             for at, (axis, size) in enumerate(zip(axes, sizes, strict=True))
         }
-        indices = [np.asarray(_on_grid(dim, variables)) for dim in place]
+        for name in {name for dim in place if isinstance(dim, Expr) for name in dim.symbols} - variables.keys():
+            positions = self._index_grid(name, axes, frame)
+            if positions is None:
+                return None
+            variables[name] = positions
+        indices = [np.asarray(on_grid(dim, variables)) for dim in place]
         if not all(each.min() >= 0 and each.max() < n for each, n in zip(indices, array.shape, strict=True)):
             return None
         found = np.empty(sizes, array.dtype)
@@ -295,18 +335,18 @@ class TermPool:
         kept = list(axes)
         at = 0
         while at < len(kept):
-            if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and _is_repeated(grid, at)):
+            if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and is_repeated(grid, at)):
                 grid = np.take(grid, 0, axis=at)
                 del kept[at]
             else:
                 at += 1
         if not kept:
             element = grid.reshape(-1)[0]
-            return self.literal(dtype, _bits_of(dtype, element))
+            return self.literal(dtype, bits_of(dtype, element))
         if dtype in INTEGER_RANGE:
-            affine = _affine(_numbers(dtype, grid), [axis_symbol(axis) for axis in kept])
-            if affine is not None:
-                return self.integer(dtype, affine)
+            number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
+            if number is not None:
+                return self.integer(dtype, number)
         source = self.array(dtype, np.ascontiguousarray(grid))
         place: tuple[Dim, ...] = tuple(axis_symbol(axis) for axis in kept)
         return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
@@ -361,9 +401,12 @@ class TermPool:
                     mapping[name] = moved.dim if isinstance(moved, Integer) else self._value(moved, frame)
         return frame.simplify(substitute(dim, mapping)) if mapping else dim
 
-    def move(self, term: Term, index: tuple[Dim, ...], frame: Frame) -> Term:
-        """A term with `index` in place of the index variables; without recursion along operands of operators."""
-        if index == frame.variables[: len(index)]:
+    def move(self, term: Term, index: tuple[Dim, ...], frame: Frame, shape: Shape | None = None) -> Term:
+        """A term with `index` in place of the index variables; without recursion along operands of operators.
+
+        shape  the ranges of the index variables before; those of `frame` if None
+        """
+        if index == frame.variables[: len(index)] and (shape is None or shape == frame.extents[: len(index)]):
             return term
         if frame.is_empty:
             return self.nothing
@@ -384,124 +427,11 @@ class TermPool:
                 moved[key] = top if operands == top.operands else self._applied(self, top, operands, frame)
             elif isinstance(top, Select):
                 place = tuple([self.move_dim(dim, index, frame) for dim in top.index])
-                moved[key] = top if place == top.index else self.select(top.source, place, frame)
+                is_same = place == top.index and (top.source.array is None or spans(top.source.array, place, frame))
+                moved[key] = top if is_same else self.select(top.source, place, frame)
             elif isinstance(top, Integer):
                 moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame))
             else:
                 moved[key] = top
             pending.pop()
         return moved[term, index]
-
-
-def _on_grid(dim: Dim, variables: Mapping[str, npt.NDArray[np.int64]]) -> Any:
-    """The values of a dim at arrays of values of its symbols."""
-    if isinstance(dim, int):
-        return dim
-    if isinstance(dim, Extremum):
-        return (np.minimum if isinstance(dim, Min) else np.maximum).reduce(
-            np.broadcast_arrays(*(_on_grid(arg, variables) for arg in dim.args))
-        )
-    if isinstance(dim, FloorDiv):
-        return _on_grid(dim.num, variables) // _on_grid(dim.den, variables)
-    if dim.is_symbol:
-        return variables[dim.name]
-    total: Any = 0
-    for monomial, coefficient in dim.terms:
-        term: Any = coefficient
-        for atom in monomial:
-            term = term * _on_grid(atom, variables)
-        total = total + term
-    return total
-
-
-def grid_of(term: Term, axes: Sequence[int], frame: Frame) -> npt.NDArray[Any] | None:
-    """The bits of a constant term at all values of the index variables of `axes`; None if the term is not constant.
-
-    An axis that does not occur in the term has size 1.
-    """
-    if isinstance(term, Literal):
-        dtype = bits_dtype(term.dtype)
-        found = np.empty((1,) * len(axes), dtype)
-        wide = isinstance(term.bits, bytes) and dtype == np.dtype("V16")
-        found[...] = np.frombuffer(cast(bytes, term.bits), dtype)[0] if wide else term.bits
-        return found
-    if isinstance(term, Integer):
-        held = axes_of(term.dim)
-        variables = {}
-        for axis in held:
-            extent = frame.extents[axis]
-            assert isinstance(extent, int), "the caller has looked at the extents"
-            variables[f"\0{axis}"] = np.arange(extent).reshape([-1 if k == axis else 1 for k in axes])
-        numbers = np.asarray(_on_grid(term.dim, variables), dtype=object)
-        lo, hi = INTEGER_RANGE[term.dtype]
-        bits = np.asarray(numbers & (hi - lo), dtype=object)
-        return bits.reshape(bits.shape or (1,) * len(axes)).astype(bits_dtype(term.dtype))
-    if isinstance(term, Select) and term.source.array is not None:
-        held = [axis for dim in term.index for axis in axes_of(dim)]
-        if term.index != tuple(axis_symbol(axis) for axis in held):
-            return None
-        array = term.source.array
-        for at, axis in enumerate(held):
-            extent = frame.extents[axis]
-            assert isinstance(extent, int), "the caller has looked at the extents"
-            array = np.take(array, range(extent), axis=at) if extent != array.shape[at] else array
-        return array.reshape([array.shape[held.index(axis)] if axis in held else 1 for axis in axes])
-    return None
-
-
-def constant_axes(term: Term, frame: Frame) -> list[int] | None:
-    """The index variables in a constant term; None if it is not constant, or they do not range over numbers."""
-    if isinstance(term, Literal):
-        return []
-    if isinstance(term, Integer):
-        if isinstance(term.dim, Expr) and not all(is_axis_symbol(name) for name in term.dim.symbols):
-            return None
-        axes = axes_of(term.dim)
-    elif isinstance(term, Select) and term.source.array is not None:
-        axes = [axis for dim in term.index for axis in axes_of(dim)]
-    else:
-        return None
-    return axes if all(isinstance(frame.extents[axis], int) for axis in axes) else None
-
-
-def _is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
-    """Whether the elements along an axis are equal."""
-    return bool((grid == np.take(grid, [0], axis=axis)).all())
-
-
-def _bits_of(dtype: DType, element: Any) -> int | bytes:
-    if isinstance(element, bytes):
-        return element
-    if isinstance(element, np.void):
-        return element.tobytes()
-    return int(_numbers(dtype, np.asarray(element))) if dtype in INTEGER_RANGE else int(element)
-
-
-def _numbers(dtype: DType, bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The integers that bits of an integer type stand for."""
-    lo, hi = INTEGER_RANGE[dtype]
-    if lo == 0:
-        return bits
-    width = (hi - lo + 1).bit_length() - 1
-    if width >= 8:
-        return np.asarray(bits).view(f"<i{width // 8}")
-    signed = bits.astype(np.int64)
-    return np.where(signed > hi, signed - (hi - lo + 1), signed)
-
-
-def _affine(numbers: npt.NDArray[Any], variables: Sequence[Expr]) -> Dim | None:
-    """`a + b*i + c*j + ...` if the numbers are affine in their positions, else None."""
-    origin = int(numbers[(0,) * numbers.ndim])
-    if abs(origin) > 1 << 40:
-        return None
-    total: Dim = origin
-    expected: Any = np.int64(origin)
-    for axis, variable in enumerate(variables):
-        step = int(numbers[tuple(int(axis == k) for k in range(numbers.ndim))]) - origin
-        if abs(step) > 1 << 40:
-            return None
-        total = total + step * variable
-        expected = expected + step * np.arange(numbers.shape[axis]).reshape(
-            [-1 if axis == k else 1 for k in range(numbers.ndim)]
-        )
-    return total if numbers.dtype != np.uint64 and bool((numbers == expected).all()) else None

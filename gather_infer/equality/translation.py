@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from gather_infer.equality.canonical_calls import REDUCTIONS, without_zero_state
+from gather_infer.equality.arrays import constant_axes, grid_of
+from gather_infer.equality.canonical_calls import REDUCTIONS, without_overwritten, without_zero_state
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.operators import attributes_of_node, normalized, operator_of, with_positive_axis
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
-from gather_infer.equality.pool import TermPool
+from gather_infer.equality.pool import MAX_GRID, TermPool
 from gather_infer.equality.terms import Attributes, Body, Call, Literal, Operand, Operator, Source, Tensor, Term
 from gather_infer.equality.view import TermView
+from gather_infer.errors import SpecViolation
 from gather_infer.inference import Inference
 from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
@@ -30,6 +33,7 @@ from gather_infer.ir.graph import Graph, Node
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rule
+from gather_infer.passes.evaluate import Evaluation, evaluator_of
 from gather_infer.symbolic import (
     Dim,
     DimTooLarge,
@@ -41,7 +45,7 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.symbolic.normal_form import Symbol
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, static_dims
 
 _K = TypeVar("_K")
 
@@ -243,7 +247,43 @@ class Translation:
                 self._set(graph, node, opened)
                 self._name_elements(raws, opened)
                 return
+        folded = self._folded(node, operands, raws)
+        if folded is not None:
+            self._set(graph, node, folded)
+            return
         self._call(graph, node, operands, view, raws)
+
+    def _folded(
+        self, node: Node, operands: Sequence[Operand], raws: Sequence[SymbolicTensor]
+    ) -> Sequence[Tensor] | None:
+        """The outputs of an operator of constants; None if they differ between runtimes, or there is no kernel."""
+        evaluator = evaluator_of(node.domain, node.op_type, node.version)
+        results = [static_dims(raw.shape) for raw in raws]
+        if evaluator is None or node.source in self.failing or not any(operands):
+            return None
+        if any(dims is None or prod(dims) > MAX_GRID for dims in results):
+            return None
+        constants: list[Constant | None] = []
+        for operand in operands:
+            constant = None if operand is None else self._elements(operand)
+            if constant is None and operand is not None:
+                return None
+            constants.append(constant)
+        try:
+            outputs = evaluator(Evaluation(node.proto, constants, node.version))
+        except SpecViolation:
+            return None
+        return None if outputs is None else [self._from_constant(each) for each in outputs]
+
+    def _elements(self, operand: Tensor | Source) -> Constant | None:
+        """The elements of a constant tensor of one piece."""
+        if not isinstance(operand, Tensor) or operand.term is None or operand.dtype is None:
+            return None
+        dims, frame = static_dims(operand.shape), self.pool.frame(operand.shape)
+        if dims is None or not 0 < prod(dims) <= MAX_GRID or constant_axes(operand.term, frame) is None:
+            return None
+        grid = grid_of(operand.term, range(len(dims)), frame)
+        return None if grid is None else Constant(operand.dtype, np.broadcast_to(grid, dims))
 
     def _name_inferred_size(self, graph: Graph, node: Node) -> None:
         """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
@@ -384,7 +424,8 @@ class Translation:
                 return
         operands = without_zero_state(operator, operands)
         bodies = tuple(self._body(node, body, operands) for body in node.bodies)
-        call = self.pool.call(operator, normalized(attributes), tuple(operands), bodies)
+        keyed = normalized(attributes)
+        call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
             self.applied[node] = call
         for at, name in enumerate(node.outputs):

@@ -23,6 +23,7 @@ class RewriteJob(Job):
     by       the command
     passes, skip, fold_floats, max_growth   as for `gather_infer.optimize`; None is the default
     edits    whether the report lists the edits
+    prove    whether to prove the new model equal to the original
     verify   how to verify the new model; None does not
     strict   exit with 1 on errors or warnings
     """
@@ -33,6 +34,7 @@ class RewriteJob(Job):
     fold_floats: bool = False
     max_growth: int | None = None
     edits: bool = False
+    prove: bool = False
     verify: VerifyOptions | None = None
     strict: bool = False
 
@@ -53,6 +55,19 @@ class RewriteJob(Job):
             result = fold(model, **arguments)
         else:
             result = optimize(model, rewrites=self.code.rewrite_sets(), **arguments)
+        proof = None
+        if self.prove:
+            from gather_infer.equality import diff
+
+            proof = diff(
+                result.source,
+                result.model,
+                dims=given.dims,
+                inputs=given.inputs,
+                rules=given.rules,
+                runs=0,
+                progress=progress,
+            )
         verification = None
         if self.verify is not None:
             folded = None if result.floats is None else result.floats.tolerance
@@ -60,7 +75,7 @@ class RewriteJob(Job):
                 result.source, result.proto, result.inference, default=folded, progress=progress
             )
         progress(lambda: "comparing")
-        is_wrong = verification is not None and not verification.ok
+        is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
         is_refused = is_wrong or (self.strict and has_errors_or_warnings(result.diagnostics))
-        report = RewriteReport(result, self.edits, verification)
+        report = RewriteReport(result, self.edits, verification, proof)
         return Outcome(REWRITING, report, result.diagnostics, int(is_refused), result.save)

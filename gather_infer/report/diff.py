@@ -108,30 +108,24 @@ def _obligations(found: Difference, view: View) -> Iterator[str]:
         yield f"    ... {len(found.obligations) - len(shown)} more: --verbose"
 
 
-def diff_json(found: Difference) -> dict[str, Json]:
-    """The result as a JSON object; docs/json.md describes it."""
+def proof_lines(found: Difference, view: View = PLAIN) -> list[str]:
+    """Lines about a proof that a rewritten model equals its original: the classes, or what is not proved."""
+    lines = [*_outputs(found, view)]
+    if not found.is_proved:
+        unproved = sum(str(each.verdict) != "proved" for each in found.outputs)
+        lines = [f"  not proved: {unproved} of {count(len(found.outputs), 'output')}", *lines]
+        lines += [] if found.first_difference is None else _first_difference(found)
+        lines += _obligations(found, view)
+    return [part for line in lines for part in fitted(printable(line), view.width, "      ")]
+
+
+def proof_members(found: Difference) -> dict[str, Json]:
+    """The members about the proof: verdict, contract, obligations, outputs and the first difference."""
     first = found.first_difference
     return {
-        "schema": SCHEMA,
-        "first": found.first,
-        "second": found.second,
         "verdict": str(found.verdict),
         "contract": str(found.contract),
         "obligations": list(found.obligations),
-        "interface": list(found.interface),
-        "opsets": {name: list(versions) for name, versions in found.opsets.items()},
-        "nodes": list(found.operators.totals),
-        "operators": {name: list(counts) for name, counts in found.operators.changed.items()},
-        "weights": [
-            {
-                "name": weight.name,
-                "differing": weight.elements[0],
-                "elements": weight.elements[1],
-                "largest": weight.largest,
-                "reason": weight.reason,
-            }
-            for weight in found.weights
-        ],
         "outputs": [
             {
                 "name": each.name,
@@ -150,5 +144,29 @@ def diff_json(found: Difference) -> dict[str, Json]:
             "second": first.second,
             "differences": list(first.differences),
         },
+    }
+
+
+def diff_json(found: Difference) -> dict[str, Json]:
+    """The result as a JSON object; docs/json.md describes it."""
+    return {
+        "schema": SCHEMA,
+        "first": found.first,
+        "second": found.second,
+        **proof_members(found),
+        "interface": list(found.interface),
+        "opsets": {name: list(versions) for name, versions in found.opsets.items()},
+        "nodes": list(found.operators.totals),
+        "operators": {name: list(counts) for name, counts in found.operators.changed.items()},
+        "weights": [
+            {
+                "name": weight.name,
+                "differing": weight.elements[0],
+                "elements": weight.elements[1],
+                "largest": weight.largest,
+                "reason": weight.reason,
+            }
+            for weight in found.weights
+        ],
         "runs": None if found.runs is None else verification_members(found.runs),
     }

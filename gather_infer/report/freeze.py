@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
@@ -30,6 +31,8 @@ def freeze_text(report: FreezeReport, view: View = PLAIN) -> list[str]:
             parts.append(f"{static} of {count(len(values), kind)}")
         head = fitted(f"{name}   static: {' and '.join(parts)}", view.width, "    ")
         lines = [*head, *interface_text(result.interface, view)]
+    if report.proof is not None:
+        lines += proof_lines(report.proof, view)
     if report.verification is not None:
         lines += verified_lines(report.verification, view)
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
@@ -42,5 +45,6 @@ def freeze_json(report: FreezeReport) -> dict[str, Json]:
         "interface": interface_json(result.interface),
         "refused": [diagnostic_json(d) for d in result.refused],
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+        "proof": None if report.proof is None else proof_members(report.proof),
         "verification": None if report.verification is None else verification_members(report.verification),
     }

@@ -166,11 +166,13 @@ class RewriteReport(NamedTuple):
 
     edits          whether the report lists the edits
     verification   verification of the new model, None if it was not requested
+    proof          comparison with the original by proof, None if it was not requested
     """
 
     result: OptimizeResult
     edits: bool = False
     verification: Verification | None = None
+    proof: Difference | None = None
 
 
 class ConversionReport(NamedTuple):
@@ -189,10 +191,12 @@ class FreezeReport(NamedTuple):
     """The result of `freeze`.
 
     verification   verification of the new model, None if it was not requested
+    proof          comparison with the original by proof, None if it was not requested
     """
 
     result: FreezeResult
     verification: Verification | None = None
+    proof: Difference | None = None
 
 
 class ContractReport(NamedTuple):

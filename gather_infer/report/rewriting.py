@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
+from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
@@ -38,6 +39,8 @@ def rewriting_text(report: RewriteReport, view: View = PLAIN) -> list[str]:
     lines += [*_left_alone(left, view), *_interface(result, view)]
     if report.edits:
         lines += edits_text(result.edits, view)
+    if report.proof is not None:
+        lines += proof_lines(report.proof, view)
     return [*lines, *_verified(report, view), *findings_text(findings, result.source.name, view)]
 
 
@@ -174,6 +177,7 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
         ],
         "floats": None if result.floats is None else _floats_json(result.floats),
         "verification": None if report.verification is None else verification_members(report.verification),
+        "proof": None if report.proof is None else proof_members(report.proof),
         "edits": [*result.edits] if report.edits else None,
         "interface": interface_json(result.interface),
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],

@@ -98,7 +98,39 @@ EQUAL: dict[str, tuple[str, str]] = {
         "(float[2, 3] x) => (y) <float[3, 2] a = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}> { t = Transpose(a) y = Add(x, t) }",
         "(float[2, 3] x) => (y) <float[2, 3] t = {1.0, 3.0, 5.0, 2.0, 4.0, 6.0}> { y = Add(x, t) }",
     ),
+    "a constant cut after an operator": (
+        "(float[N, 4] x) => (y) <float[4] c = {1.0, 2.0, 3.0, 4.0}, int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}> { m = Add(x, c) y = Slice(m, s, e, a) }",
+        "(float[N, 4] x) => (y) <float[2] c = {1.0, 2.0}, int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}> { m = Slice(x, s, e, a) y = Add(m, c) }",
+    ),
+    "a table joined and looked up ahead": (
+        "(float[N, 3] x) => (y) <float[2] a = {1.0, 2.0}, float[1] b = {7.0}, int64[3] i = {2, 0, -2}> { t = Concat<axis=0>(a, b) g = Gather(t, i) y = Add(x, g) }",
+        "(float[N, 3] x) => (y) <float[3] g = {7.0, 1.0, 2.0}> { y = Add(x, g) }",
+    ),
+    "a table looked up by several axes of constants": (
+        "(float[N, 2] x) => (y) <float[2, 2] t = {1.0, 2.0, 3.0, 4.0}, int64[2, 2] i = {1, 0, -2, -1}> { g = GatherND(t, i) y = Add(x, g) }",
+        "(float[N, 2] x) => (y) <float[2] g = {3.0, 2.0}> { y = Add(x, g) }",
+    ),
+    "a running sum computed ahead": (
+        "(float[N, 3] x) => (y) <int64[3] a = {5, 6, 7}, int64 o = {0}> { s = CumSum(a, o) c = Cast<to=1>(s) y = Add(x, c) }",
+        "(float[N, 3] x) => (y) <float[3] c = {5.0, 11.0, 18.0}> { y = Add(x, c) }",
+    ),
+    "joined heads that are split again": (
+        "(float[N, S, 2, 3] x, float[N, S, 2, 3] z) => (y) <int64[3] m = {0, 0, 12}, int64[4] h = {0, 0, 2, 6}> { c = Concat<axis=3>(x, z) a = Reshape(c, m) b = Reshape(a, h) y = Transpose<perm=[0, 2, 1, 3]>(b) }",
+        "(float[N, S, 2, 3] x, float[N, S, 2, 3] z) => (y) { a = Transpose<perm=[0, 2, 1, 3]>(x) b = Transpose<perm=[0, 2, 1, 3]>(z) y = Concat<axis=3>(a, b) }",
+    ),
+    "a Resize that keeps the size": (
+        "(float[N, C, H, W] x) => (y) <float[4] s = {1.0, 1.0, 1.0, 1.0}> { y = Resize<mode=\"nearest\">(x, , s) }",
+        "(float[N, C, H, W] x) => (y) { y = Identity(x) }",
+    ),
+    "a constant that a Resize keeps": (
+        "(float[N, 2] x) => (y) <float[1, 2] c = {1.0, 2.0}, float[2] s = {1.0, 1.0}> { r = Resize<mode=\"linear\">(c, , s) y = Add(x, r) }",
+        "(float[N, 2] x) => (y) <float[1, 2] c = {1.0, 2.0}> { y = Add(x, c) }",
+    ),
     # calls
+    "positions written twice": (
+        "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { a = ScatterND(x, i, u) y = ScatterND(a, i, v) }",
+        "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { y = ScatterND(x, i, v) }",
+    ),
     "a kept axis of a reduction": (
         "(float[N, M] x) => (y) <int64[1] a = {1}> { r = ReduceSum<keepdims=0>(x, a) y = Unsqueeze(r, a) }",
         "(float[N, M] x) => (y) <int64[1] a = {-1}> { y = ReduceSum(x, a) }",
@@ -174,6 +206,22 @@ DIFFERENT: dict[str, tuple[str, str]] = {
         "(float[9, M] x, int64[K] i) => (y) { y = Gather(x, i) }",
         "(float[9, M] x, int64[K] i) => (y) <int64 o = {1}> { j = Add(i, o) y = Gather(x, j) }",
     ),
+    "a constant cut at another place": (
+        "(float[N, 4] x) => (y) <float[4] c = {1.0, 2.0, 3.0, 4.0}, int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}> { m = Add(x, c) y = Slice(m, s, e, a) }",
+        "(float[N, 4] x) => (y) <float[2] c = {2.0, 3.0}, int64[1] s = {0}, int64[1] e = {2}, int64[1] a = {1}> { m = Slice(x, s, e, a) y = Add(m, c) }",
+    ),
+    "a table looked up at another place": (
+        "(float[N, 3] x) => (y) <float[2] a = {1.0, 2.0}, float[1] b = {7.0}, int64[3] i = {2, 0, -1}> { t = Concat<axis=0>(a, b) g = Gather(t, i) y = Add(x, g) }",
+        "(float[N, 3] x) => (y) <float[3] g = {7.0, 1.0, 2.0}> { y = Add(x, g) }",
+    ),
+    "other positions written twice": (
+        "(float[N, 3] x, int64[K, 1] i, int64[K, 1] j, float[K, 3] u, float[K, 3] v) => (y) { a = ScatterND(x, j, u) y = ScatterND(a, i, v) }",
+        "(float[N, 3] x, int64[K, 1] i, int64[K, 1] j, float[K, 3] u, float[K, 3] v) => (y) { b = Identity(j) y = ScatterND(x, i, v) }",
+    ),
+    "sums written twice": (
+        "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { a = ScatterND(x, i, u) y = ScatterND<reduction=\"add\">(a, i, v) }",
+        "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { y = ScatterND<reduction=\"add\">(x, i, v) }",
+    ),
     "half of the double of an element": (
         "(int64[4] x) => (y) <int64[1] k = {2}, int64 z = {0}, int64 t = {2}> { c = Max(x, z) v, i = TopK(c, k) b = Mul(v, t) y = Div(b, t) }",
         "(int64[4] x) => (y) <int64[1] k = {2}, int64 z = {0}> { c = Max(x, z) y, i = TopK(c, k) }",
@@ -182,7 +230,15 @@ DIFFERENT: dict[str, tuple[str, str]] = {
 
 
 NOT_PROVED: dict[str, tuple[str, str]] = {
-    # they differ in runs that no test can afford, or with types that onnxruntime does not implement
+    # they differ in runs that no test can afford, with types that onnxruntime lacks, or in other runtimes
+    "a Resize that moves the positions": (
+        "(float[1, 1, 4, 4] x) => (y) <float[4] s = {1.0, 1.0, 1.2, 1.2}> { y = Resize<mode=\"linear\", coordinate_transformation_mode=\"asymmetric\">(x, , s) }",
+        "(float[1, 1, 4, 4] x) => (y) { y = Identity(x) }",
+    ),
+    "a Resize that turns -0.0 into 0.0": (
+        "(float[1, 1, 4, 4] x) => (y) <float[4] s = {1.0, 1.0, 1.0, 1.0}> { r = Resize<mode=\"cubic\">(x, , s) y = Reciprocal(r) }",
+        "(float[1, 1, 4, 4] x) => (y) { y = Reciprocal(x) }",
+    ),
     "a uint64 that is no int64": (
         "(uint64[N, 4] x) => (y) <int64[1] a = {1}, int64 z = {0}> { m = ReduceMax<keepdims=0>(x, a) i = Cast<to=7>(m) y = Less(i, z) }",
         "(uint64[N, 4] x) => (y) <bool f = {0}> { s = Shape<start=0, end=1>(x) y = Expand(f, s) }",
@@ -220,7 +276,7 @@ MALFORMED: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", NOT_PROVED)
-def test_what_differs_in_large_models_is_not_proved(name: str) -> None:
+def test_what_differs_out_of_reach_is_not_proved(name: str) -> None:
     before, after = map(model, NOT_PROVED[name])
     assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
 

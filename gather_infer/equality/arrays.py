@@ -1,0 +1,136 @@
+"""Arrays of constant elements as functions of index variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gather_infer.equality.frames import Frame, axes_of, is_axis_symbol
+from gather_infer.equality.terms import Integer, Literal, Select, Term, axis_symbol
+from gather_infer.ir.constant import bits_dtype
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min
+from gather_infer.tensor import INTEGER_RANGE, DType
+
+
+def spans(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool:
+    """Whether the index variables range over all elements of an array, one for each axis."""
+    axes = [axis for dim in place for axis in axes_of(dim)]
+    return len(axes) != array.ndim or all(frame.extents[k] == n for k, n in zip(axes, array.shape, strict=True))
+
+
+def on_grid(dim: Dim, variables: Mapping[str, npt.NDArray[np.int64]]) -> Any:
+    """The values of a dim at arrays of values of its symbols."""
+    if isinstance(dim, int):
+        return dim
+    if isinstance(dim, Extremum):
+        return (np.minimum if isinstance(dim, Min) else np.maximum).reduce(
+            np.broadcast_arrays(*(on_grid(arg, variables) for arg in dim.args))
+        )
+    if isinstance(dim, FloorDiv):
+        return on_grid(dim.num, variables) // on_grid(dim.den, variables)
+    if dim.is_symbol:
+        return variables[dim.name]
+    total: Any = 0
+    for monomial, coefficient in dim.terms:
+        term: Any = coefficient
+        for atom in monomial:
+            term = term * on_grid(atom, variables)
+        total = total + term
+    return total
+
+
+def grid_of(term: Term, axes: Sequence[int], frame: Frame) -> npt.NDArray[Any] | None:
+    """The bits of a constant term at all values of the index variables of `axes`; None if the term is not constant.
+
+    An axis that does not occur in the term has size 1.
+    """
+    if isinstance(term, Literal):
+        dtype = bits_dtype(term.dtype)
+        found = np.empty((1,) * len(axes), dtype)
+        wide = isinstance(term.bits, bytes) and dtype == np.dtype("V16")
+        found[...] = np.frombuffer(cast(bytes, term.bits), dtype)[0] if wide else term.bits
+        return found
+    if isinstance(term, Integer):
+        held = axes_of(term.dim)
+        variables = {}
+        for axis in held:
+            extent = frame.extents[axis]
+            assert isinstance(extent, int), "the caller has looked at the extents"
+            variables[f"\0{axis}"] = np.arange(extent).reshape([-1 if k == axis else 1 for k in axes])
+        numbers = np.asarray(on_grid(term.dim, variables), dtype=object)
+        lo, hi = INTEGER_RANGE[term.dtype]
+        bits = np.asarray(numbers & (hi - lo), dtype=object)
+        return bits.reshape(bits.shape or (1,) * len(axes)).astype(bits_dtype(term.dtype))
+    if isinstance(term, Select) and term.source.array is not None:
+        held = [axis for dim in term.index for axis in axes_of(dim)]
+        if term.index != tuple(axis_symbol(axis) for axis in held):
+            return None
+        array = term.source.array
+        for at, axis in enumerate(held):
+            extent = frame.extents[axis]
+            assert isinstance(extent, int), "the caller has looked at the extents"
+            array = np.take(array, range(extent), axis=at) if extent != array.shape[at] else array
+        return array.reshape([array.shape[held.index(axis)] if axis in held else 1 for axis in axes])
+    return None
+
+
+def constant_axes(term: Term, frame: Frame) -> list[int] | None:
+    """The index variables in a constant term; None if it is not constant, or they do not range over numbers."""
+    if isinstance(term, Literal):
+        return []
+    if isinstance(term, Integer):
+        if isinstance(term.dim, Expr) and not all(is_axis_symbol(name) for name in term.dim.symbols):
+            return None
+        axes = axes_of(term.dim)
+    elif isinstance(term, Select) and term.source.array is not None:
+        axes = [axis for dim in term.index for axis in axes_of(dim)]
+    else:
+        return None
+    return axes if all(isinstance(frame.extents[axis], int) for axis in axes) else None
+
+
+def is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
+    """Whether the elements along an axis are equal."""
+    return bool((grid == np.take(grid, [0], axis=axis)).all())
+
+
+def bits_of(dtype: DType, element: Any) -> int | bytes:
+    if isinstance(element, bytes):
+        return element
+    if isinstance(element, np.void):
+        return element.tobytes()
+    return int(numbers_of(dtype, np.asarray(element))) if dtype in INTEGER_RANGE else int(element)
+
+
+def numbers_of(dtype: DType, bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The integers that bits of an integer type stand for."""
+    lo, hi = INTEGER_RANGE[dtype]
+    if lo == 0:
+        return bits
+    width = (hi - lo + 1).bit_length() - 1
+    if width >= 8:
+        return np.asarray(bits).view(f"<i{width // 8}")
+    signed = bits.astype(np.int64)
+    return np.where(signed > hi, signed - (hi - lo + 1), signed)
+
+
+def affine(numbers: npt.NDArray[Any], variables: Sequence[Expr]) -> Dim | None:
+    """`a + b*i + c*j + ...` if the numbers are affine in their positions, else None."""
+    origin = int(numbers[(0,) * numbers.ndim])
+    if abs(origin) > 1 << 40:
+        return None
+    total: Dim = origin
+    expected: Any = np.int64(origin)
+    for axis, variable in enumerate(variables):
+        step = int(numbers[tuple(int(axis == k) for k in range(numbers.ndim))]) - origin
+        if abs(step) > 1 << 40:
+            return None
+        total = total + step * variable
+        expected = expected + step * np.arange(numbers.shape[axis]).reshape(
+            [-1 if axis == k else 1 for k in range(numbers.ndim)]
+        )
+    return total if numbers.dtype != np.uint64 and bool((numbers == expected).all()) else None
