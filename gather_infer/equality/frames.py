@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gather_infer.equality.terms import Term, axis_symbol
-from gather_infer.symbolic import Dim, Expr, Scope, known_le, known_lt, simplify
+from gather_infer.symbolic import Dim, Expr, Scope, simplify
 from gather_infer.tensor import Shape
 
 
@@ -36,10 +36,6 @@ class Frame:
         if found is None:
             found = self._simplified[dim] = simplify(dim, self.scope)
         return found
-
-    def is_within(self, dim: Dim, end: Dim) -> bool:
-        """Whether `0 <= dim < end` is proved."""
-        return known_le(0, dim, self.scope) is True and known_lt(dim, end, self.scope) is True
 
 
 def is_axis_symbol(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import concatenated, cut, piece_shape, rearranged
-from gather_infer.equality.pointwise import exact_integer, is_number
+from gather_infer.equality.pointwise import is_number
 from gather_infer.equality.reshape import reshaped_index
 from gather_infer.equality.terms import Tensor
 from gather_infer.equality.view import TermView
@@ -312,7 +312,7 @@ def _scalar_integer(view: TermView, index: int) -> Dim | None:
     operand = view.operand(index)
     if operand is None:
         return None
-    return exact_integer(view.pool, view.pool.at(operand, (0,) * operand.rank, view.frame), view.frame)
+    return view.pool.exact_integer(view.pool.at(operand, (0,) * operand.rank, view.frame), view.frame)
 
 
 @MOVEMENTS.moves("Pad", since=11)

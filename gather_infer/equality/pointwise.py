@@ -26,7 +26,6 @@ from gather_infer.ir.constant import Constant
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
 from gather_infer.symbolic import Dim, known_eq, known_le, known_lt, mod, truncdiv
 from gather_infer.tensor import INTEGER_RANGE, DType
-from gather_infer.value_ranges import cannot_wrap
 
 Simplifier: TypeAlias = "Callable[[Application], Term | None]"
 
@@ -47,7 +46,7 @@ class Application:
 
     def integers(self) -> tuple[Dim, ...] | None:
         """The operands as integers that do not wrap around; None if one is not known."""
-        found = tuple(exact_integer(self.pool, operand, self.frame) for operand in self.operands)
+        found = tuple(self.pool.exact_integer(operand, self.frame) for operand in self.operands)
         held = tuple(dim for dim in found if dim is not None)
         return held if len(held) == len(found) else None
 
@@ -193,25 +192,6 @@ def _value(value: Any) -> Any:
     if isinstance(value, tuple):
         return float.fromhex(value[1]) if value[:1] == ("float",) else [_value(each) for each in value]
     return value
-
-
-def exact_integer(pool: TermPool, term: Term, frame: Frame) -> Dim | None:
-    """The integer that an element is; None if it is not known, or may have wrapped around.
-
-    An int64 that is a sum or product of sizes does not wrap around, as everywhere in the inference. One that is
-    computed from elements may.
-    """
-    if not isinstance(term, Integer):
-        return None
-    dim = term.dim
-    if isinstance(dim, int):
-        return dim
-    if dim.is_symbol and pool.element_types.get(dim.name) is term.dtype:
-        return dim
-    if term.dtype is DType.INT64 and dim.symbols.isdisjoint(pool.element_types) and cannot_wrap(dim):
-        return dim
-    lo, hi = INTEGER_RANGE[term.dtype]
-    return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
 
 
 def is_number(term: Term | None, number: float, *, negative: bool = False) -> bool:
@@ -379,7 +359,7 @@ def _cast(call: Application) -> Term | None:
     operand = call.operands[0]
     if operand.dtype is not None and operand.dtype is call.dtype:
         return operand
-    number = exact_integer(call.pool, operand, call.frame)
+    number = call.pool.exact_integer(operand, call.frame)
     if number is not None and call.dtype is not None and call.dtype.is_integer:
         assert isinstance(operand, Integer), "other elements are no known integers"
         (least, most), (lo, hi), scope = INTEGER_RANGE[operand.dtype], INTEGER_RANGE[call.dtype], call.frame.scope
@@ -387,8 +367,12 @@ def _cast(call: Application) -> Term | None:
             return call.integer(number)
     if isinstance(operand, Apply) and operand.operator[1] == "Cast":
         inner = operand.operands[0]
-        if inner.dtype is call.dtype and operand.dtype is not None and call.dtype is not None:
-            return inner if _holds(operand.dtype, call.dtype) else None
+        if inner.dtype is None or operand.dtype is None or call.dtype is None or not _holds(operand.dtype, inner.dtype):
+            return None
+        if inner.dtype is call.dtype:
+            return inner
+        if call.dtype is DType.BOOL or _holds(call.dtype, inner.dtype):
+            return applied(call.pool, call.operator, call.attributes, call.dtype, (inner,), call.frame)
     return None
 
 

@@ -46,6 +46,7 @@ from gather_infer.ir.constant import bits_dtype
 from gather_infer.symbolic import Dim, Expr, Scope, known_le, known_lt, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import INTEGER_RANGE, DType, Shape, static_dims
+from gather_infer.value_ranges import cannot_wrap
 
 MAX_GRID: Final = 1 << 22
 """Largest number of elements of an array that is computed."""
@@ -351,6 +352,26 @@ class TermPool:
         place: tuple[Dim, ...] = tuple(axis_symbol(axis) for axis in kept)
         return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
 
+    # integers
+
+    def exact_integer(self, term: Term, frame: Frame) -> Dim | None:
+        """The integer that an element is; None if it is not known, or may have wrapped around.
+
+        An int64 that is a sum or product of sizes does not wrap around, as everywhere in the inference. One that is
+        computed from elements may.
+        """
+        if not isinstance(term, Integer):
+            return None
+        dim = term.dim
+        if isinstance(dim, int):
+            return dim
+        if dim.is_symbol and self.element_types.get(dim.name) is term.dtype:
+            return dim
+        if term.dtype is DType.INT64 and dim.symbols.isdisjoint(self.element_types) and cannot_wrap(dim):
+            return dim
+        lo, hi = INTEGER_RANGE[term.dtype]
+        return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
+
     # substitution
 
     def index_symbol(self, term: Term, size: Dim, frame: Frame) -> Dim:
@@ -358,14 +379,15 @@ class TermPool:
 
         The access is legal: `-size <= term < size`.
         """
-        if isinstance(term, Integer):
-            if frame.is_within(term.dim, size):
-                return term.dim
-            if isinstance(term.dim, int) and term.dim < 0:
-                return size + term.dim
-            if isinstance(term.dim, Symbol) and term.dim.name in self.index_terms:
-                frame.scope.add_fact(size - 1 - term.dim)  # it is >= 0, and in bounds
-                return term.dim
+        number = self.exact_integer(term, frame)
+        if number is not None:
+            if isinstance(number, int) and number < 0:
+                return size + number
+            if isinstance(number, Symbol) and number.name in self.index_terms:
+                frame.scope.add_fact(size - 1 - number)  # it is >= 0, and in bounds
+                return number
+            if known_le(0, number, frame.scope) is True:
+                return number
         found = self.interned(("index", term, size), lambda serial: symbol(f"\1{serial}"))
         self.index_terms[found.name] = term, size
         frame.scope.add_fact(size - 1 - found)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again
@@ -64,10 +65,23 @@ class Prover:
         self.second = second
         self.inputs = inputs
         self.models = Model(first.model.proto), Model(second.model.proto)
-        self.facts = _facts_of(first)
+        self._access_facts = [*access_facts(first)]
+        self.facts = self._facts()
         self.dims = DimTable(self.facts)
         _equate(self.dims, first)
         self._proofs: dict[tuple[bool, bool], Proof] = {}
+
+    def _facts(self) -> Scope:
+        """The facts about the symbols of the first model, with a budget of their own."""
+        facts = self.first.known.snapshot().child()
+        for constraint in self.first.constraints:
+            if constraint.relation == "<=":
+                facts.add_fact(constraint.right - constraint.left)
+        for fact in self._access_facts:
+            facts.add_fact(fact)
+        nodes = len(self.first.model.proto.graph.node)
+        facts.fuels = (Fuel(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes),)
+        return facts
 
     def proof(self, *, opens_inexact: bool, names_sizes: bool) -> Proof:
         """Both models as terms.
@@ -82,7 +96,7 @@ class Prover:
         return found
 
     def _translate(self, opens_inexact: bool, names_sizes: bool) -> Proof:
-        pool = TermPool(_facts_of(self.first), applied_again)
+        pool = TermPool(self._facts(), applied_again)
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
         _equate(meanings.dims, self.first)
         names = self._names()
@@ -191,16 +205,6 @@ class Prover:
 def _holds(relation: tuple[Dim, str, Dim], facts: Scope) -> bool | None:
     left, kind, right = relation
     return known_eq(left, right, facts) if kind == "==" else known_le(left, right, facts)
-
-
-def _facts_of(inference: Inference) -> Scope:
-    """The facts about the symbols of a model, with a budget of their own."""
-    facts = inference.known.snapshot().child()
-    for constraint in inference.constraints:
-        if constraint.relation == "<=":
-            facts.add_fact(constraint.right - constraint.left)
-    facts.fuels = (Fuel(ELIMINATIONS + ELIMINATIONS_PER_NODE * len(inference.model.proto.graph.node)),)
-    return facts
 
 
 def _equate(dims: DimTable, inference: Inference) -> None:

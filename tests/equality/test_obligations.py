@@ -95,6 +95,14 @@ def test_facts_of_a_branch_do_not_hold_outside() -> None:
     assert [str(each.verdict) for each in found.outputs] == ["proved", "unknown"]
 
 
+def test_a_node_that_no_runtime_accepts() -> None:
+    first = model("(float[N] x) => (y) { y = Relu(x) }")
+    second = model("(float[N] x) => (y) { d = Add(x) y = Relu(x) }")
+    found = diff(first, second, runs=0)
+    assert found.obligations == ("node Add#0 of the second model fails: the operator takes 2 inputs, found 1",)
+    assert found.verdict is DiffVerdict.UNKNOWN
+
+
 def test_a_name_without_a_producer() -> None:
     first = model("(float[N] x) => (y) { y = Clip(x) }")
     second = model("(float[N] x) => (y) { y = Clip(x, lost) }")
