@@ -147,8 +147,9 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "user_code": ({"checks", "domains", "errors", "extensions", "lazy", "model", "openvino", "passes", "rules"}, set()),
     "many": (
         {
-            "catalog", "cost", "diagnostic", "equality", "errors", "explanation", "inference", "lazy", "model", "node_ids",
-            "openvino", "passes", "pool", "progress", "report", "rules", "user_code", "validate", "verification",
+            "catalog", "cost", "diagnostic", "equality", "errors", "explanation", "inference", "lazy", "model",
+            "node_ids", "openvino", "passes", "pool", "progress", "report", "rules", "user_code", "validate",
+            "verification",
         },
         set(),
     ),
