@@ -2,18 +2,20 @@
 
 Reductions have their axes as an attribute, ascending, and no axes of size 1 in their place. Recurrent operators have no
 initial state of zeros, which is what the specification assumes where there is none. A ScatterND that writes the same
-positions as the one before it reads the data of that one.
+positions as the one before it reads the data of that one. Convolutions and poolings have no implied attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from gather_infer.equality.operators import normalized
+from gather_infer.equality.operators import normalized, without_defaults
 from gather_infer.equality.terms import Attributes, Call, Literal, Operand, Operator, Select, Tensor, axis_symbol
 from gather_infer.equality.view import TermView
+from gather_infer.ir.graph import Node
 from gather_infer.symbolic import Dim
+from gather_infer.tensor import static_dims
 
 Bounds: TypeAlias = "tuple[Dim, Dim | None] | None"
 Reduction: TypeAlias = Callable[[TermView, Operator, Bounds], "Tensor | None"]
@@ -103,3 +105,63 @@ def _call_of(operand: Operand) -> Call | None:
     place = tuple(0 if size == 1 else axis_symbol(axis) for axis, size in enumerate(operand.shape))
     is_whole = term.index == place and term.source.shape == operand.shape and term.source.output == 0
     return term.source.call if is_whole else None
+
+
+_WINDOWED: Final = {"AveragePool": 1, "Conv": 0, "ConvTranspose": 0, "MaxPool": 1}
+"""Operators with windows -> whether `kernel_shape` says more than the weights."""
+
+
+def call_attributes(node: Node, attributes: Mapping[str, Any], operands: Sequence[Operand]) -> Attributes:
+    """The attributes of a node as a key, without those that have their default, or say what would be so anyway."""
+    held = dict(without_defaults(node, attributes))
+    if node.domain:
+        return tuple(sorted(held.items()))
+    if node.op_type == "BatchNormalization" and len(node.outputs) == 1 and not held.get("training_mode"):
+        held.pop("momentum", None)  # of the statistics that training computes
+    elif node.op_type in _WINDOWED:
+        _drop_implied(node.op_type, held, operands)
+    return tuple(sorted(held.items()))
+
+
+def _drop_implied(op_type: str, attributes: dict[str, Hashable], operands: Sequence[Operand]) -> None:
+    """Drop strides and dilations of 1, pads of 0, and the size of the weights; write out pads where they are known."""
+    data, weights = operands[0], operands[1] if len(operands) > 1 and not _WINDOWED[op_type] else None
+    kernel = attributes.get("kernel_shape")
+    if isinstance(weights, Tensor) and weights.shape[2:] == kernel:
+        del attributes["kernel_shape"]
+    elif kernel is None and isinstance(weights, Tensor):
+        kernel = weights.shape[2:]
+    if attributes.get("auto_pad") == "VALID":
+        del attributes["auto_pad"]
+        attributes.pop("pads", None)
+    elif attributes.get("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and op_type in ("Conv", "MaxPool"):
+        sizes = static_dims(data.shape[2:]) if isinstance(data, Tensor) else None
+        pads = _same_pads(attributes, sizes, kernel)
+        if pads is not None:
+            del attributes["auto_pad"]
+            attributes["pads"] = pads
+    for name, implied in (("strides", 1), ("dilations", 1), ("pads", 0)):
+        value = attributes.get(name)
+        if isinstance(value, tuple) and all(each == implied for each in value):
+            del attributes[name]
+
+
+def _same_pads(
+    attributes: Mapping[str, Hashable], sizes: tuple[int, ...] | None, kernel: Hashable
+) -> tuple[int, ...] | None:
+    """The pads with which an axis of size n and stride s has ceil(n / s) windows; None if they are not known.
+
+    https://onnx.ai/onnx/operators/onnx__Conv.html: an odd element goes to the end for SAME_UPPER, else to the begin.
+    """
+    if sizes is None or not isinstance(kernel, tuple) or len(kernel) != len(sizes):
+        return None
+    strides, dilations = (attributes.get(name, (1,) * len(sizes)) for name in ("strides", "dilations"))
+    if not isinstance(strides, tuple) or not isinstance(dilations, tuple):
+        return None
+    begins, ends = [], []
+    for size, window, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        total = max(0, (-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size)
+        less, more = total // 2, total - total // 2
+        begins.append(less if attributes["auto_pad"] == "SAME_UPPER" else more)
+        ends.append(more if attributes["auto_pad"] == "SAME_UPPER" else less)
+    return (*begins, *ends)

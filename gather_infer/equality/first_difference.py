@@ -68,13 +68,16 @@ def _counterpart(proof: Proof, node: Node, output: str) -> Node | None:
 
 def _differences(proof: Proof, mine: Node, its: Node) -> Iterator[str]:
     """The differences between two nodes of the same operator, as sentences."""
-    a, b = (dict(key[1]) for key in (_key(proof.first, mine), _key(proof.second, its)))
+    one, two = _key(proof.first, mine), _key(proof.second, its)
+    if one[0] != two[0] and mine.op_type == its.op_type:
+        yield f"it is of opset {its.version} in the second model, and of {mine.version} in the first"
+    a, b = dict(one[1]), dict(two[1])
     for name in sorted({*a, *b}):
         if a.get(name) != b.get(name):
             yield f"{name} is {_shown(b.get(name))} in the second model, and {_shown(a.get(name))} in the first"
-    for at, (one, two) in enumerate(zip(mine.inputs, its.inputs, strict=False)):
-        if proof.first.tensor(mine.graph, one) is not proof.second.tensor(its.graph, two):
-            yield f"input {at} is {two} in the second model, and {one} in the first"
+    for at, (name, other) in enumerate(zip(mine.inputs, its.inputs, strict=False)):
+        if proof.first.tensor(mine.graph, name) is not proof.second.tensor(its.graph, other):
+            yield f"input {at} is {other} in the second model, and {name} in the first"
     if len(mine.inputs) != len(its.inputs):
         yield f"it has {len(its.inputs)} inputs in the second model, and {len(mine.inputs)} in the first"
 

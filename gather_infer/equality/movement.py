@@ -293,8 +293,6 @@ def _constant_of_shape(view: TermView) -> Tensor | None:
         return view.result(view.pool.literal(DType.FLOAT32, 0))
     if constant is None or view.dtype is None:
         return None
-    if constant.plain.size != 1:
-        return None
     return view.result(view.pool.from_grid(view.dtype, constant.plain.reshape(()), ()))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import onnx
 from onnx import AttributeProto
 
+from gather_infer.equality.operator_versions import FIRST_VERSIONS, meaning_since
 from gather_infer.equality.terms import Attributes, Operator
 from gather_infer.ir.graph import Node
 from gather_infer.model.attributes import decoded
@@ -30,8 +31,18 @@ def _schema(domain: str, op_type: str, version: int) -> tuple[int, Mapping[str, 
 
 
 def operator_of(node: Node) -> Operator:
-    """The operator of a node."""
-    return node.domain, node.op_type, _schema(node.domain, node.op_type, node.version)[0]
+    """The operator of a node, with the first version that computes the same."""
+    since = _schema(node.domain, node.op_type, node.version)[0]
+    if not node.domain and node.op_type in FIRST_VERSIONS:
+        given = {attribute.name: attribute.i for attribute in node.proto.attribute if attribute.name == "ceil_mode"}
+        since = meaning_since(node.op_type, since, given)
+    return node.domain, node.op_type, since
+
+
+def without_defaults(node: Node, attributes: Mapping[str, Any]) -> Attributes:
+    """The attributes as a key, without those that have their default."""
+    defaults = _schema(node.domain, node.op_type, node.version)[1]
+    return normalized({name: value for name, value in attributes.items() if defaults.get(name) != value})
 
 
 def attributes_of_node(node: Node) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from gather_infer.equality.arrays import constant_axes, grid_of
-from gather_infer.equality.canonical_calls import REDUCTIONS, without_overwritten, without_zero_state
+from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.movement import MOVEMENTS, split
-from gather_infer.equality.operators import attributes_of_node, normalized, operator_of, with_positive_axis
+from gather_infer.equality.operators import attributes_of_node, operator_of, with_positive_axis, without_defaults
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
 from gather_infer.equality.pool import MAX_GRID, TermPool
@@ -229,14 +229,17 @@ class Translation:
             operands.pop()
         if node.op_type == "Reshape" and not node.domain:
             self._name_inferred_size(graph, node)
-        view = self._view(graph, node, operands)
+        first = operands[0] if operands else None
+        rank = first.rank if isinstance(first, Tensor) else None
+        attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
         if not node.bodies:
-            self.applied[node] = operator_of(node), normalized(view.attributes), tuple(operands)
+            self.applied[node] = operator_of(node), call_attributes(node, attributes, operands), tuple(operands)
         raws = [self.raw(graph, name) for name in node.outputs]
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             self._set(graph, node, known)
             return
+        view = self._view(graph, node, operands, attributes)
         used = [raw.shape for raw, name in zip(raws, node.outputs, strict=True) if name]
         if node.source not in self.failing and all(shape is not None and self.is_bound(shape) for shape in used):
             try:
@@ -337,11 +340,8 @@ class Translation:
         """A small tensor with these elements; constants if all are numbers."""
         return self.pool.whole(self.pool.listed_or_array(dtype, shape, terms))
 
-    def _view(self, graph: Graph, node: Node, operands: Sequence[Operand]) -> TermView:
+    def _view(self, graph: Graph, node: Node, operands: Sequence[Operand], attributes: Mapping[str, Any]) -> TermView:
         facts = [self.fact(graph, name) if name else None for name in node.inputs]
-        first = operands[0] if operands else None
-        rank = first.rank if isinstance(first, Tensor) else None
-        attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
         results = []
         for name in node.outputs:
             found = self.fact(graph, name) if name else None
@@ -376,7 +376,8 @@ class Translation:
         tensors = [operand for operand in operands if isinstance(operand, Tensor)]
         if len(tensors) < len(operands):
             return None
-        pointwise = self._pointwise(view, operator, normalized(attributes), tensors)
+        keyed = without_defaults(node, attributes)
+        pointwise = self._pointwise(view, operator, keyed, tensors)
         return None if pointwise is None else [pointwise]
 
     def _pointwise(
@@ -424,7 +425,7 @@ class Translation:
                 return
         operands = without_zero_state(operator, operands)
         bodies = tuple(self._body(node, body, operands) for body in node.bodies)
-        keyed = normalized(attributes)
+        keyed = call_attributes(node, attributes, operands)
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
             self.applied[node] = call

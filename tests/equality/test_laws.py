@@ -139,6 +139,14 @@ EQUAL: dict[str, tuple[str, str]] = {
         "(float[N, 2] x) => (y) <float[1, 2] c = {1.0, 2.0}> { y = Add(x, c) }",
     ),
     # calls
+    "pads written out": (
+        "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w, float[2, 3, 5, 4] v) => (y, z) { y = Conv<auto_pad=\"SAME_UPPER\", strides=[2, 1]>(x, w) z = Conv<auto_pad=\"VALID\">(x, v) }",
+        "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w, float[2, 3, 5, 4] v) => (y, z) { y = Conv<pads=[1, 0, 1, 1], strides=[2, 1], kernel_shape=[3, 2]>(x, w) z = Conv<dilations=[1, 1], pads=[0, 0, 0, 0]>(x, v) }",
+    ),
+    "statistics that only training computes": (
+        "(float[N, 3, 7] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y) { y = BatchNormalization<momentum=0.5>(x, s, b, m, v) }",
+        "(float[N, 3, 7] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y) { y = BatchNormalization<training_mode=0>(x, s, b, m, v) }",
+    ),
     "positions written twice": (
         "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { a = ScatterND(x, i, u) y = ScatterND(a, i, v) }",
         "(float[N, 3] x, int64[K, 1] i, float[K, 3] u, float[K, 3] v) => (y) { y = ScatterND(x, i, v) }",
@@ -225,6 +233,10 @@ DIFFERENT: dict[str, tuple[str, str]] = {
     "a table looked up at another place": (
         "(float[N, 3] x) => (y) <float[2] a = {1.0, 2.0}, float[1] b = {7.0}, int64[3] i = {2, 0, -1}> { t = Concat<axis=0>(a, b) g = Gather(t, i) y = Add(x, g) }",
         "(float[N, 3] x) => (y) <float[3] g = {7.0, 1.0, 2.0}> { y = Add(x, g) }",
+    ),
+    "an odd pad at the other end": (
+        "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w) => (y) { y = Conv<auto_pad=\"SAME_LOWER\">(x, w) }",
+        "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w) => (y) { y = Conv<pads=[1, 0, 1, 1]>(x, w) }",
     ),
     "other positions written twice": (
         "(float[N, 3] x, int64[K, 1] i, int64[K, 1] j, float[K, 3] u, float[K, 3] v) => (y) { a = ScatterND(x, j, u) y = ScatterND(a, i, v) }",
@@ -391,3 +403,22 @@ def test_constants_of_text() -> None:
     one, other = (model(text.format(letter)) for letter in "bc")
     assert diff(one, one, runs=0).is_proved
     assert not diff(one, other, runs=0).is_equal
+
+
+OPSETS = {
+    # body, opsets of both models, whether they compute the same
+    "later versions add types": ("{ a = Relu(x) b = MatMul(a, w) c = Add(b, w) y = LSTM<hidden_size=1>(c, u, r) }", (13, 22), True),
+    "Softmax of rows, and of everything behind an axis": ("{ y = Softmax<axis=1>(x) }", (11, 13), False),
+    "an attribute that a later version has": ("{ y = ScatterND(x, i, v) }", (11, 18), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPSETS)
+def test_models_of_two_opsets(name: str) -> None:
+    body, opsets, is_same = OPSETS[name]
+    text = f"(float[4, 2, 2] x, float[2, 2] w, float[1, 4, 2] u, float[1, 4, 1] r, int64[3, 1] i, float[3, 2, 2] v) => (y) {body}"
+    found = diff(*(model(text, opset=opset) for opset in opsets), runs=0)
+    assert found.is_proved == is_same
+    if not is_same:
+        assert found.first_difference is not None
+        assert found.first_difference.differences == ("it is of opset 13 in the second model, and of 11 in the first",)
