@@ -1,4 +1,4 @@
-"""What the indices of a model require of its sizes: it holds in every run in which the model succeeds."""
+"""Facts about sizes that follow from accesses in bounds: they hold in every run in which the model succeeds."""
 
 from __future__ import annotations
 

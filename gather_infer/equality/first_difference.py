@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gather_infer.equality.obligations import nodes_behind
+from gather_infer.equality.operators import attributes_of_node, normalized
 from gather_infer.equality.proof import Proof
 from gather_infer.equality.result import FirstDifference
 from gather_infer.equality.terms import Operand
@@ -72,12 +73,14 @@ def _differences(proof: Proof, mine: Node, its: Node) -> Iterator[str]:
     if one[0] != two[0] and mine.op_type == its.op_type:
         yield f"it is of opset {its.version} in the second model, and of {mine.version} in the first"
     a, b = dict(one[1]), dict(two[1])
+    given, other_given = (dict(normalized(attributes_of_node(node))) for node in (mine, its))
     for name in sorted({*a, *b}):
-        if a.get(name) != b.get(name):
-            yield f"{name} is {_shown(b.get(name))} in the second model, and {_shown(a.get(name))} in the first"
-    for at, (name, other) in enumerate(zip(mine.inputs, its.inputs, strict=False)):
-        if proof.first.tensor(mine.graph, name) is not proof.second.tensor(its.graph, other):
-            yield f"input {at} is {other} in the second model, and {name} in the first"
+        value, other = given.get(name), other_given.get(name)
+        if a.get(name) != b.get(name) and value != other:
+            yield f"{name} is {_shown(other)} in the second model, and {_shown(value)} in the first"
+    for at, (read, other_read) in enumerate(zip(mine.inputs, its.inputs, strict=False)):
+        if proof.first.tensor(mine.graph, read) is not proof.second.tensor(its.graph, other_read):
+            yield f"input {at} is {other_read} in the second model, and {read} in the first"
     if len(mine.inputs) != len(its.inputs):
         yield f"it has {len(its.inputs)} inputs in the second model, and {len(mine.inputs)} in the first"
 
