@@ -173,8 +173,8 @@ def _paired_inputs(one: Inference, two: Inference) -> tuple[dict[str, str], list
         notes = [f"input {a} is called {b} in the second model" for a, b in pairs.items() if a != b]
     else:
         missing, added = set(names) - set(others), set(others) - set(names)
-        text = [f"the second model lacks input {name}" for name in names if name in missing]
-        text += [f"the second model needs input {name}" for name in others if name in added]
+        text = [f"the second model lacks input {name}{_default(one, name)}" for name in names if name in missing]
+        text += [f"the second model needs input {name}{_default(two, name)}" for name in others if name in added]
         return {}, [], text
     faults = []
     for name, other in pairs.items():
@@ -187,6 +187,12 @@ def _paired_inputs(one: Inference, two: Inference) -> tuple[dict[str, str], list
         elif type(mine) is not type(its):
             faults.append(f"input {other} is {its} in the second model, and {mine} in the first")
     return pairs, notes, faults
+
+
+def _default(inference: Inference, name: str) -> str:
+    """A remark about an input with a default."""
+    has_default = any(tensor.name == name for tensor in inference.model.proto.graph.initializer)
+    return ", which has a default (--initializers-as-constants takes it for a constant)" if has_default else ""
 
 
 def _paired_outputs(

@@ -14,7 +14,7 @@ from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import concatenated, cut, piece_shape, rearranged
 from gather_infer.equality.pointwise import is_number
 from gather_infer.equality.reshape import reshaped_index
-from gather_infer.equality.terms import Tensor
+from gather_infer.equality.terms import Literal, Tensor
 from gather_infer.equality.view import TermView
 from gather_infer.ir.constant import read_inline
 from gather_infer.symbolic import Dim, Expr, known_le, known_lt, maximum, minimum
@@ -59,7 +59,13 @@ def _identity(view: TermView) -> Tensor | None:
 @MOVEMENTS.moves("Dropout")
 def _dropout(view: TermView) -> Tensor | None:
     """x itself, except in training."""
-    return None if view.has(2) or view.integer("is_test", 1) == 0 else view.operand(0)
+    training = view.operand(2) if view.has(2) else None
+    is_inference = not view.has(2) or (training is not None and _is_false(training))
+    return view.operand(0) if is_inference and view.integer("is_test", 1) != 0 else None
+
+
+def _is_false(operand: Tensor) -> bool:
+    return isinstance(operand.term, Literal) and operand.term.bits == 0
 
 
 @MOVEMENTS.moves("Transpose")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.obligations import Obligations
@@ -19,6 +21,8 @@ from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Meanings, Translation
 from gather_infer.inference import Inference
 from gather_infer.ir import Model
+from gather_infer.ir.constant import read_tensor
+from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, symbol
 from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import SymbolicTensor
@@ -153,6 +157,7 @@ class Prover:
             for axis, (dim, theirs) in enumerate(zip(mine, its, strict=True)):
                 if not side.is_bound((theirs,)) or self.dims.form(side.dim(theirs)) != self.dims.form(dim):
                     yield f"axis {axis} of input {other} is {theirs} in the second model, and {dim} in the first"
+        yield from self._other_defaults()
         declared = self.second.declared
         shapes = [shape_of(self.second, other) for other in self.inputs.values()]
         for name in sorted({free for shape in shapes for dim in shape for free in free_symbols(dim)}):
@@ -165,6 +170,19 @@ class Prover:
         for fact in declared.facts:
             if not side.is_bound((fact,)) or known_le(0, side.dim(fact), self.facts) is not True:
                 yield f"the second model declares {fact} >= 0"
+
+    def _other_defaults(self) -> Iterator[str]:
+        """Inputs that a caller of the first model may leave out, with another result in the second model."""
+        mine, its = (model.graphs[MAIN].initializers for model in self.models)
+        for name, other in self.inputs.items():
+            if name not in mine:
+                continue
+            if other not in its:
+                yield f"input {other} has no default in the second model, as it has in the first"
+                continue
+            one, two = read_tensor(self.first.model, mine[name]), read_tensor(self.second.model, its[other])
+            if one is None or two is None or one.data_type != two.data_type or not np.array_equal(one.plain, two.plain):
+                yield f"input {other} has another default in the second model"
 
     def is_empty_where_unnamed(self, proof: Proof, output: str, other: str) -> bool:
         """Whether an output is empty, and of the same shape, in the runs that a proof with named sizes is not about."""

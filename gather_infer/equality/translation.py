@@ -173,7 +173,8 @@ class Translation:
     def constant(self, graph: Graph, name: str) -> Constant | None:
         """The elements of an initializer that no caller can override."""
         held = graph.initializers.get(name)
-        return None if held is None or name in graph.input_set else read_tensor(self.inference.model, held)
+        inputs = self.inference.inputs if graph.path == MAIN else graph.input_set
+        return None if held is None or name in inputs else read_tensor(self.inference.model, held)
 
     def _from_constant(self, constant: Constant) -> Tensor:
         dtype = DType(constant.data_type)
@@ -247,6 +248,8 @@ class Translation:
             except (DimTooLarge, ZeroDivisionError):
                 opened = None
             if opened is not None:
+                if len(opened) < len(node.outputs):  # the mask of a Dropout
+                    self._call(graph, node, operands, view, raws)
                 self._set(graph, node, opened)
                 self._name_elements(raws, opened)
                 return
@@ -363,7 +366,7 @@ class Translation:
             return None if any(part is None for part in parts) else [*parts]
         if node.domain == MOVEMENTS.domain and (entry := MOVEMENTS.lookup(node.op_type, node.version)) is not None:
             moved = entry.movement(view)
-            return None if moved is None or len([name for name in node.outputs if name]) > 1 else [moved]
+            return None if moved is None else [moved]
         operator, attributes = operator_of(node), view.attributes
         operands: Sequence[Operand] = view.operands
         if operator[:2] == ("", "CastLike"):

@@ -138,6 +138,10 @@ EQUAL: dict[str, tuple[str, str]] = {
         "(float[N, 2] x) => (y) <float[1, 2] c = {1.0, 2.0}, float[2] s = {1.0, 1.0}> { r = Resize<mode=\"linear\">(c, , s) y = Add(x, r) }",
         "(float[N, 2] x) => (y) <float[1, 2] c = {1.0, 2.0}> { y = Add(x, c) }",
     ),
+    "a Dropout outside of training": (
+        "(float[N] x) => (y, z) <float r = {0.5}, bool t = {0}> { y, mask = Dropout(x) z, other = Dropout(x, r, t) }",
+        "(float[N] x) => (y, z) { y = Identity(x) z = Identity(x) }",
+    ),
     # calls
     "pads written out": (
         "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w, float[2, 3, 5, 4] v) => (y, z) { y = Conv<auto_pad=\"SAME_UPPER\", strides=[2, 1]>(x, w) z = Conv<auto_pad=\"VALID\">(x, v) }",
@@ -282,6 +286,10 @@ NOT_PROVED: dict[str, tuple[str, str]] = {
     "rows that are read only under a condition": (
         "(float[N] x, bool[N] c) => (y, g) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64 z = {0}, int64 o = {1}, int64[1] f = {0}> { m = Shape(x) n = Size(x) r = Range(z, n, o) w = Where(c, r, z) g = Gather(t, w) l = Slice(t, f, m, f) y = Shape(l) }",
         "(float[N] x, bool[N] c) => (y, g) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64 z = {0}, int64 o = {1}> { y = Shape(x) n = Size(x) r = Range(z, n, o) w = Where(c, r, z) g = Gather(t, w) }",
+    ),
+    "a Dropout in training": (
+        "(float[N] x) => (y) <float r = {0.0}, bool t = {1}> { y = Dropout(x, r, t) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
     ),
     "a uint64 that is no int64": (
         "(uint64[N, 4] x) => (y) <int64[1] a = {1}, int64 z = {0}> { m = ReduceMax<keepdims=0>(x, a) i = Cast<to=7>(m) y = Less(i, z) }",

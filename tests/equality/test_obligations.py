@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import onnx
 import pytest
 
 from gather_infer import DiffVerdict, diff
@@ -93,6 +95,34 @@ def test_facts_of_a_branch_do_not_hold_outside() -> None:
     second = model(f"{inputs} => (z, y) {{ {index} {branch} y = Identity(p) }}")
     found = diff(first, second, runs=0)
     assert [str(each.verdict) for each in found.outputs] == ["proved", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("default", "sentence"),
+    [
+        ([1.0, 3.0], "input w has another default in the second model"),
+        (None, "input w has no default in the second model, as it has in the first"),
+        ([1.0, 2.0], ""),
+    ],
+)
+def test_a_default_is_what_a_caller_may_leave_out(default: list[float] | None, sentence: str) -> None:
+    first = model("(float[N, 2] x, float[2] w) => (y) { y = Add(x, w) }")
+    second = model("(float[N, 2] x, float[2] w) => (y) { y = Add(x, w) }")
+    first.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    if default is not None:
+        second.graph.initializer.append(onnx.numpy_helper.from_array(np.array(default, np.float32), "w"))
+    found = diff(first, second, runs=0)
+    assert found.obligations == ((sentence,) if sentence else ())
+    assert found.is_proved == (not sentence)
+    assert diff(second, first, runs=0).is_proved == (default != [1.0, 3.0])
+
+
+def test_before_ir_version_4_an_initializer_is_a_constant() -> None:
+    """It has to be an input as well, but no caller gives it."""
+    first = model("(float[N, 2] x, float[2] w) => (y) { y = Add(x, w) }", ir_version=3)
+    first.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    second = model("(float[N, 2] x) => (y) <float[2] w = {1.0, 2.0}> { y = Add(x, w) }")
+    assert diff(first, second, runs=0).is_proved and diff(second, first, runs=0).is_proved
 
 
 def test_a_node_that_no_runtime_accepts() -> None:
