@@ -86,8 +86,9 @@ def _differences(proof: Proof, mine: Node, its: Node) -> Iterator[str]:
 
 
 def _key(side: Translation, node: Node) -> tuple[object, tuple[tuple[str, object], ...], object]:
-    key = side.applied.get(node)
-    return key if isinstance(key, tuple) else ((), (), ())
+    execution = side.executed.get(node)
+    key = None if execution is None else execution.key
+    return key if isinstance(key, tuple) and len(key) == 3 else ((), (), ())
 
 
 def _shown(value: object) -> str:

@@ -7,9 +7,10 @@ in bounds or be one that the first model makes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from gather_infer.equality.dims import DimTable
+from gather_infer.equality.executions import shared_nodes
 from gather_infer.equality.frames import axes_of
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
@@ -25,17 +26,14 @@ class Obligations:
     """The reasons why the second model may fail where the first one succeeds.
 
     facts   about the first model, in every run in which it succeeds
-    shared  nodes of the second model that the first has too, with the same operands in all runs
     """
 
-    def __init__(
-        self, first: Translation, second: Translation, facts: Scope, dims: DimTable, shared: Collection[Node]
-    ) -> None:
+    def __init__(self, first: Translation, second: Translation, facts: Scope, dims: DimTable) -> None:
         self.first = first
         self.second = second
         self.facts = facts
         self.dims = dims
-        self._shared = shared
+        self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
         self._accesses = {key for access in first.inference.accesses if (key := self._key(first, access)) is not None}
         self._disjunctions = {
@@ -46,8 +44,8 @@ class Obligations:
     def open(self) -> Iterator[str]:
         """A sentence for each obligation that is not proved."""
         inference = self.second.inference
-        for holder in self.second.model.main.sorted_nodes:
-            if holder.bodies and holder not in self._shared:
+        for holder, execution in self.second.executed.items():
+            if holder.bodies and execution.key is not None and holder not in self._shared:
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
         for finding in inference.diagnostics:
             node = finding.location.node
@@ -71,12 +69,8 @@ class Obligations:
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
 
     def _is_shared(self, path: NodePath) -> bool:
-        """Whether the first model has the same node, or the same node of control flow around it."""
-        graph, position = path.graph, path.position
-        if graph.steps and graph.root is MAIN.root:
-            graph, position = MAIN, graph.steps[0].node
-        node = self._nodes.get((graph, position))
-        return node in self._shared
+        """Whether the first model executes the same node in the same runs."""
+        return self._nodes.get((path.graph, path.position)) in self._shared
 
     def _follows(self, any_of: tuple[tuple[Dim, str, Dim], ...]) -> bool:
         """Whether a requirement on sizes holds in every run in which the first model succeeds."""

@@ -142,9 +142,7 @@ class Prover:
             yield "the first model fails in every run: what it requires of sizes is contradictory"
         always = self.proof(opens_inexact=proof.opens_inexact, names_sizes=False)
         yield from self._narrower_inputs(always)
-        known = set(always.first.applied.values())
-        shared = {node for node, key in always.second.applied.items() if key in known}
-        yield from Obligations(always.first, always.second, self.facts, self.dims, shared).open()
+        yield from Obligations(always.first, always.second, self.facts, self.dims).open()
 
     def _narrower_inputs(self, proof: Proof) -> Iterator[str]:
         """Sizes of inputs that the first model accepts and the second does not."""

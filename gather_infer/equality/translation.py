@@ -8,7 +8,7 @@ the same term, its symbol is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeGuard, TypeVar
@@ -18,6 +18,7 @@ import numpy as np
 from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
 from gather_infer.equality.dims import DimTable
+from gather_infer.equality.executions import Execution
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.operators import attributes_of_node, operator_of, with_positive_axis, without_defaults
 from gather_infer.equality.pieces import combined
@@ -30,7 +31,6 @@ from gather_infer.inference import Inference
 from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
-from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rule
 from gather_infer.passes.evaluate import Evaluation, evaluator_of
@@ -77,8 +77,7 @@ class Translation:
     is_reference    whether this is the first model, whose generated symbols keep their names
     renamed         name of a symbol of the model -> dim in the symbols of the proof; other symbols have no meaning yet
     tensors         graph and name -> tensor, or source where the rank is unknown
-    applied         each node of the main graph -> operator, attributes and operands: nodes with the same fail in the
-                    same runs
+    executed        each node -> what it does and when: nodes with the same fail in the same runs
     conditional     symbols that have their meaning only in runs in which no dim of `Meanings.nonzero` is 0
     failing         nodes that no runtime accepts, which are calls: graph and position
     """
@@ -90,7 +89,8 @@ class Translation:
     opens_inexact: bool
     is_reference: bool
     tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
-    applied: dict[Node, Hashable] = field(default_factory=dict)
+    executed: dict[Node, Execution] = field(default_factory=dict)
+    holder: Node | None = field(default=None, init=False)
     conditional: set[str] = field(default_factory=set)
     failing: set[NodeId] = field(default_factory=set)
 
@@ -234,10 +234,13 @@ class Translation:
         rank = first.rank if isinstance(first, Tensor) else None
         attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
         if not node.bodies:
-            self.applied[node] = operator_of(node), call_attributes(node, attributes, operands), tuple(operands)
+            key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands)
+            self.executed[node] = Execution(key, self.pool.context, self.holder)
         raws = [self.raw(graph, name) for name in node.outputs]
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
+            if node.bodies:  # they are executed, and may fail
+                self._call(graph, node, operands, self._view(graph, node, operands, attributes), raws)
             self._set(graph, node, known)
             return
         view = self._view(graph, node, operands, attributes)
@@ -423,7 +426,7 @@ class Translation:
             taken = self._taken_branch(node, operands[0])
             if taken is not None:
                 self.translate(taken)
-                self.applied[node] = operator, tuple(self.applied.get(inner) for inner in taken.sorted_nodes)
+                self.executed[node] = Execution(None, self.pool.context, self.holder)
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
@@ -431,7 +434,7 @@ class Translation:
         keyed = call_attributes(node, attributes, operands)
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
-            self.applied[node] = call
+            self.executed[node] = Execution(call, self.pool.context, self.holder)
         for at, name in enumerate(node.outputs):
             if name:
                 self.tensors[graph, name] = self._result(call, at, raws[at])
@@ -473,15 +476,15 @@ class Translation:
 
     def _body(self, node: Node, body: Graph, operands: tuple[Operand, ...]) -> Body:
         """A body of a node of control flow, as a function of its parameters and of the values it captures."""
-        outer = self.pool.context
+        outer, holder = self.pool.context, self.holder
         attribute = body.path.steps[-1].attribute
         name = "" if attribute is None else node.proto.attribute[attribute].name
         key = "context", outer, operator_of(node), name, operands
-        self.pool.context = self.pool.interned(key, lambda serial: serial)
+        self.pool.context, self.holder = self.pool.interned(key, lambda serial: serial), node
         try:
             return self._translated_body(body)
         finally:
-            self.pool.context = outer
+            self.pool.context, self.holder = outer, holder
 
     def _translated_body(self, body: Graph) -> Body:
         self.parameters(body, f"\4{len(body.path.steps)}.")
@@ -492,8 +495,3 @@ class Translation:
 def _saturation(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a Cast that matter for 8-bit floats."""
     return {name: value for name, value in attributes.items() if name in ("saturate", "round_mode")}
-
-
-def main_inputs(model: Model) -> list[str]:
-    """The inputs that a caller gives, in order."""
-    return [value.name for value in fed_inputs(model.proto)] if MAIN in model.graphs else []

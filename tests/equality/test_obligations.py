@@ -133,6 +133,37 @@ def test_a_node_that_no_runtime_accepts() -> None:
     assert found.verdict is DiffVerdict.UNKNOWN
 
 
+BODIES = {
+    # what the second model does besides: a node of the first, executed in more runs
+    "a dead node of a branch outside of it": (
+        "z = If(c)<then_branch = a () => (u) { g = Gather(x, i) u = Neg(x) }, else_branch = b () => (v) { v = Abs(x) }> y = Identity(z)",
+        "z = If(c)<then_branch = a () => (u) { g = Gather(x, i) u = Neg(x) }, else_branch = b () => (v) { v = Abs(x) }> g2 = Gather(x, i) y = Identity(z)",
+    ),
+    "a dead node of the other branch": (
+        "y = If(c)<then_branch = a () => (u) { g = Gather(x, i) u = Neg(x) }, else_branch = b () => (v) { v = Abs(x) }>",
+        "y = If(c)<then_branch = a () => (u) { u = Neg(x) }, else_branch = b () => (v) { g = Gather(x, i) v = Abs(x) }>",
+    ),
+    "a dead node of a branch whose result is known": (
+        "s = If(c)<then_branch = a () => (u) { u = Shape(x) }, else_branch = b () => (v) { w = Identity(x) v = Shape(w) }> y = Identity(s)",
+        "s = If(c)<then_branch = a () => (u) { g = Gather(x, i) u = Shape(x) }, else_branch = b () => (v) { w = Identity(x) v = Shape(w) }> y = Identity(s)",
+    ),
+    "another dead node of a branch": (
+        "y = If(c)<then_branch = a () => (u) { r = Reshape(x, i) u = Neg(x) }, else_branch = b () => (v) { v = Abs(x) }>",
+        "y = If(c)<then_branch = a () => (u) { r = Reshape(i, i) u = Neg(x) }, else_branch = b () => (v) { v = Abs(x) }>",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_nodes_in_bodies_that_nothing_reads(name: str) -> None:
+    """They have to succeed as well, in each run that executes them."""
+    first, second = (model(f"(float[N] x, int64[K] i, bool c) => (y) {{ {text} }}") for text in BODIES[name])
+    found = diff(first, second, runs=0)
+    assert found.obligations and found.verdict is DiffVerdict.UNKNOWN
+    assert [each.proof_class for each in found.outputs] != [None]
+    assert diff(first, first, runs=0).is_proved and diff(second, second, runs=0).is_proved
+
+
 def test_a_name_without_a_producer() -> None:
     first = model("(float[N] x) => (y) { y = Clip(x) }")
     second = model("(float[N] x) => (y) { y = Clip(x, lost) }")

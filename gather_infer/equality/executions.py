@@ -1,0 +1,41 @@
+"""Executions of nodes: what a node does, and in which runs. Nodes with the same execution fail in the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import NamedTuple
+
+from gather_infer.ir.graph import Node
+
+
+class Execution(NamedTuple):
+    """What a node does, and when.
+
+    key      operator, attributes and operands; the call of a node with bodies; None for an If with a known branch,
+             which does nothing but that branch
+    context  the body in which it is executed, as in `TermPool`
+    holder   the node of control flow that decides whether and how often; None if each run executes it once
+    """
+
+    key: Hashable
+    context: int
+    holder: Node | None
+
+
+def shared_nodes(first: Mapping[Node, Execution], second: Mapping[Node, Execution]) -> set[Node]:
+    """The nodes of the second model that the first executes, too: with the same operands, as often, in the same runs.
+
+    The nodes of control flow around them have the same calls, so that they take the same branches, and make as many
+    iterations.
+    """
+    known = {tuple(_chain(first, node)) for node in first}
+    return {node for node in second if tuple(_chain(second, node)) in known}
+
+
+def _chain(executions: Mapping[Node, Execution], node: Node | None) -> Iterator[Hashable]:
+    """The keys of a node and of those around it, with their contexts."""
+    while node is not None:
+        found = executions[node]
+        yield found.context
+        yield found.key
+        node = found.holder
