@@ -116,7 +116,9 @@ def call_attributes(node: Node, attributes: Mapping[str, Any], operands: Sequenc
     held = dict(without_defaults(node, attributes))
     if node.domain:
         return tuple(sorted(held.items()))
-    if node.op_type == "BatchNormalization" and len(node.outputs) == 1 and not held.get("training_mode"):
+    if node.op_type == "BatchNormalization" and len(node.outputs) > 1:
+        held["\0outputs"] = len(node.outputs)  # before opset 14, they say that it is training
+    elif node.op_type == "BatchNormalization" and not held.get("training_mode"):
         held.pop("momentum", None)  # of the statistics that training computes
     elif node.op_type in _WINDOWED:
         _drop_implied(node.op_type, held, operands)
@@ -125,24 +127,25 @@ def call_attributes(node: Node, attributes: Mapping[str, Any], operands: Sequenc
 
 def _drop_implied(op_type: str, attributes: dict[str, Hashable], operands: Sequence[Operand]) -> None:
     """Drop strides and dilations of 1, pads of 0, and the size of the weights; write out pads where they are known."""
-    data, weights = operands[0], operands[1] if len(operands) > 1 and not _WINDOWED[op_type] else None
+    data = operands[0] if operands else None
+    if not isinstance(data, Tensor):
+        return
+    weights = operands[1] if len(operands) > 1 and not _WINDOWED[op_type] else None
     kernel = attributes.get("kernel_shape")
     if isinstance(weights, Tensor) and weights.shape[2:] == kernel:
         del attributes["kernel_shape"]
     elif kernel is None and isinstance(weights, Tensor):
         kernel = weights.shape[2:]
-    if attributes.get("auto_pad") == "VALID":
+    if attributes.get("auto_pad") == "VALID" and "pads" not in attributes and "ceil_mode" not in attributes:
         del attributes["auto_pad"]
-        attributes.pop("pads", None)
-    elif attributes.get("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and op_type in ("Conv", "MaxPool"):
-        sizes = static_dims(data.shape[2:]) if isinstance(data, Tensor) else None
-        pads = _same_pads(attributes, sizes, kernel)
+    elif attributes.get("auto_pad") in ("SAME_UPPER", "SAME_LOWER") and op_type == "Conv" and "pads" not in attributes:
+        pads = _same_pads(attributes, static_dims(data.shape[2:]), kernel)
         if pads is not None:
             del attributes["auto_pad"]
             attributes["pads"] = pads
-    for name, implied in (("strides", 1), ("dilations", 1), ("pads", 0)):
-        value = attributes.get(name)
-        if isinstance(value, tuple) and all(each == implied for each in value):
+    axes = data.rank - 2
+    for name, implied in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("pads", (0,) * (2 * axes))):
+        if attributes.get(name) == implied:
             del attributes[name]
 
 
@@ -151,16 +154,27 @@ def _same_pads(
 ) -> tuple[int, ...] | None:
     """The pads with which an axis of size n and stride s has ceil(n / s) windows; None if they are not known.
 
+    None for dilated windows, which runtimes pad differently, and for windows with gaps between them.
+
     https://onnx.ai/onnx/operators/onnx__Conv.html: an odd element goes to the end for SAME_UPPER, else to the begin.
     """
-    if sizes is None or not isinstance(kernel, tuple) or len(kernel) != len(sizes):
+    if sizes is None:
         return None
-    strides, dilations = (attributes.get(name, (1,) * len(sizes)) for name in ("strides", "dilations"))
-    if not isinstance(strides, tuple) or not isinstance(dilations, tuple):
+    ones = (1,) * len(sizes)
+    strides = attributes.get("strides", ones)
+    if attributes.get("dilations", ones) != ones:
         return None
+    for given in (kernel, strides):
+        if not isinstance(given, tuple) or len(given) != len(sizes):
+            return None
+        if not all(isinstance(each, int) and each > 0 for each in given):
+            return None
+    assert isinstance(kernel, tuple) and isinstance(strides, tuple)
     begins, ends = [], []
-    for size, window, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        total = max(0, (-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size)
+    for size, window, stride in zip(sizes, kernel, strides, strict=True):
+        total = (-(-size // stride) - 1) * stride + window - size
+        if total < 0:
+            return None
         less, more = total // 2, total - total // 2
         begins.append(less if attributes["auto_pad"] == "SAME_UPPER" else more)
         ends.append(more if attributes["auto_pad"] == "SAME_UPPER" else less)

@@ -88,7 +88,7 @@ def _differences(proof: Proof, mine: Node, its: Node) -> Iterator[str]:
 def _key(side: Translation, node: Node) -> tuple[object, tuple[tuple[str, object], ...], object]:
     execution = side.executed.get(node)
     key = None if execution is None else execution.key
-    return key if isinstance(key, tuple) and len(key) == 3 else ((), (), ())
+    return (key[0], key[1], key[2]) if isinstance(key, tuple) else ((), (), ())
 
 
 def _shown(value: object) -> str:

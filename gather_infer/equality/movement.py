@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import concatenated, cut, piece_shape, rearranged
@@ -61,7 +63,18 @@ def _dropout(view: TermView) -> Tensor | None:
     """x itself, except in training."""
     training = view.operand(2) if view.has(2) else None
     is_inference = not view.has(2) or (training is not None and _is_false(training))
-    return view.operand(0) if is_inference and view.integer("is_test", 1) != 0 else None
+    ratio = view.operand(1) if view.has(1) else None
+    is_legal = not view.has(1) or (ratio is not None and _is_below_one(ratio))
+    return view.operand(0) if is_inference and is_legal and view.integer("is_test", 1) != 0 else None
+
+
+def _is_below_one(ratio: Tensor) -> bool:
+    """Whether a constant is in [0, 1). The bits of floats >= 0 are in the order of their numbers."""
+    dtype, term = ratio.dtype, ratio.term
+    if dtype is None or not dtype.has_dtype or not isinstance(term, Literal) or not isinstance(term.bits, int):
+        return False
+    one = np.ones((), dtype.dtype)
+    return dtype.is_float and term.bits < int(one.view(f"<u{one.itemsize}"))
 
 
 def _is_false(operand: Tensor) -> bool:
@@ -199,6 +212,8 @@ def split(view: TermView, number: int) -> Tensor | None:
     axis = None if data is None else view.axis(data.rank)
     if data is None or axis is None or view.integer("num_outputs", len(view.results)) != len(view.results):
         return None
+    if view.version >= 18 and not view.has(1) and view.attr("num_outputs") is None:
+        return None  # onnxruntime refuses it
     begin: Dim = 0
     for result in view.results[:number]:
         if result.shape is None:
@@ -357,6 +372,12 @@ def _pad(view: TermView) -> Tensor | None:
     return data if data.shape == view.result_shape else None
 
 
+_SAMPLED: Final = frozenset(
+    ("align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn")
+)
+"""The modes in which each position samples itself if the size stays."""
+
+
 @MOVEMENTS.moves("Resize", since=11)
 def _resize_to_own_size(view: TermView) -> Tensor | None:
     """x itself, where each position samples itself.
@@ -367,11 +388,12 @@ def _resize_to_own_size(view: TermView) -> Tensor | None:
     is_stretched = view.text("keep_aspect_ratio_policy", "stretch") == "stretch" and not view.integer("antialias")
     if data is None or not is_stretched or data.shape != view.result_shape:
         return None
-    if view.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
+    if view.text("coordinate_transformation_mode", "half_pixel") not in _SAMPLED:
         return None
     if not view.has(3) and not (scales is not None and is_number(scales.term, 1.0)):
         return None
-    return data if view.text("mode", "nearest") == "nearest" or _is_plain(view, data) else None
+    mode = view.text("mode", "nearest")
+    return data if mode == "nearest" or (mode in ("linear", "cubic") and _is_plain(view, data)) else None
 
 
 def _is_plain(view: TermView, data: Tensor) -> bool:

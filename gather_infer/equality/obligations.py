@@ -49,9 +49,10 @@ class Obligations:
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
         for finding in inference.diagnostics:
             node = finding.location.node
-            if finding.is_failure and (node is None or not self._is_shared(node)):
+            if finding.is_failure:  # of a shared node, too: the models may be of different opsets
                 place = "" if node is None else f"node {node} of "
                 yield f"{place}the second model fails: {finding.message}"
+        yield from self._wrong_declarations()
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
             if not self._is_shared(constraint.node) and not self._follows((relation,)):
@@ -67,6 +68,27 @@ class Obligations:
                 continue
             if verdict(access).kind is not VerdictKind.PROVED:
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
+
+    def _wrong_declarations(self) -> Iterator[str]:
+        """Sizes that the second model declares of its values, and that they need not have.
+
+        onnxruntime gives values whose dims are declared by one name the same memory, and fails where they differ.
+        """
+        side = self.second
+        sizes: dict[str, tuple[object, str, bool]] = {}
+        known = set(_declared(self.first))
+        for name, axis, given in _declared(side):
+            shape = side.raw(side.model.main, name).shape
+            if shape is None or axis >= len(shape):
+                continue
+            dim, place, is_new = shape[axis], f"axis {axis} of {name}", (name, axis, given) not in known
+            size = self.form(side, dim) if self.is_meaningful(side, dim) else dim
+            if isinstance(given, str):
+                first, other, is_other_new = sizes.setdefault(given, (size, place, is_new))
+                if first != size and (is_new or is_other_new):
+                    yield f"the second model calls {other} and {place} {given!r}, which may differ"
+            elif is_new and known_eq(size, given, self.facts) is False:
+                yield f"the second model declares {place} as {given}, and it is {dim}"
 
     def _is_shared(self, path: NodePath) -> bool:
         """Whether the first model executes the same node in the same runs."""
@@ -128,6 +150,15 @@ class Obligations:
         for new, axis in enumerate(kept):
             index[axis] = frame.variables[new]
         return pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
+
+
+def _declared(side: Translation) -> Iterator[tuple[str, int, str | int]]:
+    """The names and numbers that a model declares for dims of values of its main graph: value, axis, name or number."""
+    graph = side.inference.model.proto.graph
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_param or dim.dim_value > 0:
+                yield value.name, axis, dim.dim_param or dim.dim_value
 
 
 def axes_in(pool: TermPool, term: Term) -> set[int]:

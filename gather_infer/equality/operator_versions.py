@@ -28,7 +28,7 @@ _MEANINGS: Final[dict[tuple[int, ...], str]] = {
     (1, 10, 24): "TopK",
     (1, 13): "Hardmax LogSoftmax Softmax Squeeze Unsqueeze",
     (1, 2, 11): "Pad",
-    (1, 2, 13): "Split",
+    (1, 2, 13, 18): "Split",
     (1, 19): "AveragePool",
     (1, 28): "DepthToSpace SpaceToDepth",
     (7,): "Acos Asin Atan Cos Sin Tan",

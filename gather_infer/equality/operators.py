@@ -42,7 +42,8 @@ def operator_of(node: Node) -> Operator:
 def without_defaults(node: Node, attributes: Mapping[str, Any]) -> Attributes:
     """The attributes as a key, without those that have their default."""
     defaults = _schema(node.domain, node.op_type, node.version)[1]
-    return normalized({name: value for name, value in attributes.items() if defaults.get(name) != value})
+    held, implied = normalized(attributes), dict(normalized(defaults))  # as keys, -0.0 is not 0.0, and 1 not 1.0
+    return tuple((name, value) for name, value in held if name not in implied or implied[name] != value)
 
 
 def attributes_of_node(node: Node) -> dict[str, Any]:

@@ -314,7 +314,9 @@ class TermPool:
     ) -> npt.NDArray[Any] | None:
         """The elements at `place` for all values of the index variables of `axes`; None if one does not exist."""
         if len(axes) == array.ndim and place == tuple(axis_symbol(axis) for axis in axes):
-            return array[tuple(slice(size) for size in sizes)] if all(map(int.__le__, sizes, array.shape)) else None
+            if not all(map(int.__le__, sizes, array.shape)):
+                return None
+            return np.asarray(array[tuple(slice(size) for size in sizes)], array.dtype)
         variables = {
             f"\0{axis}": np.arange(size).reshape([-1 if k == at else 1 for k in range(len(axes))])
             for at, (axis, size) in enumerate(zip(axes, sizes, strict=True))
@@ -337,7 +339,7 @@ class TermPool:
         at = 0
         while at < len(kept):
             if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and is_repeated(grid, at)):
-                grid = np.take(grid, 0, axis=at)
+                grid = np.asarray(np.take(grid, 0, axis=at), grid.dtype)  # an element of text is no array
                 del kept[at]
             else:
                 at += 1

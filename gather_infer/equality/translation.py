@@ -234,7 +234,7 @@ class Translation:
         rank = first.rank if isinstance(first, Tensor) else None
         attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
         if not node.bodies:
-            key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands)
+            key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands), len(node.outputs)
             self.executed[node] = Execution(key, self.pool.context, self.holder)
         raws = [self.raw(graph, name) for name in node.outputs]
         known = [self._known(raw) for raw in raws]
@@ -296,6 +296,8 @@ class Translation:
 
     def _name_inferred_size(self, graph: Graph, node: Node) -> None:
         """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
+        if node.source in self.failing:
+            return
         data, result = self.raw(graph, node.inputs[0]), self.raw(graph, node.outputs[0])
         unnamed = [dim for dim in result.shape or () if not self.is_bound((dim,))]
         if data.shape is None or result.shape is None or len(unnamed) != 1 or not self.is_bound(data.shape):
