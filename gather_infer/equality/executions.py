@@ -1,4 +1,4 @@
-"""Executions of nodes: what a node does, and in which runs. Nodes with the same execution fail in the same runs."""
+"""Executions of nodes. Nodes with the same execution fail in the same runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gather_infer.ir.graph import Node
 
 
 class Execution(NamedTuple):
-    """What a node does, and when.
+    """The operation that a node performs, and the runs in which it does.
 
     key      operator, attributes and operands; the call of a node with bodies; None for an If with a known branch,
              which does nothing but that branch

@@ -53,6 +53,7 @@ class Obligations:
                 place = "" if node is None else f"node {node} of "
                 yield f"{place}the second model fails: {finding.message}"
         yield from self._wrong_declarations()
+        yield from self._scalar_targets()
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
             if not self._is_shared(constraint.node) and not self._follows((relation,)):
@@ -68,6 +69,14 @@ class Obligations:
                 continue
             if verdict(access).kind is not VerdictKind.PROVED:
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
+
+    def _scalar_targets(self) -> Iterator[str]:
+        """Reshapes whose target is not known to be a vector: the inference reads a scalar, onnxruntime refuses it."""
+        for node in self.second.executed:
+            if not node.domain and node.op_type == "Reshape" and len(node.inputs) > 1 and node not in self._shared:
+                shape = self.second.raw(node.graph, node.inputs[1]).shape
+                if shape is None or len(shape) != 1:
+                    yield f"node {self.second.model.label(node)} of the second model has a target that is no vector"
 
     def _wrong_declarations(self) -> Iterator[str]:
         """Sizes that the second model declares of its values, and that they need not have.

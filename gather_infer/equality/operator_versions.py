@@ -7,6 +7,7 @@ up to opset 28; the tests run the node models of onnx at the first and the newes
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -60,4 +61,6 @@ def meaning_since(op_type: str, since: int, attributes: Mapping[str, Any]) -> in
     """The first version that computes what version `since` of an operator of ai.onnx computes with these attributes."""
     if op_type in _CEILED and attributes.get("ceil_mode"):
         return since
-    return max((version for version in FIRST_VERSIONS.get(op_type, ()) if version <= since), default=since)
+    starts = FIRST_VERSIONS.get(op_type, ())
+    at = bisect_right(starts, since)
+    return starts[at - 1] if at else since

@@ -137,6 +137,16 @@ def test_one_name_for_two_sizes_of_values() -> None:
     assert diff(first, second, runs=0).is_proved
 
 
+def test_a_target_that_is_no_vector() -> None:
+    """onnxruntime refuses a Reshape to a scalar target, which the inference reads as one size."""
+    inputs = "(float[1] x) => (y) <int64 t = {1}, int64[1] v = {1}>"
+    first = model(f"{inputs} {{ r = Reshape(x, v) y = Relu(x) }}")
+    second = model(f"{inputs} {{ r = Reshape(x, t) y = Relu(x) }}")
+    found = diff(first, second, runs=0)
+    assert found.obligations == ("node Reshape#0 of the second model has a target that is no vector",)
+    assert diff(second, first, runs=0).is_proved
+
+
 def test_a_node_that_no_runtime_accepts() -> None:
     first = model("(float[N] x) => (y) { y = Relu(x) }")
     second = model("(float[N] x) => (y) { d = Add(x) y = Relu(x) }")
