@@ -10,7 +10,7 @@ from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_
 from gather_infer.symbolic.normal_form import Atom, FloorDiv, Symbol, from_terms, terms_of
 from gather_infer.symbolic.substitution import replace_atom
 
-SAMPLES: Final = 3
+SAMPLES: Final = 2
 """Bindings at which dims are evaluated before they are compared."""
 
 

@@ -41,7 +41,7 @@ def _results(side: Translation, node: Node) -> list[Operand]:
 
 def _is_size(side: Translation, node: Node) -> bool:
     """Whether a node computes known integers, such as the target of a Reshape: its reader shows the difference."""
-    raws = [side.raw(node.graph, name) for name in node.outputs if name]
+    raws = [side.facts.raw(node.graph, name) for name in node.outputs if name]
     return all(raw.values is not None and raw.dtype in (DType.INT64, DType.INT32, DType.BOOL) for raw in raws)
 
 

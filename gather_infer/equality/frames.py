@@ -13,20 +13,28 @@ class Frame:
     A term in a frame is about an element that exists, so each extent is at least 1 there.
     """
 
-    __slots__ = ("_simplified", "extents", "is_empty", "moved", "scope", "variables")
+    __slots__ = ("_facts", "_scope", "_simplified", "extents", "is_empty", "moved", "variables")
 
     def __init__(self, extents: Shape, facts: Scope) -> None:
         self.extents = extents
         self.is_empty = any(isinstance(extent, int) and extent == 0 for extent in extents)
-        self.scope = facts.child()
+        self._facts = facts
+        self._scope: Scope | None = None
         self.variables: tuple[Dim, ...] = tuple(
             0 if extent == 1 else axis_symbol(axis) for axis, extent in enumerate(extents)
         )
-        for extent, variable in zip(extents, self.variables, strict=True):
-            self.scope.add_fact(extent - 1 - variable)
         self.moved: dict[tuple[Term, tuple[Dim, ...]], Term] = {}
         """Term and the dims in place of its index variables -> the term in this frame."""
         self._simplified: dict[Dim, Dim] = {}
+
+    @property
+    def scope(self) -> Scope:
+        """The facts about the model and the index variables."""
+        if self._scope is None:
+            self._scope = self._facts.child()
+            for extent, variable in zip(self.extents, self.variables, strict=True):
+                self._scope.add_fact(extent - 1 - variable)
+        return self._scope
 
     def simplify(self, dim: Dim) -> Dim:
         """The dim rebuilt with the facts of the frame."""

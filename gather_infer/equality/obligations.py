@@ -35,15 +35,17 @@ class Obligations:
         self.dims = dims
         self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
-        self._accesses = {key for access in first.inference.accesses if (key := self._key(first, access)) is not None}
+        self._accesses = {
+            key for access in first.facts.inference.accesses if (key := self._key(first, access)) is not None
+        }
         self._disjunctions = {
             frozenset(self._relation(first, relation) for relation in each.any_of)
-            for each in first.inference.implied_constraints
+            for each in first.facts.inference.implied_constraints
         }
 
     def open(self) -> Iterator[str]:
         """A sentence for each obligation that is not proved."""
-        inference = self.second.inference
+        inference = self.second.facts.inference
         for holder, execution in self.second.executed.items():
             if holder.bodies and execution.key is not None and holder not in self._shared:
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
@@ -74,7 +76,7 @@ class Obligations:
         """Reshapes whose target is not known to be a vector: the inference reads a scalar, onnxruntime refuses it."""
         for node in self.second.executed:
             if not node.domain and node.op_type == "Reshape" and len(node.inputs) > 1 and node not in self._shared:
-                shape = self.second.raw(node.graph, node.inputs[1]).shape
+                shape = self.second.facts.raw(node.graph, node.inputs[1]).shape
                 if shape is None or len(shape) != 1:
                     yield f"node {self.second.model.label(node)} of the second model has a target that is no vector"
 
@@ -87,7 +89,7 @@ class Obligations:
         sizes: dict[str, tuple[object, str, bool]] = {}
         known = set(_declared(self.first))
         for name, axis, given in _declared(side):
-            shape = side.raw(side.model.main, name).shape
+            shape = side.facts.raw(side.model.main, name).shape
             if shape is None or axis >= len(shape):
                 continue
             dim, place, is_new = shape[axis], f"axis {axis} of {name}", (name, axis, given) not in known
@@ -124,10 +126,10 @@ class Obligations:
         return self.form(side, left), kind, self.form(side, right)
 
     def is_meaningful(self, side: Translation, dim: Dim) -> bool:
-        return isinstance(dim, int) or (side.is_bound((dim,)) and dim.symbols.isdisjoint(side.conditional))
+        return isinstance(dim, int) or (side.facts.is_bound((dim,)) and dim.symbols.isdisjoint(side.facts.conditional))
 
     def form(self, side: Translation, dim: Dim) -> Dim:
-        return self.dims.form(substitute(dim, side.renamed))
+        return self.dims.form(substitute(dim, side.facts.renamed))
 
     def _key(self, side: Translation, access: Access) -> tuple[Operand, Dim, object] | None:
         """Equal for accesses that read the same positions of an axis of the same size; None for one in a body."""
@@ -163,7 +165,7 @@ class Obligations:
 
 def _declared(side: Translation) -> Iterator[tuple[str, int, str | int]]:
     """The names and numbers that a model declares for dims of values of its main graph: value, axis, name or number."""
-    graph = side.inference.model.proto.graph
+    graph = side.facts.inference.model.proto.graph
     for value in (*graph.input, *graph.output, *graph.value_info):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_param or dim.dim_value > 0:

@@ -39,10 +39,15 @@ def operator_of(node: Node) -> Operator:
     return node.domain, node.op_type, since
 
 
+@lru_cache(maxsize=1024)
+def _implied(domain: str, op_type: str, version: int) -> Mapping[str, Hashable]:
+    """The defaults of the attributes of an operator, as keys: -0.0 is not 0.0, and 1 not 1.0."""
+    return dict(normalized(_schema(domain, op_type, version)[1]))
+
+
 def without_defaults(node: Node, attributes: Mapping[str, Any]) -> Attributes:
     """The attributes as a key, without those that have their default."""
-    defaults = _schema(node.domain, node.op_type, node.version)[1]
-    held, implied = normalized(attributes), dict(normalized(defaults))  # as keys, -0.0 is not 0.0, and 1 not 1.0
+    held, implied = normalized(attributes), _implied(node.domain, node.op_type, node.version)
     return tuple((name, value) for name, value in held if name not in implied or implied[name] != value)
 
 
@@ -94,3 +99,8 @@ def _hashable(value: Any) -> Hashable:
     if isinstance(value, tuple):
         return tuple(map(_hashable, value))
     return ("float", value.hex()) if isinstance(value, float) else value
+
+
+def saturation(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a Cast that matter for 8-bit floats."""
+    return {name: value for name, value in attributes.items() if name in ("saturate", "round_mode")}

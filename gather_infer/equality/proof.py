@@ -14,6 +14,7 @@ import numpy as np
 
 from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
+from gather_infer.equality.model_facts import ModelFacts
 from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import TermPool
@@ -104,11 +105,13 @@ class Prover:
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
         _equate(meanings.dims, self.first)
         names = self._names()
-        a = Translation(self.first, self.models[0], meanings, names[0], opens_inexact, is_reference=True)
-        b = Translation(self.second, self.models[1], meanings, names[1], opens_inexact, is_reference=False)
+        facts = ModelFacts(self.first, meanings.dims, names[0], is_reference=True)
+        a = Translation(facts, self.models[0], meanings, opens_inexact)
+        facts = ModelFacts(self.second, meanings.dims, names[1], is_reference=False)
+        b = Translation(facts, self.models[1], meanings, opens_inexact)
         for name, dim in meanings.dims.symbols.items():
-            if free_symbols(dim) <= a.renamed.keys():
-                a.renamed[name] = dim
+            if free_symbols(dim) <= a.facts.renamed.keys():
+                a.facts.renamed[name] = dim
         for name, other in self.inputs.items():
             a.declare(a.model.main, name, f"\5{name}")
             b.declare(b.model.main, other, f"\5{name}")
@@ -153,20 +156,20 @@ class Prover:
                 yield f"input {other} has rank {len(its)} in the second model, and {len(mine)} in the first"
                 continue
             for axis, (dim, theirs) in enumerate(zip(mine, its, strict=True)):
-                if not side.is_bound((theirs,)) or self.dims.form(side.dim(theirs)) != self.dims.form(dim):
+                if not side.facts.is_bound((theirs,)) or self.dims.form(side.facts.dim(theirs)) != self.dims.form(dim):
                     yield f"axis {axis} of input {other} is {theirs} in the second model, and {dim} in the first"
         yield from self._other_defaults()
         declared = self.second.declared
         shapes = [shape_of(self.second, other) for other in self.inputs.values()]
         for name in sorted({free for shape in shapes for dim in shape for free in free_symbols(dim)}):
-            bounds, dim = declared.symbol_bounds(name), side.renamed.get(name, 0)
+            bounds, dim = declared.symbol_bounds(name), side.facts.renamed.get(name, 0)
             least, most = bounds.lo, bounds.hi
             if (least is not None and known_le(least, dim, self.facts) is not True) or (
                 most is not None and known_le(dim, most, self.facts) is not True
             ):
                 yield f"{name} is in {bounds} in the second model"
         for fact in declared.facts:
-            if not side.is_bound((fact,)) or known_le(0, side.dim(fact), self.facts) is not True:
+            if not side.facts.is_bound((fact,)) or known_le(0, side.facts.dim(fact), self.facts) is not True:
                 yield f"the second model declares {fact} >= 0"
 
     def _other_defaults(self) -> Iterator[str]:
@@ -188,12 +191,12 @@ class Prover:
             return True
         mine, its = shape_of(self.first, output), shape_of(self.second, other)
         a, b = proof.first, proof.second
-        if not all(a.is_bound((dim,)) and free_symbols(dim).isdisjoint(a.conditional) for dim in mine):
+        if not all(a.facts.is_bound((dim,)) and free_symbols(dim).isdisjoint(a.facts.conditional) for dim in mine):
             return False
-        if not all(b.is_bound((dim,)) and free_symbols(dim).isdisjoint(b.conditional) for dim in its):
+        if not all(b.facts.is_bound((dim,)) and free_symbols(dim).isdisjoint(b.facts.conditional) for dim in its):
             return False
-        forms = [self.dims.form(a.dim(dim)) for dim in mine]
-        if forms != [self.dims.form(b.dim(dim)) for dim in its]:
+        forms = [self.dims.form(a.facts.dim(dim)) for dim in mine]
+        if forms != [self.dims.form(b.facts.dim(dim)) for dim in its]:
             return False
         for size in proof.first.meanings.nonzero:
             if known_le(1, size, self.facts) is True:

@@ -8,10 +8,10 @@ the same term, its symbol is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,15 +19,21 @@ from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import Execution
+from gather_infer.equality.model_facts import ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
-from gather_infer.equality.operators import attributes_of_node, operator_of, with_positive_axis, without_defaults
+from gather_infer.equality.operators import (
+    attributes_of_node,
+    operator_of,
+    saturation,
+    with_positive_axis,
+    without_defaults,
+)
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
 from gather_infer.equality.pool import MAX_GRID, TermPool
 from gather_infer.equality.terms import Attributes, Body, Call, Literal, Operand, Operator, Source, Tensor, Term
 from gather_infer.equality.view import TermView
 from gather_infer.errors import SpecViolation
-from gather_infer.inference import Inference
 from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
@@ -39,13 +45,10 @@ from gather_infer.symbolic import (
     DimTooLarge,
     Expr,
     floordiv,
-    known_le,
     product,
-    substitute,
     symbol,
 )
-from gather_infer.symbolic.normal_form import Symbol
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value, static_dims
+from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
 
 _K = TypeVar("_K")
 
@@ -73,86 +76,29 @@ class Meanings:
 class Translation:
     """One of the two models, translated.
 
+    facts           about its values
     opens_inexact   whether pointwise operators that runtimes round differently are opened
-    is_reference    whether this is the first model, whose generated symbols keep their names
-    renamed         name of a symbol of the model -> dim in the symbols of the proof; other symbols have no meaning yet
     tensors         graph and name -> tensor, or source where the rank is unknown
     executed        each node -> what it does and when: nodes with the same fail in the same runs
-    conditional     symbols that have their meaning only in runs in which no dim of `Meanings.nonzero` is 0
     failing         nodes that no runtime accepts, which are calls: graph and position
     """
 
-    inference: Inference
+    facts: ModelFacts
     model: Model
     meanings: Meanings
-    renamed: dict[str, Dim]
     opens_inexact: bool
-    is_reference: bool
     tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
     executed: dict[Node, Execution] = field(default_factory=dict)
     holder: Node | None = field(default=None, init=False)
-    conditional: set[str] = field(default_factory=set)
     failing: set[NodeId] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        found = (each.location.node for each in self.inference.diagnostics if each.is_failure)
+        found = (each.location.node for each in self.facts.inference.diagnostics if each.is_failure)
         self.failing = {(path.graph, path.position) for path in found if path is not None}
 
     @property
     def pool(self) -> TermPool:
         return self.meanings.pool
-
-    # facts
-
-    def dim(self, dim: Dim) -> Dim:
-        """A dim of the inference in the symbols of the proof."""
-        if isinstance(dim, int):
-            return dim
-        return self.meanings.dims.form(substitute(dim, self.renamed))
-
-    def shape(self, shape: Shape | None) -> Shape | None:
-        return None if shape is None else tuple([self.dim(dim) for dim in shape])
-
-    def is_bound(self, dims: Iterable[Dim]) -> bool:
-        """Whether no symbol in dims of the inference lacks a meaning."""
-        return all(isinstance(dim, int) or dim.symbols <= self.renamed.keys() for dim in dims)
-
-    def fact(self, graph: Graph, name: str) -> Value | None:
-        """The fact about a value, in the symbols of the proof; None if there is none."""
-        home = graph.defining_graph(name)
-        if home is None:
-            return None
-        found = self.inference.scopes.get(home.path, {}).get(name)
-        if not isinstance(found, SymbolicTensor):
-            return found
-        values = found.values
-        if values is not None and values.size and any(isinstance(value, Expr) for value in values.flat):
-            renamed = np.empty(values.size, object)
-            renamed[:] = [self._element(value) for value in values.flat]
-            values = renamed.reshape(values.shape)
-        shape = found.shape if found.shape is not None and self.is_bound(found.shape) else None
-        return SymbolicTensor(found.dtype, self.shape(shape), values)
-
-    def _element(self, value: Any) -> Any:
-        """A known element in the symbols of the proof; None if it is not known there."""
-        if not isinstance(value, Expr):
-            return value if isinstance(value, (bool, int, float)) else None
-        return self.dim(value) if self.is_bound((value,)) else None
-
-    def raw(self, graph: Graph, name: str) -> SymbolicTensor:
-        """The fact about a value in the symbols of the model; an unknown one if it is no tensor."""
-        home = graph.defining_graph(name)
-        found = None if home is None else self.inference.scopes.get(home.path, {}).get(name)
-        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
-
-    def bounds(self, raw: SymbolicTensor) -> tuple[Dim, Dim | None] | None:
-        """The bounds of the elements of an integer tensor that are at least 0, else None."""
-        known = raw.value_range
-        if known is None or known.lo is None or raw.dtype is None or not raw.dtype.is_integer:
-            return None
-        if not self.is_bound((known.lo,)) or known_le(0, lo := self.dim(known.lo), self.pool.facts) is not True:
-            return None
-        return lo, self.dim(known.hi) if known.hi is not None and self.is_bound((known.hi,)) else None
 
     # values
 
@@ -173,8 +119,8 @@ class Translation:
     def constant(self, graph: Graph, name: str) -> Constant | None:
         """The elements of an initializer that no caller can override."""
         held = graph.initializers.get(name)
-        inputs = self.inference.inputs if graph.path == MAIN else graph.input_set
-        return None if held is None or name in inputs else read_tensor(self.inference.model, held)
+        inputs = self.facts.inference.inputs if graph.path == MAIN else graph.input_set
+        return None if held is None or name in inputs else read_tensor(self.facts.inference.model, held)
 
     def _from_constant(self, constant: Constant) -> Tensor:
         dtype = DType(constant.data_type)
@@ -196,32 +142,22 @@ class Translation:
 
     def declare(self, graph: Graph, name: str, title: str) -> None:
         """An input of a graph as a source called `title`; unknown sizes and elements get their names from it."""
-        raw = self.raw(graph, name)
+        raw = self.facts.raw(graph, name)
         for axis, dim in enumerate(raw.shape or ()):
-            if self._lacks_meaning(dim):
-                self.renamed[dim.name] = symbol(f"{title}.{axis}")
-        fact = self.fact(graph, name)
+            if self.facts.lacks_meaning(dim):
+                self.facts.renamed[dim.name] = symbol(f"{title}.{axis}")
+        fact = self.facts.fact(graph, name)
         tensor = fact if isinstance(fact, SymbolicTensor) else SymbolicTensor()
         source = self.pool.named(title, tensor.dtype, tensor.shape)
         found: Operand = source if source.shape is None else self.pool.whole(source)
         self.tensors[graph, name] = found
         self._name_elements([raw], [found])
 
-    def _lacks_meaning(self, dim: Any) -> TypeGuard[Symbol]:
-        """Whether a dim is a symbol whose meaning is not known yet."""
-        return isinstance(dim, Symbol) and dim.name not in self.renamed
-
-    def _name(self, table: dict[_K, Dim], key: _K, generated: Symbol, name: str) -> Dim:
-        """Give a generated symbol its meaning: that of the first symbol with the same key."""
-        meaning = table.get(key)
-        if meaning is None:
-            meaning = table[key] = generated if self.is_reference else symbol(name)
-        self.renamed[generated.name] = meaning
-        return meaning
-
     def _node(self, graph: Graph, node: Node) -> None:
         if node.is_constant:
-            constant = read_attribute(self.inference.model, node.proto.attribute[0]) if node.proto.attribute else None
+            constant = (
+                read_attribute(self.facts.inference.model, node.proto.attribute[0]) if node.proto.attribute else None
+            )
             if constant is not None:
                 self.tensors[graph, node.outputs[0]] = self._from_constant(constant)
                 return
@@ -236,7 +172,7 @@ class Translation:
         if not node.bodies:
             key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands), len(node.outputs)
             self.executed[node] = Execution(key, self.pool.context, self.holder)
-        raws = [self.raw(graph, name) for name in node.outputs]
+        raws = [self.facts.raw(graph, name) for name in node.outputs]
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             if node.bodies:  # they are executed, and may fail
@@ -245,7 +181,7 @@ class Translation:
             return
         view = self._view(graph, node, operands, attributes)
         used = [raw.shape for raw, name in zip(raws, node.outputs, strict=True) if name]
-        if node.source not in self.failing and all(shape is not None and self.is_bound(shape) for shape in used):
+        if node.source not in self.failing and all(shape is not None and self.facts.is_bound(shape) for shape in used):
             try:
                 opened = self._opened(view)
             except (DimTooLarge, ZeroDivisionError):
@@ -298,21 +234,21 @@ class Translation:
         """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
         if node.source in self.failing:
             return
-        data, result = self.raw(graph, node.inputs[0]), self.raw(graph, node.outputs[0])
-        unnamed = [dim for dim in result.shape or () if not self.is_bound((dim,))]
-        if data.shape is None or result.shape is None or len(unnamed) != 1 or not self.is_bound(data.shape):
+        data, result = self.facts.raw(graph, node.inputs[0]), self.facts.raw(graph, node.outputs[0])
+        unnamed = [dim for dim in result.shape or () if not self.facts.is_bound((dim,))]
+        if data.shape is None or result.shape is None or len(unnamed) != 1 or not self.facts.is_bound(data.shape):
             return
         size = unnamed[0]
-        if self._lacks_meaning(size):
+        if self.facts.lacks_meaning(size):
             self.meanings.has_unnamed_sizes = True
             if not self.meanings.names_sizes:
                 return
-            others = [self.dim(dim) for dim in result.shape if dim is not size]
-            total = product(self.dim(dim) for dim in data.shape)
+            others = [self.facts.dim(dim) for dim in result.shape if dim is not size]
+            total = product(self.facts.dim(dim) for dim in data.shape)
             quotient = floordiv(total, product(others), self.pool.facts.where_defined())
             if isinstance(quotient, int) or quotient.depth == 1:
-                self.renamed[size.name] = self.meanings.dims.form(quotient)
-                self.conditional.add(size.name)
+                self.facts.renamed[size.name] = self.meanings.dims.form(quotient)
+                self.facts.conditional.add(size.name)
                 for dim in others:
                     if isinstance(dim, Expr):
                         self.meanings.nonzero.add(dim)
@@ -333,13 +269,15 @@ class Translation:
         ):
             return None
         elements = list(raw.values.flat)
-        if not all(isinstance(each, (bool, int, Expr)) for each in elements) or not self.is_bound(
+        if not all(isinstance(each, (bool, int, Expr)) for each in elements) or not self.facts.is_bound(
             each for each in elements if not isinstance(each, bool)
         ):
             return None
         dtype = raw.dtype
         terms = tuple(
-            self.pool.literal(dtype, int(each)) if isinstance(each, bool) else self.pool.integer(dtype, self.dim(each))
+            self.pool.literal(dtype, int(each))
+            if isinstance(each, bool)
+            else self.pool.integer(dtype, self.facts.dim(each))
             for each in elements
         )
         return self.from_terms(dtype, raw.values.shape, terms)
@@ -349,10 +287,10 @@ class Translation:
         return self.pool.whole(self.pool.listed_or_array(dtype, shape, terms))
 
     def _view(self, graph: Graph, node: Node, operands: Sequence[Operand], attributes: Mapping[str, Any]) -> TermView:
-        facts = [self.fact(graph, name) if name else None for name in node.inputs]
+        facts = [self.facts.fact(graph, name) if name else None for name in node.inputs]
         results = []
         for name in node.outputs:
-            found = self.fact(graph, name) if name else None
+            found = self.facts.fact(graph, name) if name else None
             results.append(found if isinstance(found, SymbolicTensor) else SymbolicTensor())
 
         def load(index: int) -> Any:
@@ -377,7 +315,7 @@ class Translation:
         if operator[:2] == ("", "CastLike"):
             operator, attributes, operands = ("", "Cast", 13), {}, operands[:1]
         if operator[:2] == ("", "Cast"):
-            operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **_saturation(attributes)}
+            operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **saturation(attributes)}
         entry_ = POINTWISE.get(operator[:2])
         if entry_ is None or not (entry_.is_exact or self.opens_inexact):
             return None
@@ -419,8 +357,13 @@ class Translation:
             attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
         reduction = REDUCTIONS.get(operator[:2])
         shape = raws[0].shape if len(raws) == 1 else None
-        if reduction is not None and shape is not None and self.is_bound(shape) and node.source not in self.failing:
-            found = reduction(view, operator, self.bounds(raws[0]))
+        if (
+            reduction is not None
+            and shape is not None
+            and self.facts.is_bound(shape)
+            and node.source not in self.failing
+        ):
+            found = reduction(view, operator, self.facts.bounds(raws[0]))
             if found is not None:
                 self._set(graph, node, [found])
                 return
@@ -443,10 +386,10 @@ class Translation:
 
     def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
         for axis, dim in enumerate(raw.shape or ()):
-            if self._lacks_meaning(dim):
-                self._name(self.meanings.sizes, (call, output, axis), dim, f"\2{call.serial}.{output}.{axis}")
-        shape = self.shape(raw.shape) if raw.shape is not None and self.is_bound(raw.shape) else None
-        source = self.pool.result(call, output, raw.dtype, shape, self.bounds(raw))
+            if self.facts.lacks_meaning(dim):
+                self.facts.name(self.meanings.sizes, (call, output, axis), dim, f"\2{call.serial}.{output}.{axis}")
+        shape = self.facts.shape(raw.shape) if raw.shape is not None and self.facts.is_bound(raw.shape) else None
+        source = self.pool.result(call, output, raw.dtype, shape, self.facts.bounds(raw))
         if source.shape is None:
             return source
         tensor = self.pool.whole(source)
@@ -460,9 +403,9 @@ class Translation:
                 continue
             frame = self.pool.frame(())
             for place, element in np.ndenumerate(raw.values):
-                if self._lacks_meaning(element):
+                if self.facts.lacks_meaning(element):
                     term = self.pool.at(tensor, place, frame)
-                    meaning = self._name(self.meanings.elements, term, element, f"\3{term.serial}")
+                    meaning = self.facts.name(self.meanings.elements, term, element, f"\3{term.serial}")
                     self.pool.is_element(meaning, raw.dtype)
 
     def _taken_branch(self, node: Node, condition: Operand) -> Graph | None:
@@ -492,8 +435,3 @@ class Translation:
         self.parameters(body, f"\4{len(body.path.steps)}.")
         self.translate(body)
         return len(body.inputs), tuple(self.tensor(body, name) for name in body.outputs)
-
-
-def _saturation(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a Cast that matter for 8-bit floats."""
-    return {name: value for name, value in attributes.items() if name in ("saturate", "round_mode")}

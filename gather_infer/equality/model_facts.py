@@ -1,0 +1,106 @@
+"""The facts about a model in the symbols of the proof.
+
+A symbol that the inference has generated has no meaning until its term is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from gather_infer.equality.dims import DimTable
+from gather_infer.inference import Inference
+from gather_infer.ir.graph import Graph
+from gather_infer.symbolic import Dim, Expr, known_le, substitute, symbol
+from gather_infer.symbolic.normal_form import Symbol
+from gather_infer.tensor import Shape, SymbolicTensor, Value
+
+_K = TypeVar("_K")
+
+
+@dataclass(slots=True, eq=False)
+class ModelFacts:
+    """The facts of an inference in the symbols of the proof.
+
+    table         the forms of dims
+    renamed       name of a symbol of the model -> dim in the symbols of the proof; other symbols have no meaning yet
+    is_reference  whether this is the first model, whose generated symbols keep their names
+    conditional   symbols that have their meaning only in runs in which no dim of `Meanings.nonzero` is 0
+    """
+
+    inference: Inference
+    table: DimTable
+    renamed: dict[str, Dim]
+    is_reference: bool
+    conditional: set[str] = field(default_factory=set)
+    _dims: dict[Dim, Dim] = field(default_factory=dict, init=False)
+
+    def dim(self, dim: Dim) -> Dim:
+        """A dim of the inference in the symbols of the proof."""
+        if isinstance(dim, int):
+            return dim
+        found = self._dims.get(dim)
+        if found is None:
+            found = self.table.form(substitute(dim, self.renamed))
+            if self.is_bound((dim,)):
+                self._dims[dim] = found
+        return found
+
+    def shape(self, shape: Shape | None) -> Shape | None:
+        return None if shape is None else tuple([self.dim(dim) for dim in shape])
+
+    def is_bound(self, dims: Iterable[Dim]) -> bool:
+        """Whether no symbol in dims of the inference lacks a meaning."""
+        return all(isinstance(dim, int) or dim.symbols <= self.renamed.keys() for dim in dims)
+
+    def fact(self, graph: Graph, name: str) -> Value | None:
+        """The fact about a value, in the symbols of the proof; None if there is none."""
+        home = graph.defining_graph(name)
+        if home is None:
+            return None
+        found = self.inference.scopes.get(home.path, {}).get(name)
+        if not isinstance(found, SymbolicTensor):
+            return found
+        values = found.values
+        if values is not None and values.size and any(isinstance(value, Expr) for value in values.flat):
+            renamed = np.empty(values.size, object)
+            renamed[:] = [self._element(value) for value in values.flat]
+            values = renamed.reshape(values.shape)
+        shape = found.shape if found.shape is not None and self.is_bound(found.shape) else None
+        return SymbolicTensor(found.dtype, self.shape(shape), values)
+
+    def _element(self, value: Any) -> Any:
+        """A known element in the symbols of the proof; None if it is not known there."""
+        if not isinstance(value, Expr):
+            return value if isinstance(value, (bool, int, float)) else None
+        return self.dim(value) if self.is_bound((value,)) else None
+
+    def raw(self, graph: Graph, name: str) -> SymbolicTensor:
+        """The fact about a value in the symbols of the model; an unknown one if it is no tensor."""
+        home = graph.defining_graph(name)
+        found = None if home is None else self.inference.scopes.get(home.path, {}).get(name)
+        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
+
+    def bounds(self, raw: SymbolicTensor) -> tuple[Dim, Dim | None] | None:
+        """The bounds of the elements of an integer tensor that are at least 0, else None."""
+        known = raw.value_range
+        if known is None or known.lo is None or raw.dtype is None or not raw.dtype.is_integer:
+            return None
+        if not self.is_bound((known.lo,)) or known_le(0, lo := self.dim(known.lo), self.table.facts) is not True:
+            return None
+        return lo, self.dim(known.hi) if known.hi is not None and self.is_bound((known.hi,)) else None
+
+    def lacks_meaning(self, dim: Any) -> TypeGuard[Symbol]:
+        """Whether a dim is a symbol whose meaning is not known yet."""
+        return isinstance(dim, Symbol) and dim.name not in self.renamed
+
+    def name(self, table: dict[_K, Dim], key: _K, generated: Symbol, name: str) -> Dim:
+        """Give a generated symbol its meaning: that of the first symbol with the same key."""
+        meaning = table.get(key)
+        if meaning is None:
+            meaning = table[key] = generated if self.is_reference else symbol(name)
+        self.renamed[generated.name] = meaning
+        return meaning
