@@ -21,6 +21,7 @@ from gather_infer.equality.result import (
     ProofClass,
     WeightDifference,
 )
+from gather_infer.equality.transported_bounds import with_bounds_of
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.given import symbols_of_inputs
@@ -89,11 +90,13 @@ def diff(
     files = [to_model_file(first), to_model_file(second)]
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
+    files = [
+        replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file for file in files
+    ]
     names = [symbols_of_inputs(fed_inputs(file.proto), {})[0] for file in files]
-    one, two = (
-        _inferred(file, _given_to(own, other, dims), inputs, ranges, rules, progress)
-        for file, own, other in zip(files, names, reversed(names), strict=True)
-    )
+    mine, its = (_given_to(own, other, dims) for own, other in (names, names[::-1]))
+    one = _inferred(files[0], mine, inputs, ranges, rules, progress)
+    two = _inferred_after(one, files[1], its, inputs, ranges, rules, progress)
     pairs, notes, faults = _paired_inputs(one, two)
     compared, output_notes = _paired_outputs(one, two, outputs)
     found = Difference(
@@ -148,6 +151,10 @@ def _given_to(
     return [text for text in dims if text.partition("=")[0].strip() not in foreign]
 
 
+def _without_functions(file: ModelFile) -> ModelFile:
+    return replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file
+
+
 def _inferred(
     file: ModelFile,
     dims: Mapping[str, object] | Iterable[str],
@@ -156,21 +163,45 @@ def _inferred(
     rules: Sequence[RuleSet],
     progress: Progress,
 ) -> Inference:
-    """The facts of a model without assumptions, its functions inlined."""
-    if file.proto.functions:
-        file = replace(file, proto=with_functions_inlined(file.proto))
+    """The facts of a model without assumptions."""
     return infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules, assume=False, progress=progress)
+
+
+def _inferred_after(
+    one: Inference,
+    file: ModelFile,
+    dims: Mapping[str, object] | Iterable[str],
+    inputs: Mapping[str, str] | Iterable[str],
+    ranges: Mapping[str, object] | Iterable[str],
+    rules: Sequence[RuleSet],
+    progress: Progress,
+) -> Inference:
+    """The facts of the second model without assumptions, in the runs in which the first one succeeds."""
+    pairs = _pairs_by_name(one.inputs, [value.name for value in fed_inputs(file.proto)])
+    if pairs is not None:
+        bounded = with_bounds_of(one, file.proto, pairs, dims, inputs)
+        try:
+            return _inferred(file, bounded, inputs, ranges, rules, progress)
+        except UsageError:  # bounds that the file records contradict them, or an argument is wrong
+            pass
+    return _inferred(file, dims, inputs, ranges, rules, progress)
+
+
+def _pairs_by_name(names: Sequence[str], others: Sequence[str]) -> dict[str, str] | None:
+    """Input of the first model -> input of the second: by name, or else by position; None if the numbers differ."""
+    if set(names) == set(others):
+        return {name: name for name in names}
+    return dict(zip(names, others, strict=True)) if len(names) == len(others) else None
 
 
 def _paired_inputs(one: Inference, two: Inference) -> tuple[dict[str, str], list[str], list[str]]:
     """Input of the first model -> input of the second; notes; and why no input fits both models."""
     names, others = list(one.inputs), list(two.inputs)
-    if set(names) == set(others):
-        pairs = {name: name for name in names}
-        notes = [] if names == others else ["the inputs are in another order"]
-    elif len(names) == len(others):
-        pairs = dict(zip(names, others, strict=True))
+    pairs = _pairs_by_name(names, others)
+    if pairs is not None:
         notes = [f"input {a} is called {b} in the second model" for a, b in pairs.items() if a != b]
+        if not notes and names != others:
+            notes = ["the inputs are in another order"]
     else:
         missing, added = set(names) - set(others), set(others) - set(names)
         text = [f"the second model lacks input {name}{_default(one, name)}" for name in names if name in missing]

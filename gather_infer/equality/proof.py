@@ -20,6 +20,7 @@ from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Meanings, Translation
+from gather_infer.equality.transported_bounds import facts_of
 from gather_infer.inference import Inference
 from gather_infer.ir import Model
 from gather_infer.ir.constant import read_tensor
@@ -78,10 +79,7 @@ class Prover:
 
     def _facts(self) -> Scope:
         """The facts about the symbols of the first model, with a budget of their own."""
-        facts = self.first.known.snapshot().child()
-        for constraint in self.first.constraints:
-            if constraint.relation == "<=":
-                facts.add_fact(constraint.right - constraint.left)
+        facts = facts_of(self.first)
         for fact in self._access_facts:
             facts.add_fact(fact)
         nodes = len(self.first.model.proto.graph.node)

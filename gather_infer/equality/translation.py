@@ -45,6 +45,7 @@ from gather_infer.symbolic import (
     DimTooLarge,
     Expr,
     floordiv,
+    known_eq,
     product,
     symbol,
 )
@@ -246,7 +247,11 @@ class Translation:
             others = [self.facts.dim(dim) for dim in result.shape if dim is not size]
             total = product(self.facts.dim(dim) for dim in data.shape)
             quotient = floordiv(total, product(others), self.pool.facts.where_defined())
-            if isinstance(quotient, int) or quotient.depth == 1:
+            if (
+                isinstance(quotient, int)
+                or quotient.depth == 1
+                or known_eq(quotient * product(others), total, self.pool.facts)
+            ):
                 self.facts.renamed[size.name] = self.meanings.dims.form(quotient)
                 self.facts.conditional.add(size.name)
                 for dim in others:

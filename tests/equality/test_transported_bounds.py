@@ -1,0 +1,74 @@
+"""Sizes of the second model are computed for the runs in which the first one succeeds, and for no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gather_infer import DiffVerdict, diff
+from tests.verification.models import model
+
+CONSTANTS = "<int64[2] m = {-1, 4}, int64 zero = {0}, int64[1] minus = {-1}, int64[1] four = {4}, int64 five = {5}>"
+ROW = "f = Gather<axis = 1>(x, zero)"
+SHAPES = "sh = Shape(x) s = Shape<start = 1, end = 2>(x) r = Reshape(x, m) g = Relu(r)"
+INFERRED = "q = Concat<axis = 0>(minus, s, four) y = Reshape(g, q)"
+FIRST = f"(float[b, s, 4] x) => (y, f) {CONSTANTS} {{ {ROW} {SHAPES} y = Reshape(g, sh) }}"
+SECOND = f"(float[b, s, 4] x) => (y, f) {CONSTANTS} {{ {SHAPES} {INFERRED} {ROW} }}"
+
+
+def test_a_bound_that_the_first_model_implies_before_it_is_needed() -> None:
+    """The first model reads row 0 of axis s, so s >= 1, and the Reshape to [-1, s, 4] is one to [b, s, 4]."""
+    assert diff(model(FIRST), model(SECOND), runs=0).is_proved
+
+
+def test_inputs_that_are_called_otherwise() -> None:
+    renamed = SECOND.replace("float[b, s, 4] x", "float[rows, columns, 4] data").replace("(x", "(data")
+    assert diff(model(FIRST), model(renamed), runs=0).is_proved
+
+
+@pytest.mark.parametrize("given", [["s=2..9"], {"s": (2, 9)}, {"b": 3}])
+def test_beside_bounds_of_the_caller(given: list[str] | dict[str, object]) -> None:
+    assert diff(model(FIRST), model(SECOND), dims=given, runs=0).is_proved
+
+
+def test_a_type_that_the_caller_gives() -> None:
+    assert diff(model(FIRST), model(SECOND), inputs={"x": "float32[n, m, 4]"}, runs=0).is_proved
+
+
+def test_without_the_node_that_implies_the_bound() -> None:
+    """At s = 0, the first model computes [b, 0, 4] or fails, and the second one may not."""
+    before, after = (text.replace(ROW, "f = Relu(x)") for text in (FIRST, SECOND))
+    assert diff(model(before), model(after), runs=0).verdict is DiffVerdict.UNKNOWN
+
+
+def test_a_bound_that_only_the_second_model_implies() -> None:
+    """The first model runs at s = 1 ... 5, where row 5 does not exist."""
+    after = SECOND.replace(ROW, f"{ROW} h = Gather<axis = 1>(x, five)")
+    found = diff(model(FIRST), model(after), runs=0)
+    assert found.verdict is DiffVerdict.UNKNOWN and found.obligations
+
+
+@pytest.mark.parametrize("recorded", ["s=0..3", "s=2", "s=4..6"])
+def test_a_bound_that_the_second_file_records(recorded: str) -> None:
+    """A file may record that it is for some sizes only: an obligation, also where it contradicts the first model."""
+    first = model(FIRST.replace(ROW, "f = Gather<axis = 1>(x, five)"))
+    second = model(SECOND.replace(ROW, "f = Gather<axis = 1>(x, five)"))
+    assert diff(first, second, runs=0).is_proved
+    entry = second.metadata_props.add()
+    entry.key, entry.value = "gather_infer.dims", recorded
+    assert not diff(first, second, runs=0).is_proved
+
+
+def test_the_runs_agree() -> None:
+    """The proof above holds in onnxruntime, at every small size."""
+    import onnxruntime
+
+    one, two = (
+        onnxruntime.InferenceSession(model(text).SerializeToString(), providers=["CPUExecutionProvider"])
+        for text in (FIRST, SECOND)
+    )
+    for b in (0, 1, 2, 3):
+        for s in (1, 2, 5):
+            x = np.arange(b * s * 4, dtype=np.float32).reshape(b, s, 4)
+            for mine, its in zip(one.run(None, {"x": x}), two.run(None, {"x": x}), strict=True):
+                np.testing.assert_array_equal(mine, its)
