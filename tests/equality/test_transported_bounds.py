@@ -27,7 +27,7 @@ def test_inputs_that_are_called_otherwise() -> None:
 
 
 @pytest.mark.parametrize("given", [["s=2..9"], {"s": (2, 9)}, {"b": 3}])
-def test_beside_bounds_of_the_caller(given: list[str] | dict[str, object]) -> None:
+def test_dims_that_are_given(given: list[str] | dict[str, object]) -> None:
     assert diff(model(FIRST), model(SECOND), dims=given, runs=0).is_proved
 
 
