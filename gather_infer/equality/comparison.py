@@ -12,6 +12,7 @@ import numpy as np
 from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.interface import with_interface
+from gather_infer.equality.named_laws import Law
 from gather_infer.equality.proof import Proof, Prover
 from gather_infer.equality.result import (
     Difference,
@@ -59,6 +60,7 @@ def diff(
     rules: Sequence[RuleSet] = (),
     initializers_as_constants: bool = False,
     outputs: Mapping[str, str] | None = None,
+    laws: Iterable[Law | str] = (),
     runs: int = DEFAULT_RUNS,
     feeds: Sequence[Mapping[str, Any]] = (),
     rtol: float | None = None,
@@ -70,6 +72,7 @@ def diff(
     first, second   paths, ModelProtos, ModelFiles or onnx_graphsurgeon Graphs; never changed
     dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
     outputs      output of the first model -> output of the second; by name, else by position, if not given
+    laws         names of laws that a proof may use, "rows" and "gemm-bias"; the class of such a proof says so
     runs         how many random inputs to run both models on if something is not proved; 0 for none
     feeds        inputs by name, an array each, which are run first
     rtol, atol   floats in runs may differ by atol + rtol * |original|; a proof is always about bits, NaN being NaN
@@ -115,7 +118,7 @@ def diff(
         each = [OutputComparison(a, b, DiffVerdict.NOT_COMPARABLE, None, reason) for a, b in compared.items()]
         return replace(found, outputs=tuple(each))
     progress(lambda: "proving")
-    prover = Prover(one, two, pairs)
+    prover = Prover(one, two, pairs, frozenset(map(Law, laws)))
     proved, proof = _proved(prover, compared)
     obligations = tuple(dict.fromkeys(prover.open_obligations(proof)))
     results = [_judged(prover, proof, a, b, proved.get(a), obligations) for a, b in compared.items()]
@@ -251,12 +254,12 @@ def _paired_outputs(
 def _proved(prover: Prover, compared: Mapping[str, str]) -> tuple[dict[str, ProofClass], Proof]:
     """The outputs with equal terms, by the strongest class; and the weakest proof that was needed."""
     found: dict[str, ProofClass] = {}
-    proof = prover.proof(opens_inexact=False, names_sizes=False)
-    for opens_inexact, kind in ((False, ProofClass.SAME_CALLS), (True, ProofClass.POINTWISE)):
+    proof = prover.proof(ProofClass.SAME_CALLS, names_sizes=False)
+    for kind in prover.classes:
         for names_sizes in (False, True):
             if names_sizes and not proof.has_unnamed_sizes:
                 continue
-            proof = prover.proof(opens_inexact=opens_inexact, names_sizes=names_sizes)
+            proof = prover.proof(kind, names_sizes=names_sizes)
             for name, other in compared.items():
                 if name in found or not other or not proof.is_equal(name, other):
                     continue

@@ -6,7 +6,7 @@ may be about the runs in which these sizes are not 0; in the others, the outputs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,9 +15,11 @@ import numpy as np
 from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.model_facts import ModelFacts
+from gather_infer.equality.named_laws import Law
 from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import TermPool
+from gather_infer.equality.result import ProofClass
 from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Meanings, Translation
 from gather_infer.equality.transported_bounds import facts_of
@@ -38,12 +40,12 @@ ELIMINATIONS_PER_NODE: Final = 20
 class Proof:
     """Both models as terms.
 
-    opens_inexact  whether pointwise operators that runtimes round differently are opened
+    kind  the class of what it proves
     """
 
     first: Translation
     second: Translation
-    opens_inexact: bool
+    kind: ProofClass
 
     @property
     def has_unnamed_sizes(self) -> bool:
@@ -64,9 +66,13 @@ class Prover:
     """Proofs about two models, each made on demand.
 
     inputs  input of the first model -> input of the second
+    laws    the named laws that proofs may use
     """
 
-    def __init__(self, first: Inference, second: Inference, inputs: Mapping[str, str]) -> None:
+    def __init__(
+        self, first: Inference, second: Inference, inputs: Mapping[str, str], laws: Collection[Law] = ()
+    ) -> None:
+        self.laws = frozenset(laws)
         self.first = first
         self.second = second
         self.inputs = inputs
@@ -75,7 +81,7 @@ class Prover:
         self.facts = self._facts()
         self.dims = DimTable(self.facts)
         _equate(self.dims, first)
-        self._proofs: dict[tuple[bool, bool], Proof] = {}
+        self._proofs: dict[tuple[ProofClass, bool], Proof] = {}
 
     def _facts(self) -> Scope:
         """The facts about the symbols of the first model, with a budget of their own."""
@@ -86,27 +92,34 @@ class Prover:
         facts.fuels = (Fuel(ELIMINATIONS + ELIMINATIONS_PER_NODE * nodes),)
         return facts
 
-    def proof(self, *, opens_inexact: bool, names_sizes: bool) -> Proof:
+    @property
+    def classes(self) -> tuple[ProofClass, ...]:
+        """The classes of proofs to try, strongest first."""
+        return tuple(ProofClass) if self.laws else (ProofClass.SAME_CALLS, ProofClass.POINTWISE)
+
+    def proof(self, kind: ProofClass, *, names_sizes: bool) -> Proof:
         """Both models as terms.
 
-        opens_inexact  whether pointwise operators that runtimes round differently are opened
-        names_sizes    whether the size that a Reshape computes for -1 is named by the quotient of the others
+        kind          the class: which operators are opened
+        names_sizes   whether the size that a Reshape computes for -1 is named by the quotient of the others
         """
-        key = opens_inexact, names_sizes
+        key = kind, names_sizes
         found = self._proofs.get(key)
         if found is None:
-            found = self._proofs[key] = self._translate(opens_inexact, names_sizes)
+            found = self._proofs[key] = self._translate(kind, names_sizes)
         return found
 
-    def _translate(self, opens_inexact: bool, names_sizes: bool) -> Proof:
+    def _translate(self, kind: ProofClass, names_sizes: bool) -> Proof:
+        opens_inexact = kind is not ProofClass.SAME_CALLS
+        laws = self.laws if kind is ProofClass.LAWS else frozenset()
         pool = TermPool(self._facts(), applied_again)
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
         _equate(meanings.dims, self.first)
         names = self._names()
         facts = ModelFacts(self.first, meanings.dims, names[0], is_reference=True)
-        a = Translation(facts, self.models[0], meanings, opens_inexact)
+        a = Translation(facts, self.models[0], meanings, opens_inexact, laws)
         facts = ModelFacts(self.second, meanings.dims, names[1], is_reference=False)
-        b = Translation(facts, self.models[1], meanings, opens_inexact)
+        b = Translation(facts, self.models[1], meanings, opens_inexact, laws)
         for name, dim in meanings.dims.symbols.items():
             if free_symbols(dim) <= a.facts.renamed.keys():
                 a.facts.renamed[name] = dim
@@ -115,7 +128,7 @@ class Prover:
             b.declare(b.model.main, other, f"\5{name}")
         a.translate(a.model.main)
         b.translate(b.model.main)
-        return Proof(a, b, opens_inexact)
+        return Proof(a, b, kind)
 
     def _names(self) -> tuple[dict[str, Dim], dict[str, Dim]]:
         """The symbols of the inputs of both models, in those of the first."""
@@ -141,7 +154,7 @@ class Prover:
             yield f"the first model fails: {finding.message}"  # with contradictory facts everything is equal
         if self.facts.is_contradictory and not failures:
             yield "the first model fails in every run: what it requires of sizes is contradictory"
-        always = self.proof(opens_inexact=proof.opens_inexact, names_sizes=False)
+        always = self.proof(proof.kind, names_sizes=False)
         yield from self._narrower_inputs(always)
         yield from Obligations(always.first, always.second, self.facts, self.dims).open()
 

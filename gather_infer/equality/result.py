@@ -36,10 +36,12 @@ class ProofClass(enum.Enum):
     SAME_CALLS  every operator that is not exact gets the same operands: equal in each deterministic runtime
     POINTWISE   operators such as Exp or Gelu may see an element at another position: equal where a runtime computes
                 them for each element alone
+    LAWS        named laws as well, such as MatMul and Add being a Gemm: equal where a runtime keeps them
     """
 
     SAME_CALLS = "same calls"
     POINTWISE = "pointwise"
+    LAWS = "named laws"
 
     def __str__(self) -> str:
         return self.value

@@ -21,6 +21,7 @@ from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import Execution
 from gather_infer.equality.model_facts import ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
+from gather_infer.equality.named_laws import Law, opened_by_law
 from gather_infer.equality.operators import (
     attributes_of_node,
     operator_of,
@@ -79,6 +80,7 @@ class Translation:
 
     facts           about its values
     opens_inexact   whether pointwise operators that runtimes round differently are opened
+    laws            the named laws that may be used
     tensors         graph and name -> tensor, or source where the rank is unknown
     executed        each node -> what it does and when: nodes with the same fail in the same runs
     failing         nodes that no runtime accepts, which are calls: graph and position
@@ -88,6 +90,7 @@ class Translation:
     model: Model
     meanings: Meanings
     opens_inexact: bool
+    laws: frozenset[Law]
     tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
     executed: dict[Node, Execution] = field(default_factory=dict)
     holder: Node | None = field(default=None, init=False)
@@ -360,15 +363,12 @@ class Translation:
         entry = standard_rule(node.domain, node.op_type, node.version)
         if entry is not None and not entry.traits.deterministic:
             attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
-        reduction = REDUCTIONS.get(operator[:2])
         shape = raws[0].shape if len(raws) == 1 else None
-        if (
-            reduction is not None
-            and shape is not None
-            and self.facts.is_bound(shape)
-            and node.source not in self.failing
-        ):
-            found = reduction(view, operator, self.facts.bounds(raws[0]))
+        if shape is not None and self.facts.is_bound(shape) and node.source not in self.failing:
+            reduction = REDUCTIONS.get(operator[:2])
+            found = opened_by_law(view, operator, self.laws)
+            if reduction is not None:
+                found = reduction(view, operator, self.facts.bounds(raws[0]))
             if found is not None:
                 self._set(graph, node, [found])
                 return
