@@ -64,6 +64,14 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     help="Run both models on the inputs in FILE.npz, by name; repeat it for more.",
 )
 @option(
+    "--law",
+    "laws",
+    section="Comparison",
+    multiple=True,
+    metavar="NAME",
+    help="Let proofs use a law that holds for real numbers: rows or gemm-bias; repeat it for more.",
+)
+@option(
     "--rtol",
     section="Comparison",
     type=click.FloatRange(min=0),
@@ -94,6 +102,7 @@ def command(
     prove: bool,
     runs: int,
     feeds: tuple[str, ...],
+    laws: tuple[str, ...],
     rtol: float | None,
     atol: float | None,
     witness: Path | None,
@@ -117,6 +126,7 @@ def command(
             rules=facts.rules(),
             initializers_as_constants=facts.constants,
             outputs=_pairs(mapped),
+            laws=laws,
             runs=0 if prove else runs,
             feeds=() if prove else read_feed_files(feeds),
             rtol=rtol,

@@ -31,15 +31,15 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-TYPED = ["docs/inference.md", "README.md"]
+TYPED = {"inference.py": "docs/inference.md", "readme.py": "README.md"}
 """Pages whose Python is one program each; those about rules have files of their own."""
 
 
-@pytest.mark.parametrize("page", TYPED)
-def test_python_of_a_page_is_typed(page: str, tmp_path: Path) -> None:
+def test_python_of_pages_is_typed(tmp_path: Path) -> None:
     """Users who copy it have no fault from mypy --strict."""
-    program = tmp_path / "page.py"
-    program.write_text("".join(block.text for block in blocks(REPO / page, "python")))
+    programs = [tmp_path / name for name in TYPED]
+    for program, page in zip(programs, TYPED.values(), strict=True):
+        program.write_text("".join(block.text for block in blocks(REPO / page, "python")))
     mypy = [
         "mypy",
         "--strict",
@@ -48,11 +48,11 @@ def test_python_of_a_page_is_typed(page: str, tmp_path: Path) -> None:
         "--follow-imports=silent",
         "--cache-dir",
         str(tmp_path),
-        str(program),
+        *map(str, programs),
     ]
     environment = {**os.environ, "MYPYPATH": str(REPO)}
     done = subprocess.run([sys.executable, "-m", *mypy], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert [line for line in done.stdout.splitlines() if line.startswith("page.py")] == []
+    assert [line for line in done.stdout.splitlines() if line.startswith(tuple(TYPED))] == []
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -182,15 +184,24 @@ def _shown(path: Path) -> Path:
     return Path("cli") / path.relative_to(CLI) if path.is_relative_to(CLI) else path.relative_to(PACKAGE.parent)
 
 
+@functools.cache
+def _all_imports(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """The import statements of a file, each with whether it is for annotations only."""
+    found: list[tuple[ast.Import | ast.ImportFrom, bool]] = []
+    pending: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), False)]
+    while pending:
+        node, is_typing = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append((node, is_typing))
+        else:
+            is_typing = is_typing or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+            pending += ((child, is_typing) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+    return tuple(found)
+
+
 def _import_statements(path: Path, *, typing: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     """Those of a file; with `typing` also those for annotations only."""
-    pending: list[ast.AST] = [ast.parse(path.read_text())]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node
-        elif typing or not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
-            pending += ast.iter_child_nodes(node)
+    return (node for node, is_typing in _all_imports(path) if typing or not is_typing)
 
 
 def imports(path: Path, *, typing: bool = False) -> Iterator[str]:
@@ -236,6 +247,7 @@ def test_a_layer_may_import_only_what_it_does(layer: str) -> None:
     assert third_party - {parts[0] for parts in found} == set()
 
 
+@functools.cache
 def picture(*, typing: bool) -> dict[str, set[str]]:
     """The modules of the package, each with those that it imports, inside functions too."""
     paths = {".".join(_shown(path).with_suffix("").parts).removesuffix(".__init__"): path for path in _sources()}
@@ -250,8 +262,17 @@ def picture(*, typing: bool) -> dict[str, set[str]]:
     return graph
 
 
-def _sources() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+@functools.cache
+def _sources() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
+def _trees(paths: Iterable[Path], pattern: str) -> Iterator[tuple[Path, ast.Module]]:
+    """The files in whose text a pattern occurs, parsed."""
+    for path in paths:
+        text = path.read_text()
+        if re.search(pattern, text):
+            yield path, ast.parse(text)
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
@@ -357,8 +378,8 @@ def test_the_list_of_packages_is_complete() -> None:
 def test_exceptions_are_caught_by_name() -> None:
     """But for two: at the outermost boundary of the program, and around functions of the user."""
     found = []
-    for path in (*PACKAGE.rglob("*.py"), *CLI.glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in _trees((*_sources(), *CLI.glob("*.py")), r"\b(Base)?Exception\b|except\s*:"):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ExceptHandler):
                 caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
                 if any(each is None or ast.unparse(each) in ("Exception", "BaseException") for each in caught):
@@ -407,7 +428,8 @@ LOOKUPS = {
 
 def test_a_version_is_looked_up_in_one_module() -> None:
     assert [name for name, code in LOOKUPS.items() if not list(version_lookups(ast.parse(code)))] == []
-    found = [path for path in (*_sources(), *CLI.glob("*.py")) if list(version_lookups(ast.parse(path.read_text())))]
+    trees = _trees((*_sources(), *CLI.glob("*.py")), "since|version")
+    found = [path for path, tree in trees if list(version_lookups(tree))]
     assert found == [PACKAGE / "versioned.py"]
 
 
@@ -449,8 +471,8 @@ SHORT = {
 
 def test_a_class_name_means_one_class() -> None:
     found: dict[str, list[str]] = {}
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in _trees(_sources(), r"\bclass "):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(str(_shown(path)))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
@@ -486,8 +508,8 @@ UPWARD_CALLS = {
 def test_calls_of_higher_layers_are_known() -> None:
     order = list(LAYERS)
     found = set()
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in _trees(_sources(), r"\bresolve\("):
+        for node in ast.walk(tree):
             match node:
                 case ast.Call(func=ast.Name(id="resolve"), args=[ast.Constant(value=str(target)), *_]):
                     called, caller = target.partition(":")[0].split(".")[0], path.relative_to(PACKAGE).parts[0]

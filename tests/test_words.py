@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import gather_infer_cli
 import pytest
@@ -20,6 +22,8 @@ FOLDERS = {
     "cli": CLI,
     **{name: REPO / name for name in ("tests", "benchmarks", "fixtures", "docs", "tools") if (REPO / name).is_dir()},
 }
+
+Definition: TypeAlias = "ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef"
 
 PRIVATE = {
     "astray", "beside", "front", "keeps", "said", "settle", "stated", "supposed", "told", "tried", "twins", "wake",
@@ -69,31 +73,40 @@ def private_names(path: Path, root: Path) -> Iterator[str]:
     for part in shown.with_suffix("").parts:
         if part in PRIVATE_MODULES or words_of(part) & PRIVATE:
             yield f"{shown}"
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if words_of(node.name) & PRIVATE:
+    for node in _definitions(path):
+        if not isinstance(node, ast.Module) and words_of(node.name) & PRIVATE:
             yield f"{shown}:{node.lineno}: {node.name}"
 
 
 def private_docstrings(path: Path, root: Path) -> Iterator[str]:
     """Docstrings that begin with "What", or whose actor is a pronoun that names none."""
     shown = path.relative_to(root.parent)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _definitions(path):
+        text = ast.get_docstring(node) or ""
+        if re.match(r"What\b", text) or re.search(r"\b(nobody|somebody)\b", text, re.IGNORECASE):
+            yield f"{shown}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+
+
+@functools.lru_cache(maxsize=1)
+def _definitions(path: Path) -> tuple[Definition, ...]:
+    """A module, and its classes and functions."""
+    found: list[Definition] = []
+    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            text = ast.get_docstring(node) or ""
-            if re.match(r"What\b", text) or re.search(r"\b(nobody|somebody)\b", text, re.IGNORECASE):
-                yield f"{shown}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+            found.append(node)
+        pending += (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
+    return tuple(found)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_names_are_terms_of_the_field(folder: str) -> None:
-    assert [name for path in sources(folder) for name in private_names(path, FOLDERS[folder])] == []
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_docstrings_name_their_subject(folder: str) -> None:
-    assert [text for path in sources(folder) for text in private_docstrings(path, FOLDERS[folder])] == []
+def test_names_and_docstrings_use_the_terms_of_the_field(folder: str) -> None:
+    names, texts = [], []
+    for path in sources(folder):
+        names += private_names(path, FOLDERS[folder])
+        texts += private_docstrings(path, FOLDERS[folder])
+    assert (names, texts) == ([], [])
 
 
 @pytest.mark.parametrize(("module", "term"), CONCEPTS)

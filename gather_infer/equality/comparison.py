@@ -12,11 +12,12 @@ import numpy as np
 from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.interface import with_interface
-from gather_infer.equality.named_laws import Law
+from gather_infer.equality.named_laws import laws_of
 from gather_infer.equality.proof import Proof, Prover
 from gather_infer.equality.result import (
     Difference,
     DiffVerdict,
+    Law,
     OperatorCounts,
     OutputComparison,
     ProofClass,
@@ -81,7 +82,7 @@ def diff(
     other than those that move elements or are pointwise and exact count as unknown functions of their operands.
 
     Raises ModelReadError when a model cannot be read, UsageError for arguments that `infer` rejects, a negative number
-    of runs, or an output that does not exist.
+    of runs, an unknown law, or an output that does not exist.
 
         >>> small = gather_infer.optimize("fixtures/bert-torchscript.onnx").model
         >>> found = gather_infer.diff("fixtures/bert-torchscript.onnx", small)
@@ -90,6 +91,7 @@ def diff(
     """
     if runs < 0:
         raise UsageError(f"the number of runs must be >= 0, is {runs}")
+    allowed = laws_of(laws)
     files = [to_model_file(first), to_model_file(second)]
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
@@ -118,7 +120,7 @@ def diff(
         each = [OutputComparison(a, b, DiffVerdict.NOT_COMPARABLE, None, reason) for a, b in compared.items()]
         return replace(found, outputs=tuple(each))
     progress(lambda: "proving")
-    prover = Prover(one, two, pairs, frozenset(map(Law, laws)))
+    prover = Prover(one, two, pairs, allowed)
     proved, proof = _proved(prover, compared)
     obligations = tuple(dict.fromkeys(prover.open_obligations(proof)))
     results = [_judged(prover, proof, a, b, proved.get(a), obligations) for a, b in compared.items()]
@@ -138,6 +140,7 @@ def diff(
         verdict=verdict,
         outputs=tuple(results),
         obligations=obligations,
+        laws=allowed,
         first_difference=difference,
         runs=verification,
         witness=witness,

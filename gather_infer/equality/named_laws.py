@@ -5,16 +5,17 @@ A proof uses a law only if the caller names it; docs/diff.md lists in which runt
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from gather_infer.equality.pieces import rearranged
 from gather_infer.equality.pointwise import applied, operands_broadcast
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.reshape import reshaped_index
+from gather_infer.equality.result import Law
 from gather_infer.equality.terms import Operator, Tensor
 from gather_infer.equality.view import TermView
+from gather_infer.errors import UsageError, suggestion
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import DType, Shape
 
@@ -22,19 +23,15 @@ _MATMUL: Final[Operator] = ("", "MatMul", 1)
 _ADD: Final[Operator] = ("", "Add", 7)
 
 
-class Law(enum.Enum):
-    """A law that a proof may use.
-
-    ROWS       the rows of a product with a matrix do not depend on their arrangement in axes:
-               [a, m, k] x [k, n] is [a*m, k] x [k, n], reshaped
-    GEMM_BIAS  a Gemm with alpha = beta = 1 is a MatMul of its operands, transposed where it says so, and an Add
-    """
-
-    ROWS = "rows"
-    GEMM_BIAS = "gemm-bias"
-
-    def __str__(self) -> str:
-        return self.value
+def laws_of(names: Iterable[Law | str]) -> tuple[Law, ...]:
+    """The laws with these names, each once. Raises UsageError for an unknown name."""
+    known = {str(law): law for law in Law}
+    found = []
+    for name in map(str, names):
+        if name not in known:
+            raise UsageError(f"no law {name!r}{suggestion(name, known)}; the laws are {', '.join(known)}")
+        found.append(known[name])
+    return tuple(dict.fromkeys(found))
 
 
 def opened_by_law(view: TermView, operator: Operator, laws: Collection[Law]) -> Tensor | None:

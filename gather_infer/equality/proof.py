@@ -15,11 +15,10 @@ import numpy as np
 from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.model_facts import ModelFacts
-from gather_infer.equality.named_laws import Law
 from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import TermPool
-from gather_infer.equality.result import ProofClass
+from gather_infer.equality.result import Law, ProofClass
 from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Meanings, Translation
 from gather_infer.equality.transported_bounds import facts_of

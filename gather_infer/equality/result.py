@@ -47,6 +47,21 @@ class ProofClass(enum.Enum):
         return self.value
 
 
+class Law(enum.Enum):
+    """A law that a proof may use.
+
+    ROWS       the rows of a product with a matrix do not depend on their arrangement in axes:
+               [a, m, k] x [k, n] is [a*m, k] x [k, n], reshaped
+    GEMM_BIAS  a Gemm with alpha = beta = 1 is a MatMul of its operands, transposed where it says so, and an Add
+    """
+
+    ROWS = "rows"
+    GEMM_BIAS = "gemm-bias"
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class ContractChange(enum.Enum):
     """Whether the second model runs wherever the first one does.
 
@@ -129,6 +144,7 @@ class Difference:
     interface         differences of inputs and outputs, as sentences
     obligations       why the second model may fail where the first does not; empty if that is excluded
     opsets            domain -> versions (first, second), where they differ; 0 for a domain that is not imported
+    laws              the named laws that the proof was allowed to use
     runs              the runs of what is not proved; None if nothing was run
     witness           inputs for which the outputs differ; None unless a run has shown a difference
     """
@@ -142,6 +158,7 @@ class Difference:
     opsets: Mapping[str, tuple[int, int]]
     operators: OperatorCounts
     weights: tuple[WeightDifference, ...]
+    laws: tuple[Law, ...] = ()
     first_difference: FirstDifference | None = None
     runs: Verification | None = None
     witness: Mapping[str, Any] | None = None

@@ -21,7 +21,7 @@ from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import Execution
 from gather_infer.equality.model_facts import ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
-from gather_infer.equality.named_laws import Law, opened_by_law
+from gather_infer.equality.named_laws import opened_by_law
 from gather_infer.equality.operators import (
     attributes_of_node,
     operator_of,
@@ -32,6 +32,7 @@ from gather_infer.equality.operators import (
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
 from gather_infer.equality.pool import MAX_GRID, TermPool
+from gather_infer.equality.result import Law
 from gather_infer.equality.terms import Attributes, Body, Call, Literal, Operand, Operator, Source, Tensor, Term
 from gather_infer.equality.view import TermView
 from gather_infer.errors import SpecViolation
