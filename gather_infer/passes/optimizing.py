@@ -247,9 +247,9 @@ def _run(
         rounds: list[Round] = []
         applied: list[AppliedRewrite] = []
         notes: list[Diagnostic] = []
-        corrected: Journal | None = None
         for _ in range(MAX_PROTECTED_RUNS):
             protected = ProtectedValues(inference)
+            corrected: Journal | None = None
             while True:
                 rewritten = _rewrite_to_fixed_point(
                     inference, infer_all, table, max_growth, by, protected.names, progress
@@ -261,10 +261,11 @@ def _run(
                 if not protected.extend_for(proto, rewritten.driver.model):
                     break
                 if corrected is None and rests:
-                    corrected = corrections(first, by)
+                    corrected = corrections(inference, by)
                     if len(corrected):
-                        rounds.append(Round(first, corrected))
-                        inference = infer_all(replace(source, proto=apply(corrected, source.proto)))
+                        rounds.append(Round(inference, corrected))
+                        subject = inference.model
+                        inference = infer_all(replace(subject, proto=apply(corrected, subject.proto)))
                         protected = ProtectedValues(inference)
             rounds += rewritten.rounds
             applied += rewritten.applied

@@ -30,6 +30,12 @@ def test_a_sample_of_graphs_computes_the_same() -> None:
     assert counts["rewrites"] >= 570, counts
 
 
+@pytest.mark.parametrize("seed", [1_001_552])
+def test_a_graph_of_which_a_second_run_once_found_more(seed: int) -> None:
+    """A declared dim that is wrong hindered rewrites which only the second protected run tried."""
+    assert _examine(range(seed, seed + 1), 8)["rewrites"]
+
+
 @pytest.mark.oracle
 def test_many_graphs_compute_the_same() -> None:
     counts = _examine(range(1_000_000, 1_003_000), 10)
