@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gather_infer.equality.given import Given
 from gather_infer.verification.result import Verification
 
 
@@ -129,6 +130,7 @@ class Difference:
     opsets            domain -> versions (first, second), where they differ; 0 for a domain that is not imported
     runs              the runs of what is not proved; None if nothing was run
     witness           inputs for which the outputs differ; None unless a run has shown a difference
+    given             the facts under which the models were compared
     """
 
     first: str
@@ -143,6 +145,7 @@ class Difference:
     first_difference: FirstDifference | None = None
     runs: Verification | None = None
     witness: Mapping[str, Any] | None = None
+    given: Given = field(default_factory=Given)
 
     @property
     def contract(self) -> ContractChange:
