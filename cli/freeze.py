@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +72,9 @@ def command(
             from gather_infer.equality import diff
             from gather_infer.equality.certificate import certificate_file
 
-            proof = diff(result.source, result.model, **arguments, runs=0, progress=progress)
+            # large weights are still in the files of the original
+            frozen = replace(result.source, proto=result.proto)
+            proof = diff(result.source, frozen, **arguments, runs=0, progress=progress)
             if certificate is not None:
                 save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
         verification = None

@@ -31,9 +31,9 @@ def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | 
 
 
 def prove_options(function: Function) -> Function:
-    """Add --prove and --certificate to a command that rewrites models, which receives them as `prove` and `certificate`.
+    """Add --prove and --certificate to a command that rewrites models, which receives both as arguments.
 
-    `certificate` is None or the file to write; `prove` is then set.
+    The argument `certificate` is None or the file to write; `prove` is then set.
     """
 
     @functools.wraps(function)
