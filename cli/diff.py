@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from gather_infer.equality import Difference
 
 
+MAX_REASONS = 6
+"""Maximal number of printed reasons why a certificate does not hold, unless verbose."""
+
+
 def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     """The values of --map, `first=second`. Raises UsageError for another text."""
     found = {}
@@ -156,18 +160,19 @@ def _check(path: str, first: str, second: str, facts: Facts, console: Console) -
     from gather_infer.equality import Certificate
 
     certificate = Certificate.load(path)
+    for note in (*certificate.notes, *(f"given by the certificate: {text}" for text in certificate.given.options)):
+        console.message(note)
     with console.progress() as progress:
-        for note in certificate.notes:
-            console.message(note)
         found, reasons = certificate.compare(
             facts.open_model(first), facts.open_model(second), rules=facts.rules(), progress=progress
         )
         lines = console.lines_of(DIFF, found)
     console.print(lines)
-    for option_text in certificate.given.options:
-        console.message(f"given by the certificate: {option_text}")
-    for reason in reasons:
+    shown = reasons if console.verbose else reasons[:MAX_REASONS]
+    for reason in shown:
         console.error(UsageError(f"{path}: {reason}"))
+    if len(shown) < len(reasons):
+        console.error(UsageError(f"{path}: {len(reasons) - len(shown)} more: --verbose"))
     if not reasons:
         console.message(f"{path} holds")
     return 1 if reasons else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -42,7 +43,7 @@ def test_weights_that_stay_on_disk(run: Run, name: str, is_external: bool) -> No
             { i = Identity(x) t = Concat<axis = 0>(i, w) p = Gather(w, k) q = ReduceSum<keepdims = 0>(p)
               s = Add(t, q) n = Shape(x) y = Slice(s, z, n, a) }"""
     )
-    weights = {"w": np.ones((100_000, 4), np.float32), "k": np.zeros(3, np.int64)}
+    weights: dict[str, Any] = {"w": np.ones((100_000, 4), np.float32), "k": np.zeros(3, np.int64)}
     weights |= {"z": np.zeros(1, np.int64), "a": np.zeros(1, np.int64)}
     proto.graph.node[5].attribute.add(name="end", type=onnx.AttributeProto.INT, i=1)
     proto.graph.initializer.extend(onnx.numpy_helper.from_array(array, key) for key, array in weights.items())

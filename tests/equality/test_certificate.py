@@ -44,7 +44,7 @@ def with_external_data(path: str, data: str, value: float = 1.0) -> None:
 
 
 def test_the_json_form_round_trips(folder: Path) -> None:
-    given = {"dims": {"N": (1, 8)}, "inputs": {"x": "float32[N, 4]"}, "outputs": {"y": "y"}}
+    given: dict[str, Any] = {"dims": {"N": (1, 8)}, "inputs": {"x": "float32[N, 4]"}, "outputs": {"y": "y"}}
     certificate = certificate_of(initializers_as_constants=True, **given)
     assert certificate.given.dims == ("N=1..8",) and certificate.given.inputs == ("x=float32[N, 4]",)
     assert certificate.given.options == ["--dim N=1..8", "--input 'x=float32[N, 4]'", "--map y=y",
@@ -85,7 +85,7 @@ def test_an_ir_is_hashed_with_its_weights(tmp_path: Path, monkeypatch: pytest.Mo
     content = bytearray(Path("cnn.bin").read_bytes())
     content[-1] ^= 1
     Path("cnn.bin").write_bytes(content)
-    with pytest.raises(CertificateRefused, match="its external data cnn.bin: not the file of the certificate"):
+    with pytest.raises(CertificateRefused, match=r"its external data cnn\.bin: not the file of the certificate"):
         certificate.check("cnn.xml", "cnn.xml")
 
 
@@ -176,7 +176,7 @@ def drop_dims(data: dict[str, Any]) -> None:
     data["given"]["dims"] = []
 
 
-TAMPERED = {
+TAMPERED: dict[Callable[[dict[str, Any]], None], str] = {
     # change: what the refusal says
     raise_class: "output 'y' is proved by class pointwise, the certificate claims same calls",
     add_output: "there is no output 'v'",
