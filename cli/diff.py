@@ -37,8 +37,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @click.command(
     "diff",
     cls=Command,
-    example="""gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove
-gather-infer diff --certificate proof.json fixtures/dlrm-dynamo.onnx small.onnx""",
+    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove",
 )
 @model_argument("first")
 @model_argument("second")

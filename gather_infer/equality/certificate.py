@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import onnx
 
-from gather_infer import __version__
 from gather_infer.equality.comparison import diff
 from gather_infer.equality.given import Given, domains_of
 from gather_infer.equality.result import Difference, DiffVerdict, OutputComparison, ProofClass
@@ -37,7 +37,8 @@ _STRENGTH: Final = (None, ProofClass.POINTWISE, ProofClass.SAME_CALLS)
 
 def installed_versions() -> dict[str, str]:
     """The versions of this tool, and of the packages that a proof depends on."""
-    return {TOOL: __version__, "onnx": onnx.__version__, "numpy": np.__version__}
+    tool = import_module("gather_infer").__version__  # the package itself imports the names of this module
+    return {TOOL: tool, "onnx": onnx.__version__, "numpy": np.__version__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ class Certificate:
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks that do not matter for `check`: the certificate is from another version of this tool."""
-        theirs = self.versions.get(TOOL, "an unknown version")
-        return () if theirs == __version__ else (f"the certificate is from {TOOL} {theirs}, this is {__version__}",)
+        theirs, mine = self.versions.get(TOOL, "of an unknown version"), installed_versions()[TOOL]
+        return () if theirs == mine else (f"the certificate is from {TOOL} {theirs}, this is {mine}",)
 
     @classmethod
     def of(cls, found: Difference, first: str | os.PathLike[str], second: str | os.PathLike[str]) -> Certificate:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
@@ -17,7 +17,6 @@ from onnx import ModelProto, TensorProto
 from gather_infer.errors import ModelReadError, ModelWriteError, UsageError
 from gather_infer.model.external import data_file, is_external, location_error, reference_of, windows_name_error
 from gather_infer.model.file import ModelFile, PathLike, open_model
-from gather_infer.model.hashes import ModelHashes, external_locations, staged_hashes
 from gather_infer.model.lazy_tensors import LARGE_BYTES, Payload, restored
 from gather_infer.model.source import Region, SourceFile
 from gather_infer.model.staging import Staging
@@ -30,6 +29,9 @@ from gather_infer.model.wire import (
     TensorReplacer,
     UnsupportedWire,
 )
+
+if TYPE_CHECKING:
+    from gather_infer.model.hashes import ModelHashes
 
 Companions: TypeAlias = "Callable[[ModelHashes], Mapping[Path, bytes]]"
 """A function from the hashes of a written model to the files that are written together with it."""
@@ -174,6 +176,8 @@ def _stage_companions(
     """
     if companions is None:
         return ()
+    from gather_infer.model.hashes import staged_hashes  # hashlib takes long to load
+
     hashes = staged_hashes(open_model(staging.place_of(out) or out), out, staging.place_of)
     files = companions(hashes)
     for path, content in files.items():
@@ -403,7 +407,9 @@ def _check_data_directory(data: Path, out: Path) -> None:
 def _locations(path: Path) -> set[str]:
     """The locations of the external data of the model at `path`; empty if the file is missing or not a model."""
     try:
-        return set(external_locations(open_model(path)))
+        model = open_model(path)
+        external = [t for t in iter_tensors(model.proto) if is_external(t) and model.payload(t) is None]
+        return {reference_of(tensor).location for tensor in external}
     except ModelReadError:
         return set()
 
