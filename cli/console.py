@@ -89,7 +89,7 @@ class Console:
         same = ", a copy: nothing to change" if saved.verbatim else ""
         took = f"   {self.seconds:.2f} s" if timed else ""
         self.message(f"wrote {saved.path}{same}{took}")
-        for path in (saved.external_data, *saved.copied):
+        for path in (saved.external_data, *saved.copied, *saved.companions):
             if path is not None:
                 self.message(f"wrote {path}")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gather_infer.errors import UsageError
 from gather_infer.report.output_formats import DIFF
 
 from .console import Console
@@ -16,6 +17,10 @@ from .verification import read_feed_files
 
 if TYPE_CHECKING:
     from gather_infer.equality import Difference
+
+
+MAX_REASONS = 6
+"""Maximal number of printed reasons why a certificate does not hold, unless verbose."""
 
 
 def _pairs(given: tuple[str, ...]) -> dict[str, str]:
@@ -47,6 +52,13 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     help="Compare output A of the first model with output B of the second; by name without it.",
 )
 @option("--prove", section="Comparison", is_flag=True, help="Exit with 1 unless equality is proved; make no runs.")
+@option(
+    "--certificate",
+    section="Comparison",
+    metavar="FILE",
+    help="Check a certificate that optimize, fold or freeze has written: compare the hashes of both files, and prove "
+    "again what it claims, with the facts that it was given. Exit with 1 if it does not hold.",
+)
 @option(
     "--runs",
     section="Comparison",
@@ -100,6 +112,7 @@ def command(
     ranges: tuple[str, ...],
     mapped: tuple[str, ...],
     prove: bool,
+    certificate: str | None,
     runs: int,
     feeds: tuple[str, ...],
     laws: tuple[str, ...],
@@ -114,6 +127,17 @@ def command(
     SECOND are ONNX files or .xml files of OpenVINO IRs. The command exits with 1 if the models differ, if an output was
     neither proved nor run, or if their inputs differ.
     """
+    if certificate is not None:
+        given = [
+            *facts.options,
+            *(name for name, values in (("--range", ranges), ("--map", mapped), ("--law", laws)) if values),
+        ]
+        if refused := [name for name in given if name not in ("--rules", "--extension")]:
+            raise click.UsageError(f"{refused[0]} is part of the certificate, and cannot be given with --certificate")
+        if witness is not None:
+            raise click.UsageError("--witness is for runs, a certificate is checked by proof")
+        return _check(certificate, first, second, facts, console)
+
     from gather_infer.equality import DiffVerdict, diff
 
     with console.progress() as progress:
@@ -141,6 +165,29 @@ def command(
         console.message(f"no inputs were found for which the outputs differ; {witness} is not written")
     allowed = {DiffVerdict.PROVED} if prove else {DiffVerdict.PROVED, DiffVerdict.RUNS}
     return 0 if found.verdict in allowed else 1
+
+
+def _check(path: str, first: str, second: str, facts: Facts, console: Console) -> int:
+    """Check a certificate; print the comparison, then why the certificate does not hold. Return the exit code."""
+    from gather_infer.equality import Certificate
+
+    certificate = Certificate.load(path)
+    for note in (*certificate.notes, *(f"given by the certificate: {text}" for text in certificate.given.options)):
+        console.message(note)
+    with console.progress() as progress:
+        found, reasons = certificate.compare(
+            facts.open_model(first), facts.open_model(second), rules=facts.rules(), progress=progress
+        )
+        lines = console.lines_of(DIFF, found)
+    console.print(lines)
+    shown = reasons if console.verbose else reasons[:MAX_REASONS]
+    for reason in shown:
+        console.error(UsageError(f"{path}: {reason}"))
+    if len(shown) < len(reasons):
+        console.error(UsageError(f"{path}: {len(reasons) - len(shown)} more: --verbose"))
+    if not reasons:
+        console.message(f"{path} holds")
+    return 1 if reasons else 0
 
 
 def _write_witness(found: Difference, path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +15,10 @@ from .console import Console
 from .facts import Facts, facts_options
 from .options import Command, common_options, model_argument
 from .saving import Target, dry_run_option, finish, output_options, strict_option
-from .verification import PROVE, verify_options
+from .verification import prove_options, verify_options
 
 if TYPE_CHECKING:
+    from gather_infer.many.job import Save
     from gather_infer.verification.options import VerifyOptions
 
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 @facts_options
 @output_options("Write the frozen model to OUT.")
 @dry_run_option("Write nothing.")
-@PROVE
+@prove_options
 @verify_options
 @strict_option("Write nothing and exit with 1 on errors or warnings.")
 @common_options(FREEZE, verbose="Print each changed declaration, and every dim that is still symbolic.")
@@ -36,6 +39,7 @@ def command(
     target: Target | None,
     dry_run: bool,
     prove: bool,
+    certificate: str | None,
     verifying: VerifyOptions | None,
     strict: bool,
     console: Console,
@@ -63,10 +67,16 @@ def command(
         }
         result = freeze(facts.open_model(model), **arguments, progress=progress)
         proof = None
+        save: Save = result.save
         if prove and not result.refused:
             from gather_infer.equality import diff
+            from gather_infer.equality.certificate import certificate_file
 
-            proof = diff(result.source, result.model, **arguments, runs=0, progress=progress)
+            # large weights are still in the files of the original
+            frozen = replace(result.source, proto=result.proto)
+            proof = diff(result.source, frozen, **arguments, runs=0, progress=progress)
+            if certificate is not None:
+                save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
         verification = None
         if verifying is not None and not result.refused:
             verification = verifying.run(
@@ -76,7 +86,7 @@ def command(
     is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
     return finish(
         lines,
-        result.save,
+        save,
         None if dry_run else target,
         console,
         refused=bool(result.refused) or is_wrong or (strict and has_errors_or_warnings(result.diagnostics)),

@@ -15,7 +15,7 @@ from .facts import Facts, facts_options
 from .options import Bytes, Function, common_options, model_argument, option, with_options
 from .parallel import Parallel, parallel_options, run_alone, run_many
 from .saving import DRY_RUN_OF_EDITS, Target, are_several, dry_run_option, missing_output, output_options, strict_option
-from .verification import PROVE, verify_options
+from .verification import prove_options, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
@@ -35,6 +35,7 @@ def run_rewriting(
     fold_floats: bool,
     max_growth: int,
     prove: bool,
+    certificate: str | None,
     verifying: VerifyOptions | None,
     strict: bool,
     parallel: Parallel,
@@ -60,6 +61,7 @@ def run_rewriting(
         max_growth=max_growth,
         edits=dry_run,
         prove=prove,
+        certificate=certificate,
         verify=verifying,
         strict=strict,
     )
@@ -86,7 +88,7 @@ def rewriting_options(
             facts_options,
             output_options(f"Write the {becomes} model to OUT.", several=True),
             dry_run_option(DRY_RUN_OF_EDITS),
-            PROVE,
+            prove_options,
             verify_options,
             option("--passes", section="Rewriting", multiple=True, metavar="NAME",
                    help="Apply only this rule; repeat it for more."),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import Function, option, with_options
+from .saving import Target, are_several
 
 if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
@@ -29,13 +30,39 @@ def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | 
     return VerifyOptions(runs, read_feed_files(feeds), rtol, atol)
 
 
-PROVE = option(
-    "--prove",
-    section="Output",
-    is_flag=True,
-    help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that fails.",
-)
-"""Decorator that adds --prove to a command that rewrites a model."""
+def prove_options(function: Function) -> Function:
+    """Add --prove and --certificate to a command that rewrites models, which receives both as arguments.
+
+    The argument `certificate` is None or the file to write; `prove` is then set.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, prove: bool, certificate: str | None, **rest: Any) -> int:
+        if certificate is not None:
+            _check_certificate(certificate, **rest)
+        return function(*args, prove=prove or certificate is not None, certificate=certificate, **rest)
+
+    return with_options(
+        run,
+        option("--prove", section="Output", is_flag=True,
+               help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that "
+                    "fails."),
+        option("--certificate", section="Output", metavar="FILE",
+               help="As --prove, and write a certificate of the proof to FILE together with OUT, which is a file: "
+                    "diff --certificate FILE MODEL OUT checks it."),
+    )  # fmt: skip
+
+
+def _check_certificate(file: str, *, target: Target | None, dry_run: bool, **rest: Any) -> None:
+    """Raise click.UsageError if a command does not write a file for one model, or the certificate has no file."""
+    if file in ("", "-"):
+        raise click.UsageError(f"--certificate needs the name of a file, found {file!r}")
+    if dry_run:
+        raise click.UsageError("--certificate and --dry-run exclude each other: a certificate is about a written file")
+    if are_several(rest.get("models", ())):
+        raise click.UsageError("--certificate is for one model")
+    if target is not None and target.is_stdout:
+        raise click.UsageError("--certificate needs -o with a file: a certificate is about a file")
 
 
 def verify_options(function: Function) -> Function:

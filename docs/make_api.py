@@ -29,7 +29,7 @@ import gather_infer
 GROUPS = {
     "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "open_model"),
     "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
-    "Compare": ("diff", "Difference", "DiffVerdict"),
+    "Compare": ("diff", "Difference", "DiffVerdict", "Certificate"),
     "Change": ("fold", "optimize", "freeze", "convert"),
     "Answers": (
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
@@ -49,7 +49,7 @@ GROUPS = {
     "Errors": (
         "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",
         "SpecViolation",
-        "ConversionRefused", "ContractViolated", "EmissionRefused",
+        "ConversionRefused", "ContractViolated", "EmissionRefused", "CertificateRefused",
     ),
 }  # fmt: skip
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from gather_infer.contract import Contract, Violation
     from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
-    from gather_infer.equality import Difference, DiffVerdict, diff
+    from gather_infer.equality import Certificate, Difference, DiffVerdict, diff
     from gather_infer.errors import (
+        CertificateRefused,
         ContractViolated,
         ConversionRefused,
         EmissionRefused,
@@ -53,10 +54,10 @@ _HOME = {
     "contract": ("Contract", "Violation"),
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
-    "equality": ("DiffVerdict", "Difference", "diff"),
+    "equality": ("Certificate", "DiffVerdict", "Difference", "diff"),
     "errors": (
-        "ContractViolated", "ConversionRefused", "EmissionRefused", "GatherInferError", "ModelReadError",
-        "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
+        "CertificateRefused", "ContractViolated", "ConversionRefused", "EmissionRefused", "GatherInferError",
+        "ModelReadError", "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
     ),
     "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
     "many": ("ModelRun", "contract_many", "convert_many", "cost_many", "infer_many", "optimize_many"),
@@ -75,6 +76,8 @@ _HOME = {
 
 __all__ = [
     "Access",
+    "Certificate",
+    "CertificateRefused",
     "CheckResult",
     "CheckSet",
     "Contract",

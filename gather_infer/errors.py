@@ -89,6 +89,19 @@ class ContractViolated(GatherInferError):
         self.violations = violations
 
 
+class CertificateRefused(GatherInferError):
+    """A certificate does not hold: a file has changed since, or an output is not proved again as it claims.
+
+    reasons   a line of text for each reason
+    """
+
+    exit_code = 1
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
 class SpecViolation(Exception):
     """Raised by a rule whose node breaks the operator's specification.
 

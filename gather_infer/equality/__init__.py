@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gather_infer.equality.certificate import Certificate, CertifiedOutput
 from gather_infer.equality.comparison import DEFAULT_RUNS, diff
+from gather_infer.equality.given import Given
 from gather_infer.equality.result import (
     ContractChange,
     Difference,
@@ -17,10 +19,13 @@ from gather_infer.equality.result import (
 
 __all__ = [
     "DEFAULT_RUNS",
+    "Certificate",
+    "CertifiedOutput",
     "ContractChange",
     "DiffVerdict",
     "Difference",
     "FirstDifference",
+    "Given",
     "Law",
     "OperatorCounts",
     "OutputComparison",

@@ -11,6 +11,7 @@ import numpy as np
 
 from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.first_difference import first_difference
+from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
 from gather_infer.equality.interface import with_interface
 from gather_infer.equality.named_laws import laws_of
 from gather_infer.equality.proof import Proof, Prover
@@ -92,6 +93,16 @@ def diff(
     if runs < 0:
         raise UsageError(f"the number of runs must be >= 0, is {runs}")
     allowed = laws_of(laws)
+    dims, inputs, ranges = repeatable(dims), repeatable(inputs), repeatable(ranges)
+    given = Given(
+        texts_of(dims),
+        texts_of(inputs),
+        texts_of(ranges),
+        initializers_as_constants,
+        dict(outputs or {}),
+        domains_of(rules),
+        tuple(map(str, allowed)),
+    )
     files = [to_model_file(first), to_model_file(second)]
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
@@ -114,6 +125,7 @@ def diff(
         _changed_opsets(one.model, two.model),
         _operator_counts(one.model, two.model),
         tuple(_changed_weights(one.model, two.model)),
+        given=given,
     )
     if faults:
         reason = faults[0]
@@ -140,7 +152,6 @@ def diff(
         verdict=verdict,
         outputs=tuple(results),
         obligations=obligations,
-        laws=allowed,
         first_difference=difference,
         runs=verification,
         witness=witness,

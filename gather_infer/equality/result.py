@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gather_infer.equality.given import Given
 from gather_infer.verification.result import Verification
 
 
@@ -144,9 +145,9 @@ class Difference:
     interface         differences of inputs and outputs, as sentences
     obligations       why the second model may fail where the first does not; empty if that is excluded
     opsets            domain -> versions (first, second), where they differ; 0 for a domain that is not imported
-    laws              the named laws that the proof was allowed to use
     runs              the runs of what is not proved; None if nothing was run
     witness           inputs for which the outputs differ; None unless a run has shown a difference
+    given             the facts under which the models were compared
     """
 
     first: str
@@ -158,10 +159,10 @@ class Difference:
     opsets: Mapping[str, tuple[int, int]]
     operators: OperatorCounts
     weights: tuple[WeightDifference, ...]
-    laws: tuple[Law, ...] = ()
     first_difference: FirstDifference | None = None
     runs: Verification | None = None
     witness: Mapping[str, Any] | None = None
+    given: Given = field(default_factory=Given)
 
     @property
     def contract(self) -> ContractChange:

@@ -16,6 +16,7 @@ from gather_infer.inference.dim_rendering import dims_of, names_of_dims
 from gather_infer.inference.proto.dim_texts import read_dim_text
 from gather_infer.model import ModelFile, SaveReport, save
 from gather_infer.model.paths import bodies
+from gather_infer.model.save import Companions
 from gather_infer.symbolic import DimSyntaxError, Expr, parse_dim
 from gather_infer.symbolic.notations import NOTATIONS, InexpressibleDim, Notation
 from gather_infer.symbolic.printing import is_plain_name, to_text
@@ -72,10 +73,19 @@ def save_translated(
     external_data: str | None = None,
     in_place: bool = False,
     embed: bool = False,
+    companions: Companions | None = None,
 ) -> SaveReport:
     """Write a model with its dims in a dialect, see `gather_infer.model.save`; None keeps them as they are."""
     written = TranslatedModel(proto) if dim_dialect is None else translated(proto, dim_dialect, generated)
-    report = save(source, written.proto, path, external_data=external_data, in_place=in_place, embed=embed)
+    report = save(
+        source,
+        written.proto,
+        path,
+        external_data=external_data,
+        in_place=in_place,
+        embed=embed,
+        companions=companions,
+    )
     return report._replace(notes=tuple(map(str, written.notes)))
 
 

@@ -155,7 +155,7 @@ class Job:
         try:
             os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
             saved = save(output, external_data=self.external_data, in_place=self.in_place, dim_dialect=self.dim_dialect)
-            paths = (saved.path, saved.external_data, *saved.copied)
+            paths = (saved.path, saved.external_data, *saved.copied, *saved.companions)
             return tuple(WrittenFile.of(str(path)) for path in paths if path is not None)
         except OSError as error:
             raise ModelWriteError(f"{error.filename or output}: {error.strerror}") from error

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.model.hashes import file_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class WrittenFile:
     @staticmethod
     def of(path: str) -> WrittenFile:
         """The file at `path` as it is now. Raises OSError."""
-        return WrittenFile(path, _digest(path))
+        return WrittenFile(path, file_hash(path))
 
     @property
     def is_unchanged(self) -> bool:
         """Whether the file still has the bytes that were written."""
         try:
-            return _digest(self.path) == self.digest
+            return file_hash(self.path) == self.digest
         except OSError:
             return False
 
@@ -80,11 +80,3 @@ class ModelRun:
     def is_current(self) -> bool:
         """Whether all written files still have the bytes that were written."""
         return all(file.is_unchanged for file in self.written)
-
-
-def _digest(path: str) -> str:
-    found = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(1 << 20):
-            found.update(chunk)
-    return found.hexdigest()

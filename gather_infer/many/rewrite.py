@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from gather_infer.diagnostic import has_errors_or_warnings
 from gather_infer.inference.constraints.shared import SharedConstraints
-from gather_infer.many.job import Job, Outcome
+from gather_infer.many.job import Job, Outcome, Save
 from gather_infer.model import ModelFile
 from gather_infer.progress import Progress
 from gather_infer.report.output_formats import REWRITING, RewriteReport
@@ -24,6 +25,7 @@ class RewriteJob(Job):
     passes, skip, fold_floats, max_growth   as for `gather_infer.optimize`; None is the default
     edits    whether the report lists the edits
     prove    whether to prove the new model equal to the original
+    certificate   the file for the certificate of the proof, of a job with one model; None writes none
     verify   how to verify the new model; None does not
     strict   exit with 1 on errors or warnings
     """
@@ -35,6 +37,7 @@ class RewriteJob(Job):
     max_growth: int | None = None
     edits: bool = False
     prove: bool = False
+    certificate: str | None = None
     verify: VerifyOptions | None = None
     strict: bool = False
 
@@ -56,18 +59,25 @@ class RewriteJob(Job):
         else:
             result = optimize(model, rewrites=self.code.rewrite_sets(), **arguments)
         proof = None
+        save: Save = result.save
         if self.prove:
             from gather_infer.equality import diff
+            from gather_infer.equality.certificate import certificate_file
 
             proof = diff(
                 result.source,
-                result.model,
+                replace(result.source, proto=result.proto),  # large weights are still in the files of the original
                 dims=given.dims,
                 inputs=given.inputs,
                 rules=given.rules,
+                initializers_as_constants=self.constants,
                 runs=0,
                 progress=progress,
             )
+            if self.certificate is not None:
+                save = functools.partial(
+                    result.save, companions=certificate_file(self.certificate, proof, result.source)
+                )
         verification = None
         if self.verify is not None:
             folded = None if result.floats is None else result.floats.tolerance
@@ -78,4 +88,4 @@ class RewriteJob(Job):
         is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
         is_refused = is_wrong or (self.strict and has_errors_or_warnings(result.diagnostics))
         report = RewriteReport(result, self.edits, verification, proof)
-        return Outcome(REWRITING, report, result.diagnostics, int(is_refused), result.save)
+        return Outcome(REWRITING, report, result.diagnostics, int(is_refused), save)

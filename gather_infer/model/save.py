@@ -6,10 +6,10 @@ import filecmp
 import os
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
@@ -30,6 +30,12 @@ from gather_infer.model.wire import (
     UnsupportedWire,
 )
 
+if TYPE_CHECKING:
+    from gather_infer.model.hashes import ModelHashes
+
+Companions: TypeAlias = "Callable[[ModelHashes], Mapping[Path, bytes]]"
+"""A function from the hashes of a written model to the files that are written together with it."""
+
 STDOUT = "-"
 _IS_WINDOWS = os.name == "nt"
 _RAW = TENSOR_FIELDS["raw_data"]
@@ -45,6 +51,7 @@ class SaveReport(NamedTuple):
     copied         existing data files that were copied to the directory of the output
     verbatim       the output has exactly the bytes that the model was read from
     notes          printed notes about what the file could not express
+    companions     files that were written together with the model
     """
 
     path: Path | None
@@ -53,6 +60,7 @@ class SaveReport(NamedTuple):
     copied: tuple[Path, ...] = ()
     verbatim: bool = False
     notes: tuple[str, ...] = ()
+    companions: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,7 @@ def save(
     external_data: str | None = None,
     in_place: bool = False,
     embed: bool = False,
+    companions: Companions | None = None,
 ) -> SaveReport:
     """Write `proto`, an edited form of `model.proto`, to `out_path`; `-` is standard output.
 
@@ -104,6 +113,7 @@ def save(
                    output past 2 GB gets a data file, `OUT.data`
     in_place       the output may overwrite the input
     embed          write existing external data inline; implied for standard output, pipes and devices
+    companions     returns the files that appear together with the output, from the hashes of what is written
 
     An unedited model is copied byte for byte. Data files that the model already refers to stay where they are if the
     output is in the directory of the model; otherwise they are copied to the directory of the output. If `out_path` is
@@ -118,11 +128,16 @@ def save(
     if out_path == STDOUT or (out.exists() and not out.is_file() and not out.is_dir()):
         if external_data is not None:
             raise UsageError(f"{out_path}: a stream has no place for the external data file {external_data!r}")
+        if companions is not None:
+            raise UsageError(f"{out_path}: a stream cannot be written together with another file")
         return _save_stream(model, proto, out_path)
     _check_target(model, out, in_place)
     original = None if external_data is not None else _unedited_bytes(model, proto)
     if original is not None and in_place and _is_same_file(out, model.path):
-        return SaveReport(out, model.size, verbatim=True)
+        with Staging() as staging:
+            written = _stage_companions(model, proto, out, companions, staging)
+            staging.commit()
+        return SaveReport(out, model.size, verbatim=True, companions=written)
     plan = _plan(model, proto, embed=embed)
     with Staging() as staging:
         data: Path | None = None
@@ -147,8 +162,33 @@ def save(
                 for chunk in original:
                     file.write(chunk)
             nbytes = file.tell()
+        written = _stage_companions(model, proto, out, companions, staging)
         staging.commit()
-    return SaveReport(out, nbytes, data, copied, verbatim=original is not None)
+    return SaveReport(out, nbytes, data, copied, verbatim=original is not None, companions=written)
+
+
+def _stage_companions(
+    model: ModelFile, proto: ModelProto, out: Path, companions: Companions | None, staging: Staging
+) -> tuple[Path, ...]:
+    """Stage the files that are written together with the model at `out`, which is staged or stays as it is.
+
+    Raises UsageError when a file would overwrite the input or a data file.
+    """
+    if companions is None:
+        return ()
+    from gather_infer.model.hashes import staged_hashes  # hashlib takes long to load
+
+    hashes = staged_hashes(open_model(staging.place_of(out) or out), out, staging.place_of)
+    files = companions(hashes)
+    for path, content in files.items():
+        if _is_same_file(path, model.path) or _is_data_file(model, model.proto, path):
+            raise UsageError(f"{path}: is a file of the input {model.name}")
+        if path.is_dir() or _is_same_file(path, out) or _is_data_file(model, proto, path):
+            raise UsageError(f"{path}: cannot be written together with {out.name}")
+        with staging.create(path) as file:
+            file.write(content)
+        staging.commit_first()
+    return tuple(files)
 
 
 def _save_stream(model: ModelFile, proto: ModelProto, out_path: PathLike) -> SaveReport:

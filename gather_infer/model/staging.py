@@ -47,7 +47,7 @@ class Staging:
         Raises ModelWriteError when the file system reports an error, and when another new file has the same target.
         """
         path = _link_target(path)
-        if any(os.path.realpath(place) == os.path.realpath(path) for _, place in self.pending):
+        if self.place_of(path) is not None:
             raise ModelWriteError(f"{path}: two files of the output would be this one")
         temporary = path.parent / f".gather-infer-{os.urandom(6).hex()}.tmp"
         try:
@@ -59,6 +59,15 @@ class Staging:
                 shutil.copymode(path, temporary)
         except OSError as error:
             raise ModelWriteError(f"{path}: {error.strerror}") from error
+
+    def place_of(self, path: Path) -> Path | None:
+        """The temporary file that `commit` will rename to `path`; None if there is none."""
+        real = os.path.realpath(path)
+        return next((temporary for temporary, place in self.pending if os.path.realpath(place) == real), None)
+
+    def commit_first(self) -> None:
+        """Make `commit` rename the file that was created last before all others."""
+        self.pending.insert(0, self.pending.pop())
 
     def commit(self) -> None:
         """Rename the files to their targets in the order of their creation; callers create the model's file last.

@@ -21,6 +21,7 @@ from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.apply import apply
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_model_file, with_constants
 from gather_infer.model.paths import bodies
+from gather_infer.model.save import Companions
 from gather_infer.node_ids import NodePath, Root
 from gather_infer.openvino.beam_index import eliminate_beam_indices
 from gather_infer.openvino.dialect_nodes import is_opaque
@@ -94,6 +95,7 @@ class ConversionResult(PassResult):
         in_place: bool = False,
         in_place_weights: bool = False,
         dim_dialect: str | None = None,
+        companions: Companions | None = None,
     ) -> SaveReport:
         """Write the model, completely or not at all, with the weights of an IR inline.
 
@@ -102,6 +104,7 @@ class ConversionResult(PassResult):
         in_place_weights   leave the weights in the .bin of the IR, and refer to them there; the .bin has to be in the
                            directory of the output or below it
         dim_dialect        write the expressions in dims as readers of this dialect take them, see docs/dims.md
+        companions         returns the files that appear together with the model, from the hashes of what is written
 
         Raises UsageError when the output would overwrite the IR, and when runtimes would not find the .bin; other
         errors as `gather_infer.model.save`.
@@ -109,7 +112,14 @@ class ConversionResult(PassResult):
         if not self.source.foreign_format:
             if in_place_weights:
                 raise UsageError("in_place_weights: the weights of an ONNX file stay where they are anyway")
-            return PassResult.save(self, path, external_data=external_data, in_place=in_place, dim_dialect=dim_dialect)
+            return PassResult.save(
+                self,
+                path,
+                external_data=external_data,
+                in_place=in_place,
+                dim_dialect=dim_dialect,
+                companions=companions,
+            )
         if in_place or (
             os.path.exists(path) and os.path.exists(self.source.name) and os.path.samefile(path, self.source.name)
         ):
@@ -123,11 +133,14 @@ class ConversionResult(PassResult):
                 generated=self.generated,
                 external_data=external_data,
                 embed=True,
+                companions=companions,
             )
         if external_data is not None:
             raise UsageError("in_place_weights and external_data exclude each other")
         source, proto = with_sidecar_weights(self.source, self.proto, path)
-        return save_translated(source, proto, path, dim_dialect=dim_dialect, generated=self.generated)
+        return save_translated(
+            source, proto, path, dim_dialect=dim_dialect, generated=self.generated, companions=companions
+        )
 
     @property
     def generated(self) -> Collection[str]:

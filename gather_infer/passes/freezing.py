@@ -15,6 +15,7 @@ from gather_infer.ir import Model, require_well_formed
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
+from gather_infer.model.save import Companions
 from gather_infer.node_ids import NodePath
 from gather_infer.passes.result import PassResult
 from gather_infer.progress import Progress, no_progress
@@ -49,11 +50,19 @@ class FreezeResult(PassResult):
         external_data: str | None = None,
         in_place: bool = False,
         dim_dialect: str | None = None,
+        companions: Companions | None = None,
     ) -> SaveReport:
         """Write the model, whole or not at all. Raises UsageError if it is refused, and as `PassResult.save`."""
         if self.refused:
             raise UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}")
-        return PassResult.save(self, path, external_data=external_data, in_place=in_place, dim_dialect=dim_dialect)
+        return PassResult.save(
+            self,
+            path,
+            external_data=external_data,
+            in_place=in_place,
+            dim_dialect=dim_dialect,
+            companions=companions,
+        )
 
 
 def freeze(

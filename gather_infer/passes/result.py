@@ -18,6 +18,7 @@ from gather_infer.inference.interface_types import UNCHANGED, Interface
 from gather_infer.model import ModelFile, SaveReport
 from gather_infer.model.edits import Journal
 from gather_infer.model.paths import bodies
+from gather_infer.model.save import Companions
 from gather_infer.model.tensors import iter_tensors
 
 if TYPE_CHECKING:
@@ -81,10 +82,12 @@ class PassResult:
         external_data: str | None = None,
         in_place: bool = False,
         dim_dialect: str | None = None,
+        companions: Companions | None = None,
     ) -> SaveReport:
         """Write the model, whole or not at all. Raises as `gather_infer.model.save`.
 
         dim_dialect   write the expressions in dims as readers of this dialect take them, see docs/dims.md
+        companions    returns the files that appear together with the model, from the hashes of what is written
         """
         return save_translated(
             self.source,
@@ -94,6 +97,7 @@ class PassResult:
             generated=self.generated,
             external_data=external_data,
             in_place=in_place,
+            companions=companions,
         )
 
     @property

@@ -87,7 +87,7 @@ def _outputs(found: Difference, view: View) -> Iterator[str]:
             reason = f": {each.reason}" if each.reason else ""
             yield f"  {each.verdict!s:10} {each.name}{reason}"
     for kind, outputs in proved.items():
-        laws = ": " + ", ".join(map(str, found.laws)) if kind == "named laws" else ""
+        laws = ": " + ", ".join(found.given.laws) if kind == "named laws" else ""
         names = ", ".join(each.name for each in outputs)
         yield f"  proved     {count(len(outputs), 'output')} ({kind}{laws})" + (f": {names}" if view.verbose else "")
 
@@ -126,7 +126,7 @@ def proof_members(found: Difference) -> dict[str, Json]:
     return {
         "verdict": str(found.verdict),
         "contract": str(found.contract),
-        "laws": [str(law) for law in found.laws],
+        "laws": list(found.given.laws),
         "obligations": list(found.obligations),
         "outputs": [
             {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -31,6 +33,25 @@ def test_what_is_proved_is_written(run: Run, name: str) -> None:
     assert done.exit_code == 0
     assert "  proved     1 output (same calls)\n" in done.stdout
     assert diff("sum.onnx", "out.onnx", dims=options[1:], runs=0).is_proved
+
+
+@pytest.mark.parametrize("name", REWRITES)
+@pytest.mark.parametrize("is_external", [False, True], ids=["large", "external data"])
+def test_weights_that_stay_on_disk(run: Run, name: str, is_external: bool) -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 9, opset_import: ["": 18]> g (float[N, 4] x) => (float[N, 4] y)
+            { i = Identity(x) t = Concat<axis = 0>(i, w) p = Gather(w, k) q = ReduceSum<keepdims = 0>(p)
+              s = Add(t, q) n = Shape(x) y = Slice(s, z, n, a) }"""
+    )
+    weights: dict[str, Any] = {"w": np.ones((100_000, 4), np.float32), "k": np.zeros(3, np.int64)}
+    weights |= {"z": np.zeros(1, np.int64), "a": np.zeros(1, np.int64)}
+    proto.graph.node[5].attribute.add(name="end", type=onnx.AttributeProto.INT, i=1)
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(array, key) for key, array in weights.items())
+    onnx.save(proto, "large.onnx", save_as_external_data=is_external, location="large.bin")
+    command, *options = REWRITES[name]
+    done = run(command, "large.onnx", *options, "-o", "out.onnx", "--prove")
+    assert done.exit_code == 0, done.stderr
+    assert diff("large.onnx", "out.onnx", dims=options[1:], runs=0).is_proved
 
 
 def test_what_is_not_proved_is_not_written(run: Run) -> None:

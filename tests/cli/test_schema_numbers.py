@@ -16,6 +16,7 @@ from gather_infer_cli.main import COMMANDS
 import gather_infer
 from gather_infer.checks import baseline
 from gather_infer.contract import contract
+from gather_infer.equality import certificate
 from gather_infer.report import json as report_json
 from gather_infer.report import output_formats
 from gather_infer.report.output_formats import OutputFormat, ResultKind
@@ -111,15 +112,18 @@ def test_stored_json_has_the_number(run: Run) -> None:
     assert json.loads(entry.value)["schema"] == SCHEMA
 
 
-def test_json_of_the_api_has_the_number() -> None:
-    found = [name for name in gather_infer.__all__ if hasattr(getattr(gather_infer, name), "to_json")]
-    assert found == ["Contract"]
+def test_json_of_the_api_has_the_number(tmp_path: Path) -> None:
+    names = [name for name in gather_infer.__all__ if hasattr(getattr(gather_infer, name), "to_json")]
+    assert names == ["Certificate", "Contract"]
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { y = Relu (x) }'
     )
     assert gather_infer.contract_of(model).contract.to_json()["schema"] == SCHEMA
+    onnx.save(model, tmp_path / "m.onnx")
+    found = gather_infer.diff(model, model)
+    assert gather_infer.Certificate.of(found, *[tmp_path / "m.onnx"] * 2).to_json()["schema"] == SCHEMA
 
 
 def test_there_is_one_number() -> None:
-    assert {report_json.SCHEMA, contract.SCHEMA, baseline.SCHEMA} == {SCHEMA}
+    assert {report_json.SCHEMA, certificate.SCHEMA, contract.SCHEMA, baseline.SCHEMA} == {SCHEMA}
     assert f"This page describes schema {SCHEMA}." in " ".join((REPO / "docs/json.md").read_text().split())

@@ -134,7 +134,7 @@ OTHER: dict[type[Any], dict[str, Any]] = {
     },
     RewriteJob: {
         "by": "fold", "passes": ("a",), "skip": ("a",), "fold_floats": True, "max_growth": 1, "edits": True,
-        "prove": True, "verify": VerifyOptions(1), "strict": True,
+        "prove": True, "certificate": "c.json", "verify": VerifyOptions(1), "strict": True,
     },
     ConvertJob: {
         "gather_oob": "refuse", "weights": "float", "beam_idx": "drop", "random": "onnx", "opset": 20,
