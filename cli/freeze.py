@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,9 +71,7 @@ def command(
             from gather_infer.equality import diff
             from gather_infer.equality.certificate import certificate_file
 
-            # large weights are still in the files of the original
-            frozen = replace(result.source, proto=result.proto)
-            proof = diff(result.source, frozen, **arguments, runs=0, progress=progress)
+            proof = diff(result.source, result.file, **arguments, runs=0, progress=progress)
             if certificate is not None:
                 save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
         verification = None

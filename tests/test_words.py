@@ -102,7 +102,8 @@ def _definitions(path: Path) -> tuple[Definition, ...]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_names_and_docstrings_use_the_terms_of_the_field(folder: str) -> None:
-    names, texts = [], []
+    names: list[str] = []
+    texts: list[str] = []
     for path in sources(folder):
         names += private_names(path, FOLDERS[folder])
         texts += private_docstrings(path, FOLDERS[folder])

@@ -85,7 +85,7 @@ def diff(
     Raises ModelReadError when a model cannot be read, UsageError for arguments that `infer` rejects, a negative number
     of runs, an unknown law, or an output that does not exist.
 
-        >>> small = gather_infer.optimize("fixtures/bert-torchscript.onnx").model
+        >>> small = gather_infer.optimize("fixtures/bert-torchscript.onnx").file
         >>> found = gather_infer.diff("fixtures/bert-torchscript.onnx", small)
         >>> print(found.verdict, [str(each.proof_class) for each in found.outputs])
         proved ['same calls', 'same calls']
@@ -146,7 +146,8 @@ def diff(
         if verification is not None:
             witness = verification.differing_feeds
             results = [_after_runs(each, verification) for each in results]
-    verdict = min((each.verdict for each in results), key=_WEAKEST.index, default=DiffVerdict.PROVED)
+    without = DiffVerdict.UNKNOWN if obligations else DiffVerdict.PROVED
+    verdict = min((each.verdict for each in results), key=_WEAKEST.index, default=without)
     return replace(
         found,
         verdict=verdict,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gather_infer.diagnostic import has_errors_or_warnings
@@ -66,7 +66,7 @@ class RewriteJob(Job):
 
             proof = diff(
                 result.source,
-                replace(result.source, proto=result.proto),  # large weights are still in the files of the original
+                result.file,
                 dims=given.dims,
                 inputs=given.inputs,
                 rules=given.rules,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import ModelProto, TensorProto
@@ -66,6 +66,11 @@ class PassResult:
     def edits(self) -> list[str]:
         """A line for each edit, as `--dry-run` prints them."""
         return self.journal.describe(self.source.proto)
+
+    @property
+    def file(self) -> ModelFile:
+        """The model after the edits as a file: with the place of the large weights, which are those of the original."""
+        return replace(self.source, proto=self.proto)
 
     @property
     def before(self) -> Size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,13 @@ def test_a_negative_number_of_runs() -> None:
     first = model("(float[N] x) => (y) { y = Neg(x) }")
     with pytest.raises(UsageError, match="the number of runs must be >= 0, is -1"):
         gather_infer.diff(first, first, runs=-1)
+
+
+def test_weights_that_are_in_a_file_beside_the_model(tmp_path: Path) -> None:
+    """The result of a pass knows where its weights are."""
+    weights = numpy_helper.from_array(np.arange(1 << 19, dtype=np.float32), "w")
+    proto = model("(float[1] x) => (y) { z = Identity(x) y = Add(z, w) }")
+    proto.graph.initializer.append(weights)
+    path = tmp_path / "large.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location="large.bin")
+    assert diff(path, optimize(path).file, runs=0).is_proved

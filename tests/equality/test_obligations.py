@@ -50,6 +50,13 @@ NARROWER: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
+def test_models_without_outputs() -> None:
+    one = model("(float[N] x) => () { }")
+    two = model("(float[N] x) => () <int64[1] t = {7}> { r = Reshape(x, t) }")
+    assert diff(one, one, runs=0).is_proved
+    assert diff(one, two, runs=0).verdict is DiffVerdict.UNKNOWN
+
+
 @pytest.mark.parametrize("name", NARROWER)
 def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
     before, after, sentence = NARROWER[name]
