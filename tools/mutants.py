@@ -1,6 +1,7 @@
 """Mutation testing: small changes of the source, drawn by a seed, each of which should make a test fail.
 
     python tools/mutants.py --places 100 --seed 1
+    python tools/mutants.py --rooms gather_infer/equality --tests tests/equality --least 95
 
 Works on copies in a temporary folder; the tree itself is only read. The whole suite runs once under coverage, which
 tells what each test reaches (`--reach FILE` keeps that, and reads it back as long as the sources are the same). Each
@@ -92,14 +93,14 @@ def run_tests(tree: Path, arguments: list[str], variables: dict[str, str], secon
 class Server:
     """A pytest in a tree that has collected all tests and runs some of them in children, with a function changed."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, paths: list[str]) -> None:
         self.tree = tree
         asked, questions = os.pipe()
         answers, answered = os.pipe()
         output = tree / "output.txt"
         with output.open("w") as stream:
             variables = {"REACH_SERVE": f"{asked},{answered}"}
-            arguments = ["-m", "pytest", f"--basetemp={tree / 'temporary'}"]
+            arguments = ["-m", "pytest", f"--basetemp={tree / 'temporary'}", *paths]
             self.process = started(tree, arguments, variables, stdout=stream, stderr=stream, pass_fds=(asked, answered))
         os.close(asked)
         os.close(answered)
@@ -129,18 +130,18 @@ def fingerprint(tree: Path) -> str:
     ).hexdigest()
 
 
-def reach(tree: Path, kept: Path | None) -> dict[str, dict[str, Any]]:
+def reach(tree: Path, kept: Path | None, rooms: list[str], paths: list[str]) -> dict[str, dict[str, Any]]:
     """Per test its seconds and the lines it reaches; recorded when what is kept belongs to other sources."""
-    stamp = fingerprint(tree)
+    stamp = " ".join([fingerprint(tree), *rooms, *paths])
     if kept is not None and kept.exists():
         found: dict[str, Any] = json.loads(kept.read_text())
         if found["stamp"] == stamp:
             return dict(found["tests"])
     record = tree / "reach.json"
     settings = tree / ".mutants-coveragerc"
-    include = "".join(f"\n  {tree}/{room}/*" for room in ROOMS)
+    include = "".join(f"\n  {tree}/{room}/*" for room in rooms)
     settings.write_text(f"[run]\ndata_file = {tree}/.coverage\ninclude ={include}\n")
-    arguments = ["-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest"]
+    arguments = ["-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", *paths]
     code, output = run_tests(tree, arguments, {"REACH_RECORD": str(record)}, None)
     if not record.exists():
         sys.exit(f"the tests do not run (exit code {code}):\n{output[-4000:]}")
@@ -236,6 +237,8 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="only places whose file or function has this in its name"
     )
+    parser.add_argument("--rooms", nargs="+", default=[*ROOMS], help="folders to change (default: %(default)s)")
+    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="the tests to ask (default: all)")
     parser.add_argument("--workers", type=int, choices=(1, 2), default=2, help="runs at a time (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=120, help="of tests per change (default: %(default)s)")
     parser.add_argument("--least", type=float, default=90, help="percent to notice (default: %(default)s)")
@@ -243,7 +246,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="show the places and run nothing")
     options = parser.parse_args()
 
-    texts = sources(ROOT, ROOMS)
+    texts = sources(ROOT, tuple(options.rooms))
     every = [p for file, text in texts.items() for p in places(file, text)]
     every = [p for p in every if options.only in f"{p.file} {p.within}"]
     random.Random(options.seed).shuffle(every)
@@ -257,10 +260,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         servers: queue.Queue[Server] = queue.Queue()
         copies = [copied(Path(folder) / str(number)) for number in range(options.workers)]
-        tests = reach(copies[0], options.reach)
+        tests = reach(copies[0], options.reach, options.rooms, options.tests)
         selection = Selection(tests, {file: ast.parse(text) for file, text in texts.items()}, options.seconds)
         for copy in copies:
-            servers.put(Server(copy))
+            servers.put(Server(copy, options.tests))
 
         def work(place: Place) -> Outcome:
             server = servers.get()
