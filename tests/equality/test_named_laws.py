@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 from click.testing import CliRunner, Result
+from gather_infer_cli.main import main
 
 from gather_infer import DiffVerdict, UsageError, diff
 from gather_infer.equality import ProofClass
@@ -87,8 +88,6 @@ def test_an_unknown_law() -> None:
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
-    from cli.main import main
-
     first, second, _ = EQUAL["a Gemm without a bias"]
     files = [str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")]
     for text, file in zip((first, second), files, strict=True):
