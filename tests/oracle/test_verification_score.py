@@ -24,10 +24,10 @@ def unfair(found: Score) -> list[str]:
 
 
 def test_right_rewrites_are_not_called_wrong() -> None:
-    found = scored(by_hand(), 4)
+    found = scored(by_hand(), 2)
     assert not unfair(found) and found.cases == 24
-    found = scored(graphs(range(3_000_000, 3_000_012)), 3)
-    assert not unfair(found) and found.cases >= 6
+    found = scored(graphs(range(3_000_000, 3_000_008)), 2)
+    assert not unfair(found) and found.cases >= 4
     assert not unfair(scored(exports(["gpt2-kv-torchscript", "detector-nonzero-dynamo"], half=True), 3))
 
 
