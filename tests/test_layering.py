@@ -129,8 +129,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "equality": (  # of passes only the kernels of constant evaluation: a proof must not trust the rewriting
         {
-            "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes", "progress",
-            "rules", "symbolic", "tensor", "validate", "value_ranges", "verification", "versioned",
+            "contract", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes",
+            "progress", "rules", "symbolic", "tensor", "validate", "value_ranges", "verification", "versioned",
         },
         {"numpy", "onnx"},
     ),

@@ -1,6 +1,7 @@
 """Contracts: conditions on the inputs of a model, checked against feeds with numpy only; `validate` derives them."""
 
 from gather_infer.contract.checking import Violation
+from gather_infer.contract.comparison import ContractChange, NewRequirement, implication, new_requirements
 from gather_infer.contract.contract import SCHEMA, Contract
 from gather_infer.contract.interface import DeclaredDim, DeclaredTensor, ModelInterface
 from gather_infer.contract.lines import (
@@ -20,6 +21,7 @@ __all__ = [
     "SCHEMA",
     "ConditionalBody",
     "Contract",
+    "ContractChange",
     "ContractInput",
     "DeclaredDim",
     "DeclaredTensor",
@@ -28,7 +30,10 @@ __all__ = [
     "InputCondition",
     "Line",
     "ModelInterface",
+    "NewRequirement",
     "Open",
     "Relation",
     "Violation",
+    "implication",
+    "new_requirements",
 ]

@@ -6,7 +6,7 @@ from gather_infer.equality.certificate import Certificate, CertifiedOutput
 from gather_infer.equality.comparison import DEFAULT_RUNS, diff
 from gather_infer.equality.given import Given
 from gather_infer.equality.result import (
-    ContractChange,
+    ContractComparison,
     Difference,
     DiffVerdict,
     FirstDifference,
@@ -21,7 +21,7 @@ __all__ = [
     "DEFAULT_RUNS",
     "Certificate",
     "CertifiedOutput",
-    "ContractChange",
+    "ContractComparison",
     "DiffVerdict",
     "Difference",
     "FirstDifference",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gather_infer.contract import new_requirements
 from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
@@ -16,6 +17,7 @@ from gather_infer.equality.interface import with_interface
 from gather_infer.equality.named_laws import laws_of
 from gather_infer.equality.proof import Proof, Prover
 from gather_infer.equality.result import (
+    ContractComparison,
     Difference,
     DiffVerdict,
     Law,
@@ -38,6 +40,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.validate.contract_builder import contract_of
 from gather_infer.verification import verify
 from gather_infer.verification.result import Mismatch, Verification, shown_binding
 
@@ -63,6 +66,7 @@ def diff(
     initializers_as_constants: bool = False,
     outputs: Mapping[str, str] | None = None,
     laws: Iterable[Law | str] = (),
+    contracts: bool = True,
     runs: int = DEFAULT_RUNS,
     feeds: Sequence[Mapping[str, Any]] = (),
     rtol: float | None = None,
@@ -75,6 +79,7 @@ def diff(
     dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
     outputs      output of the first model -> output of the second; by name, else by position, if not given
     laws         names of laws that a proof may use, "rows" and "gemm-bias"; the class of such a proof says so
+    contracts    whether to compare the contracts, for which each model is inferred once more
     runs         how many random inputs to run both models on if something is not proved; 0 for none
     feeds        inputs by name, an array each, which are run first
     rtol, atol   floats in runs may differ by atol + rtol * |original|; a proof is always about bits, NaN being NaN
@@ -106,9 +111,7 @@ def diff(
     files = [to_model_file(first), to_model_file(second)]
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
-    files = [
-        replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file for file in files
-    ]
+    files = [_without_functions(file) for file in files]
     names = [symbols_of_inputs(fed_inputs(file.proto), {})[0] for file in files]
     mine, its = (_given_to(own, other, dims) for own, other in (names, names[::-1]))
     one = _inferred(files[0], mine, inputs, ranges, rules, progress)
@@ -148,8 +151,20 @@ def diff(
             results = [_after_runs(each, verification) for each in results]
     without = DiffVerdict.UNKNOWN if obligations else DiffVerdict.PROVED
     verdict = min((each.verdict for each in results), key=_WEAKEST.index, default=without)
+    compared_contracts = None
+    if contracts:
+        progress(lambda: "comparing contracts")
+        derived = [
+            contract_of(file, dims=own, inputs=inputs, ranges=ranges, rules=rules).contract
+            for file, own in zip(files, (mine, its), strict=True)
+        ]
+        compared_contracts = ContractComparison(
+            new_requirements(derived[0], derived[1], pairs),
+            new_requirements(derived[1], derived[0], {other: name for name, other in pairs.items()}),
+        )
     return replace(
         found,
+        contracts=compared_contracts,
         verdict=verdict,
         outputs=tuple(results),
         obligations=obligations,

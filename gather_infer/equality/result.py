@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gather_infer.contract import ContractChange, NewRequirement, implication
 from gather_infer.equality.given import Given
 from gather_infer.verification.result import Verification
 
@@ -58,20 +59,6 @@ class Law(enum.Enum):
 
     ROWS = "rows"
     GEMM_BIAS = "gemm-bias"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class ContractChange(enum.Enum):
-    """Whether the second model runs wherever the first one does.
-
-    HOLDS    proved
-    UNKNOWN  not proved; the obligations that are open say why
-    """
-
-    HOLDS = "holds"
-    UNKNOWN = "unknown"
 
     def __str__(self) -> str:
         return self.value
@@ -136,6 +123,18 @@ class OperatorCounts:
     changed: Mapping[str, tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class ContractComparison:
+    """What the contract of each model requires and that of the other does not.
+
+    narrowing   conditions of the second model that do not follow from the contract of the first
+    widening    conditions of the first model that do not follow from the contract of the second
+    """
+
+    narrowing: tuple[NewRequirement, ...]
+    widening: tuple[NewRequirement, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """The comparison of two models; `gather_infer.diff`.
@@ -148,6 +147,7 @@ class Difference:
     runs              the runs of what is not proved; None if nothing was run
     witness           inputs for which the outputs differ; None unless a run has shown a difference
     given             the facts under which the models were compared
+    contracts         the comparison of both contracts; None if it was not asked for, or the inputs differ
     """
 
     first: str
@@ -163,11 +163,18 @@ class Difference:
     runs: Verification | None = None
     witness: Mapping[str, Any] | None = None
     given: Given = field(default_factory=Given)
+    contracts: ContractComparison | None = None
 
     @property
     def contract(self) -> ContractChange:
-        """Whether the second model runs wherever the first one does."""
-        return ContractChange.UNKNOWN if self.obligations else ContractChange.HOLDS
+        """Whether inputs within the contract of the first model are within that of the second.
+
+        They are where the second model is proved to run wherever the first one does, which leaves no obligation open.
+        """
+        runs = None if self.obligations or self.verdict is DiffVerdict.NOT_COMPARABLE else True
+        if self.contracts is None:
+            return ContractChange.of(runs, None)
+        return ContractChange.of(runs or implication(self.contracts.narrowing), implication(self.contracts.widening))
 
     @property
     def is_proved(self) -> bool:
@@ -176,5 +183,6 @@ class Difference:
 
     @property
     def is_equal(self) -> bool:
-        """Whether no difference was found, by proof or in runs."""
-        return self.verdict in (DiffVerdict.PROVED, DiffVerdict.RUNS)
+        """Whether no difference was found, by proof or in runs, and the contract is not known to be narrower."""
+        found = self.verdict in (DiffVerdict.PROVED, DiffVerdict.RUNS)
+        return found and self.contract is not ContractChange.NARROWER

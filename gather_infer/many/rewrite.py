@@ -71,6 +71,7 @@ class RewriteJob(Job):
                 inputs=given.inputs,
                 rules=given.rules,
                 initializers_as_constants=self.constants,
+                contracts=False,
                 runs=0,
                 progress=progress,
             )

@@ -11,6 +11,7 @@ from gather_infer.report.output_formats import PLAIN, View
 from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:
+    from gather_infer.contract import NewRequirement
     from gather_infer.equality.result import Difference, OutputComparison
     from gather_infer.verification.result import Verification
 
@@ -38,6 +39,7 @@ def diff_text(found: Difference, view: View = PLAIN) -> list[str]:
     if found.opsets:
         lines.append("  opsets     " + ", ".join(f"{name} {a} -> {b}" for name, (a, b) in found.opsets.items()))
     lines += _weights(found, view)
+    lines += _contract(found, view)
     lines += _outputs(found, view)
     if found.first_difference is not None:
         lines += _first_difference(found)
@@ -75,6 +77,32 @@ def _weights(found: Difference, view: View) -> Iterator[str]:
             yield f"  weight     {weight.name} differs in {differing} of {count(total, 'element')}{largest}"
     if len(shown) < len(found.weights):
         yield f"  ... {len(found.weights) - len(shown)} more weights: --verbose"
+
+
+_CONTRACTS = {
+    "narrower": "narrower: the second model does not take every input that the first one takes",
+    "wider": "wider: the second model takes each input that the first one takes, and more",
+    "unknown": "not known to be the same",
+}
+
+
+def _contract(found: Difference, view: View) -> Iterator[str]:
+    """What the contract of one model requires and that of the other does not, unless each input fits both."""
+    change = str(found.contract)
+    if found.contracts is None or change not in _CONTRACTS:
+        return
+    yield f"  contract   {_CONTRACTS[change]}"
+    sides = [("second", "first", found.contracts.narrowing)] if change != "wider" else []
+    if change != "unknown":
+        sides.append(("first", "second", found.contracts.widening))
+    for which, other, requirements in sides:
+        shown = requirements if view.verbose else requirements[:MAX_SHOWN]
+        for each in shown:
+            example = f"; {each.example} is fine in the {other}" if each.witness else ""
+            nodes = f" ({each.nodes[0]})" if each.nodes else ""
+            yield f"    the {which} requires {each.text}{nodes}{example}"
+        if len(shown) < len(requirements):
+            yield f"    ... {len(requirements) - len(shown)} more: --verbose"
 
 
 def _outputs(found: Difference, view: View) -> Iterator[str]:
@@ -149,6 +177,14 @@ def proof_members(found: Difference) -> dict[str, Json]:
     }
 
 
+def _requirement(each: NewRequirement) -> dict[str, Json]:
+    return {
+        "text": each.text,
+        "nodes": list(each.nodes),
+        "witness": None if each.witness is None else dict(each.witness),
+    }
+
+
 def diff_json(found: Difference) -> dict[str, Json]:
     """The result as a JSON object; docs/json.md describes it."""
     return {
@@ -157,6 +193,12 @@ def diff_json(found: Difference) -> dict[str, Json]:
         "second": found.second,
         **proof_members(found),
         "interface": list(found.interface),
+        "contracts": None
+        if found.contracts is None
+        else {
+            "narrowing": [_requirement(each) for each in found.contracts.narrowing],
+            "widening": [_requirement(each) for each in found.contracts.widening],
+        },
         "opsets": {name: list(versions) for name, versions in found.opsets.items()},
         "nodes": list(found.operators.totals),
         "operators": {name: list(counts) for name, counts in found.operators.changed.items()},
