@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnx import FunctionProto
+
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import shared_nodes
 from gather_infer.equality.frames import axes_of
@@ -83,22 +85,25 @@ class Obligations:
     def _wrong_declarations(self) -> Iterator[str]:
         """Sizes that the second model declares of its values, and that they need not have.
 
-        onnxruntime gives values whose dims are declared by one name the same memory, and fails where they differ.
+        onnxruntime gives values whose dims are declared alike the same memory, and fails where they differ.
         """
         side = self.second
-        sizes: dict[str, tuple[object, str, bool]] = {}
-        known = set(_declared(self.first))
-        for name, axis, given in _declared(side):
-            shape = side.facts.raw(side.model.main, name).shape
+        sizes: dict[tuple[Graph, str], tuple[object, str, bool]] = {}
+        known = {(name, axis, given) for _, name, axis, given in _declared(self.first)}
+        for graph, name, axis, given in _declared(side):
+            shape = side.facts.raw(graph, name).shape
+            place, is_new = f"axis {axis} of {name}", (name, axis, given) not in known
             if shape is None or axis >= len(shape):
+                if is_new:
+                    yield f"the second model declares {place} as {given}, and its size is not known"
                 continue
-            dim, place, is_new = shape[axis], f"axis {axis} of {name}", (name, axis, given) not in known
+            dim = shape[axis]
             size = self.form(side, dim) if self.is_meaningful(side, dim) else dim
             if isinstance(given, str):
-                first, other, is_other_new = sizes.setdefault(given, (size, place, is_new))
+                first, other, is_other_new = sizes.setdefault((graph, given), (size, place, is_new))
                 if first != size and (is_new or is_other_new):
                     yield f"the second model calls {other} and {place} {given!r}, which may differ"
-            elif is_new and known_eq(size, given, self.facts) is False:
+            elif is_new and known_eq(size, given, self.facts) is not True:
                 yield f"the second model declares {place} as {given}, and it is {dim}"
 
     def _is_shared(self, path: NodePath) -> bool:
@@ -163,13 +168,19 @@ class Obligations:
         return pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
 
 
-def _declared(side: Translation) -> Iterator[tuple[str, int, str | int]]:
-    """The names and numbers that a model declares for dims of values of its main graph: value, axis, name or number."""
-    graph = side.facts.inference.model.proto.graph
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.dim_param or dim.dim_value > 0:
-                yield value.name, axis, dim.dim_param or dim.dim_value
+def _declared(side: Translation) -> Iterator[tuple[Graph, str, int, str | int]]:
+    """The names and numbers that a model declares for dims of values in graphs that runs may execute.
+
+    Each with the graph, the value and the axis.
+    """
+    executed = {side.model.main, *(node.graph for node in side.executed)}
+    for graph in side.model.graphs.values():
+        if graph not in executed or isinstance(graph.proto, FunctionProto):
+            continue
+        for value in (*graph.proto.input, *graph.proto.output, *graph.proto.value_info):
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                if dim.dim_param or dim.dim_value > 0:
+                    yield graph, value.name, axis, dim.dim_param or dim.dim_value
 
 
 def axes_in(pool: TermPool, term: Term) -> set[int]:

@@ -250,6 +250,8 @@ class Translation:
                 return
             others = [self.facts.dim(dim) for dim in result.shape if dim is not size]
             total = product(self.facts.dim(dim) for dim in data.shape)
+            if product(others) == 0:
+                return
             quotient = floordiv(total, product(others), self.pool.facts.where_defined())
             if (
                 isinstance(quotient, int)
