@@ -106,9 +106,7 @@ def diff(
     files = [to_model_file(first), to_model_file(second)]
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
-    files = [
-        replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file for file in files
-    ]
+    files = [_without_functions(file) for file in files]
     names = [symbols_of_inputs(fed_inputs(file.proto), {})[0] for file in files]
     mine, its = (_given_to(own, other, dims) for own, other in (names, names[::-1]))
     one = _inferred(files[0], mine, inputs, ranges, rules, progress)
@@ -170,6 +168,7 @@ def _given_to(
 
 
 def _without_functions(file: ModelFile) -> ModelFile:
+    """The model with its functions inlined."""
     return replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file
 
 

@@ -14,6 +14,7 @@ from onnx import FunctionProto
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import shared_nodes
 from gather_infer.equality.frames import axes_of
+from gather_infer.equality.operators import is_deprecated
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
 from gather_infer.equality.translation import Translation
@@ -58,6 +59,7 @@ class Obligations:
                 yield f"{place}the second model fails: {finding.message}"
         yield from self._wrong_declarations()
         yield from self._scalar_targets()
+        yield from self._deprecated_operators()
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
             if not self._is_shared(constraint.node) and not self._follows((relation,)):
@@ -81,6 +83,13 @@ class Obligations:
                 shape = self.second.facts.raw(node.graph, node.inputs[1]).shape
                 if shape is None or len(shape) != 1:
                     yield f"node {self.second.model.label(node)} of the second model has a target that is no vector"
+
+    def _deprecated_operators(self) -> Iterator[str]:
+        """Nodes whose operator is deprecated in the opset of the second model; the first may be of an older one."""
+        for node in self.second.executed:
+            if is_deprecated(node.domain, node.op_type, node.version):
+                label = self.second.model.label(node)
+                yield f"node {label} of the second model: {node.op_type} is deprecated in opset {node.version}"
 
     def _wrong_declarations(self) -> Iterator[str]:
         """Sizes that the second model declares of its values, and that they need not have.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +52,6 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
-
-_K = TypeVar("_K")
 
 
 @dataclass(slots=True, eq=False)

@@ -222,6 +222,17 @@ def test_a_size_that_no_run_computes() -> None:
     diff(first, second, runs=0)
 
 
+def test_a_deprecated_operator() -> None:
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html: deprecated in opset 10; onnxruntime does not load the model."""
+    text = "(float[1, 1, N, 4] x) => (float[1, 1, N, 4] y) <float[4] s = {{1.0, 1.0, 1.0, 1.0}}> {{ {} }}"
+    up = text.format("u = Upsample(x, s) y = Relu(x)")
+    first, second, old = model(text.format("y = Relu(x)"), opset=13), model(up, opset=13), model(up, opset=9)
+    for before in (first, old):
+        found = diff(before, second, runs=0)
+        assert found.obligations == ("node Upsample#0 of the second model: Upsample is deprecated in opset 13",)
+    assert diff(first, old, runs=0).is_proved and diff(old, old, runs=0).is_proved
+
+
 def test_a_target_that_is_no_vector() -> None:
     """onnxruntime refuses a Reshape to a scalar target, which the inference reads as one size."""
     inputs = "(float[1] x) => (y) <int64 t = {1}, int64[1] v = {1}>"
