@@ -21,7 +21,7 @@ from gather_infer.equality.translation import Translation
 from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodePath
-from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq, known_le, substitute
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
 from gather_infer.validate import VerdictKind, verdict
 
 
@@ -107,7 +107,8 @@ class Obligations:
                     yield f"the second model declares {place} as {given}, and its size is not known"
                 continue
             dim = shape[axis]
-            size = self.form(side, dim) if self.is_meaningful(side, dim) else dim
+            form = self.form(side, dim)
+            size = dim if form is None else form
             if isinstance(given, str):
                 first, other, is_other_new = sizes.setdefault((graph, given), (size, place, is_new))
                 if first != size and (is_new or is_other_new):
@@ -133,17 +134,19 @@ class Obligations:
         return False
 
     def _relation(self, side: Translation, relation: tuple[Dim, str, Dim]) -> tuple[Dim, str, Dim] | None:
-        """A relation in the symbols of the proof; None if a symbol has no meaning in all runs."""
-        left, kind, right = relation
-        if not all(self.is_meaningful(side, dim) for dim in (left, right)):
+        """A relation in the symbols of the proof; None if a dim has no meaning in all runs."""
+        left, right = (self.form(side, dim) for dim in (relation[0], relation[2]))
+        return None if left is None or right is None else (left, relation[1], right)
+
+    def form(self, side: Translation, dim: Dim) -> Dim | None:
+        """A dim in the symbols of the proof; None if a symbol has no meaning in all runs, or a divisor is 0."""
+        facts = side.facts
+        if isinstance(dim, Expr) and not (facts.is_bound((dim,)) and dim.symbols.isdisjoint(facts.conditional)):
             return None
-        return self.form(side, left), kind, self.form(side, right)
-
-    def is_meaningful(self, side: Translation, dim: Dim) -> bool:
-        return isinstance(dim, int) or (side.facts.is_bound((dim,)) and dim.symbols.isdisjoint(side.facts.conditional))
-
-    def form(self, side: Translation, dim: Dim) -> Dim:
-        return self.dims.form(substitute(dim, side.facts.renamed))
+        try:
+            return self.dims.form(substitute(dim, facts.renamed))
+        except ZeroDivisionError:
+            return None
 
     def _key(self, side: Translation, access: Access) -> tuple[Operand, Dim, object] | None:
         """Equal for accesses that read the same positions of an axis of the same size; None for one in a body."""
@@ -151,9 +154,10 @@ class Obligations:
             return None
         addressing = access.addressing
         indices = side.tensor(side.model.main, access.indices)
-        if not isinstance(indices, Tensor) or not self.is_meaningful(side, addressing.size):
+        size = self.form(side, addressing.size)
+        if not isinstance(indices, Tensor) or size is None:
             return None
-        return self._positions(indices, addressing.column), self.form(side, addressing.size), addressing.indexing
+        return self._positions(indices, addressing.column), size, addressing.indexing
 
     def _positions(self, indices: Tensor, column: int | None) -> Tensor:
         """One column of indices, without axes along which they are equal and that have an element."""
