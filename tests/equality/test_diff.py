@@ -146,7 +146,7 @@ def test_a_negative_number_of_runs() -> None:
         gather_infer.diff(first, first, runs=-1)
 
 
-def test_weights_that_are_in_a_file_beside_the_model(tmp_path: Path) -> None:
+def test_weights_in_external_data(tmp_path: Path) -> None:
     """The result of a pass knows where its weights are."""
     weights = numpy_helper.from_array(np.arange(1 << 19, dtype=np.float32), "w")
     proto = model("(float[1] x) => (y) { z = Identity(x) y = Add(z, w) }")
