@@ -185,6 +185,7 @@ def _given_to(
 
 
 def _without_functions(file: ModelFile) -> ModelFile:
+    """The model with its functions inlined."""
     return replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file
 
 

@@ -17,14 +17,16 @@ SAMPLES: Final = 2
 class DimTable:
     """Dims that are equal in every run get one form: the first one seen.
 
-    symbols  name -> the dim that the symbol is equal to
-    atoms    quotient, minimum or maximum -> the dim that it is equal to
+    symbols        name -> the dim that the symbol is equal to
+    atoms          quotient, minimum or maximum -> the dim that it is equal to
+    is_undefined   whether an equation divides by 0 in every run, so that the first model succeeds in none
     """
 
     def __init__(self, facts: Scope) -> None:
         self.facts = facts
         self.symbols: dict[str, Dim] = {}
         self.atoms: dict[Atom, Dim] = {}
+        self.is_undefined = False
         self._forms: dict[Dim, Dim] = {}
         self._by_values: dict[tuple[int, ...], list[Dim]] = {}
         self._quotients: dict[Dim, list[FloorDiv]] = {}
@@ -36,14 +38,22 @@ class DimTable:
         for dim in (left, right):
             for atom in _quotients_of(dim):
                 self._quotients.setdefault(atom.num, []).append(atom)
-        left, right = _without_minus(substitute(left, self.symbols) - substitute(right, self.symbols))
+        try:
+            left, right = _without_minus(substitute(left, self.symbols) - substitute(right, self.symbols))
+        except ZeroDivisionError:
+            self.is_undefined = True
+            return
         if left == right:
             return
         if not isinstance(right, Symbol) and isinstance(left, Symbol):
             left, right = right, left
         if isinstance(right, Symbol) and right.name not in free_symbols(left):
-            self.symbols = {name: substitute(dim, {right.name: left}) for name, dim in self.symbols.items()}
-            self.symbols[right.name] = left
+            try:
+                symbols = {name: substitute(dim, {right.name: left}) for name, dim in self.symbols.items()}
+            except ZeroDivisionError:
+                self.is_undefined = True
+                return
+            self.symbols = {**symbols, right.name: left}
         elif isinstance(left, Expr) and isinstance(right, Expr):
             small, large = sorted((left, right), key=lambda dim: dim.size)
             if isinstance(large, Atom):
@@ -56,7 +66,11 @@ class DimTable:
             return dim
         found = self._forms.get(dim)
         if found is None:
-            found = self._forms[dim] = self._form(substitute(dim, self.symbols))
+            try:
+                found = self._form(substitute(dim, self.symbols))
+            except ZeroDivisionError:  # a divisor is 0 in every run of the first model
+                found = dim
+            self._forms[dim] = found
         return found
 
     def _form(self, dim: Dim) -> Dim:

@@ -44,7 +44,10 @@ class ModelFacts:
             return dim
         found = self._dims.get(dim)
         if found is None:
-            found = self.table.form(substitute(dim, self.renamed))
+            try:
+                found = self.table.form(substitute(dim, self.renamed))
+            except ZeroDivisionError:  # a divisor is 0 in every run of the first model: the dim equals no other
+                found = self._dims[dim] = symbol(f"\6{self.is_reference}.{len(self._dims)}")
             if self.is_bound((dim,)):
                 self._dims[dim] = found
         return found

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnx import FunctionProto
+
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import shared_nodes
 from gather_infer.equality.frames import axes_of
+from gather_infer.equality.operators import is_deprecated
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
 from gather_infer.equality.translation import Translation
 from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodePath
-from gather_infer.symbolic import Dim, Scope, free_symbols, known_eq, known_le, substitute
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
 from gather_infer.validate import VerdictKind, verdict
 
 
@@ -56,6 +59,7 @@ class Obligations:
                 yield f"{place}the second model fails: {finding.message}"
         yield from self._wrong_declarations()
         yield from self._scalar_targets()
+        yield from self._deprecated_operators()
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
             if not self._is_shared(constraint.node) and not self._follows((relation,)):
@@ -80,25 +84,36 @@ class Obligations:
                 if shape is None or len(shape) != 1:
                     yield f"node {self.second.model.label(node)} of the second model has a target that is no vector"
 
+    def _deprecated_operators(self) -> Iterator[str]:
+        """Nodes whose operator is deprecated in the opset of the second model; the first may be of an older one."""
+        for node in self.second.executed:
+            if is_deprecated(node.domain, node.op_type, node.version):
+                label = self.second.model.label(node)
+                yield f"node {label} of the second model: {node.op_type} is deprecated in opset {node.version}"
+
     def _wrong_declarations(self) -> Iterator[str]:
         """Sizes that the second model declares of its values, and that they need not have.
 
-        onnxruntime gives values whose dims are declared by one name the same memory, and fails where they differ.
+        onnxruntime gives values whose dims are declared alike the same memory, and fails where they differ.
         """
         side = self.second
-        sizes: dict[str, tuple[object, str, bool]] = {}
-        known = set(_declared(self.first))
-        for name, axis, given in _declared(side):
-            shape = side.facts.raw(side.model.main, name).shape
+        sizes: dict[tuple[Graph, str], tuple[object, str, bool]] = {}
+        known = {(name, axis, given) for _, name, axis, given in _declared(self.first)}
+        for graph, name, axis, given in _declared(side):
+            shape = side.facts.raw(graph, name).shape
+            place, is_new = f"axis {axis} of {name}", (name, axis, given) not in known
             if shape is None or axis >= len(shape):
+                if is_new:
+                    yield f"the second model declares {place} as {given}, and its size is not known"
                 continue
-            dim, place, is_new = shape[axis], f"axis {axis} of {name}", (name, axis, given) not in known
-            size = self.form(side, dim) if self.is_meaningful(side, dim) else dim
+            dim = shape[axis]
+            form = self.form(side, dim)
+            size = dim if form is None else form
             if isinstance(given, str):
-                first, other, is_other_new = sizes.setdefault(given, (size, place, is_new))
+                first, other, is_other_new = sizes.setdefault((graph, given), (size, place, is_new))
                 if first != size and (is_new or is_other_new):
                     yield f"the second model calls {other} and {place} {given!r}, which may differ"
-            elif is_new and known_eq(size, given, self.facts) is False:
+            elif is_new and known_eq(size, given, self.facts) is not True:
                 yield f"the second model declares {place} as {given}, and it is {dim}"
 
     def _is_shared(self, path: NodePath) -> bool:
@@ -119,17 +134,19 @@ class Obligations:
         return False
 
     def _relation(self, side: Translation, relation: tuple[Dim, str, Dim]) -> tuple[Dim, str, Dim] | None:
-        """A relation in the symbols of the proof; None if a symbol has no meaning in all runs."""
-        left, kind, right = relation
-        if not all(self.is_meaningful(side, dim) for dim in (left, right)):
+        """A relation in the symbols of the proof; None if a dim has no meaning in all runs."""
+        left, right = (self.form(side, dim) for dim in (relation[0], relation[2]))
+        return None if left is None or right is None else (left, relation[1], right)
+
+    def form(self, side: Translation, dim: Dim) -> Dim | None:
+        """A dim in the symbols of the proof; None if a symbol has no meaning in all runs, or a divisor is 0."""
+        facts = side.facts
+        if isinstance(dim, Expr) and not (facts.is_bound((dim,)) and dim.symbols.isdisjoint(facts.conditional)):
             return None
-        return self.form(side, left), kind, self.form(side, right)
-
-    def is_meaningful(self, side: Translation, dim: Dim) -> bool:
-        return isinstance(dim, int) or (side.facts.is_bound((dim,)) and dim.symbols.isdisjoint(side.facts.conditional))
-
-    def form(self, side: Translation, dim: Dim) -> Dim:
-        return self.dims.form(substitute(dim, side.facts.renamed))
+        try:
+            return self.dims.form(substitute(dim, facts.renamed))
+        except ZeroDivisionError:
+            return None
 
     def _key(self, side: Translation, access: Access) -> tuple[Operand, Dim, object] | None:
         """Equal for accesses that read the same positions of an axis of the same size; None for one in a body."""
@@ -137,9 +154,10 @@ class Obligations:
             return None
         addressing = access.addressing
         indices = side.tensor(side.model.main, access.indices)
-        if not isinstance(indices, Tensor) or not self.is_meaningful(side, addressing.size):
+        size = self.form(side, addressing.size)
+        if not isinstance(indices, Tensor) or size is None:
             return None
-        return self._positions(indices, addressing.column), self.form(side, addressing.size), addressing.indexing
+        return self._positions(indices, addressing.column), size, addressing.indexing
 
     def _positions(self, indices: Tensor, column: int | None) -> Tensor:
         """One column of indices, without axes along which they are equal and that have an element."""
@@ -163,13 +181,19 @@ class Obligations:
         return pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
 
 
-def _declared(side: Translation) -> Iterator[tuple[str, int, str | int]]:
-    """The names and numbers that a model declares for dims of values of its main graph: value, axis, name or number."""
-    graph = side.facts.inference.model.proto.graph
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.dim_param or dim.dim_value > 0:
-                yield value.name, axis, dim.dim_param or dim.dim_value
+def _declared(side: Translation) -> Iterator[tuple[Graph, str, int, str | int]]:
+    """The names and numbers that a model declares for dims of values in graphs that runs may execute.
+
+    Each with the graph, the value and the axis.
+    """
+    executed = {side.model.main, *(node.graph for node in side.executed)}
+    for graph in side.model.graphs.values():
+        if graph not in executed or isinstance(graph.proto, FunctionProto):
+            continue
+        for value in (*graph.proto.input, *graph.proto.output, *graph.proto.value_info):
+            for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                if dim.dim_param or dim.dim_value > 0:
+                    yield graph, value.name, axis, dim.dim_param or dim.dim_value
 
 
 def axes_in(pool: TermPool, term: Term) -> set[int]:

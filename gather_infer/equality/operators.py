@@ -40,6 +40,15 @@ def operator_of(node: Node) -> Operator:
 
 
 @lru_cache(maxsize=1024)
+def is_deprecated(domain: str, op_type: str, version: int) -> bool:
+    """Whether onnx has deprecated an operator, so that runtimes refuse models with it."""
+    try:
+        return bool(onnx.defs.get_schema(op_type, version or 1, domain).deprecated)
+    except onnx.defs.SchemaError:
+        return False
+
+
+@lru_cache(maxsize=1024)
 def _implied(domain: str, op_type: str, version: int) -> Mapping[str, Hashable]:
     """The defaults of the attributes of an operator, as keys: -0.0 is not 0.0, and 1 not 1.0."""
     return dict(normalized(_schema(domain, op_type, version)[1]))

@@ -151,7 +151,7 @@ class Prover:
         failures = [finding for finding in self.first.diagnostics if finding.is_failure]
         for finding in failures:
             yield f"the first model fails: {finding.message}"  # with contradictory facts everything is equal
-        if self.facts.is_contradictory and not failures:
+        if (self.facts.is_contradictory or self.dims.is_undefined) and not failures:
             yield "the first model fails in every run: what it requires of sizes is contradictory"
         always = self.proof(proof.kind, names_sizes=False)
         yield from self._narrower_inputs(always)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +52,6 @@ from gather_infer.symbolic import (
     symbol,
 )
 from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
-
-_K = TypeVar("_K")
 
 
 @dataclass(slots=True, eq=False)
@@ -250,6 +248,8 @@ class Translation:
                 return
             others = [self.facts.dim(dim) for dim in result.shape if dim is not size]
             total = product(self.facts.dim(dim) for dim in data.shape)
+            if product(others) == 0:
+                return
             quotient = floordiv(total, product(others), self.pool.facts.where_defined())
             if (
                 isinstance(quotient, int)

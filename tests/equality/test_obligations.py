@@ -144,6 +144,116 @@ def test_one_name_for_two_sizes_of_values() -> None:
     assert diff(first, second, runs=0).is_proved
 
 
+CHAIN = "a = Relu(x) b = Concat<axis = 0>(a, a) c = Neg(b) d = Abs(c)"
+DECLARED: dict[str, tuple[str, bool]] = {
+    # what the second model declares of the values of the chain, and whether onnxruntime reuses the memory of a
+    "one number for two sizes": ("<float[4] a, float[4] b, float[4] c, float[4] d>", True),
+    "a number for a size that need not be it": ("<float[4] b>", False),
+    "one name for two sizes": ("<float[n] a, float[n] b, float[n] c, float[n] d>", True),
+}
+
+
+@pytest.mark.parametrize("place", ["main graph", "branch"])
+@pytest.mark.parametrize("name", DECLARED)
+def test_declared_sizes_of_values(name: str, place: str) -> None:
+    """onnxruntime gives values with equal declared dims the same memory, and fails where they differ."""
+    declared, fails = DECLARED[name]
+    main = "(float[n] x, bool p) => (float[k] y) {} {{ {} y = Neg(d) }}"
+    branch = (
+        "(float[n] x, bool p) => (y) {{ y = If(p)<then_branch = t () => (float[k] z) {} {{ {} z = Neg(d) }},"
+        " else_branch = e () => (float[j] w) {{ w = Concat<axis = 0>(x, x) }}> }}"
+    )
+    text = main if place == "main graph" else branch
+    first, second = model(text.format("", CHAIN)), model(text.format(declared, CHAIN))
+    found = diff(first, second, runs=0)
+    assert found.verdict is DiffVerdict.UNKNOWN and found.obligations
+    assert diff(first, first, runs=0).is_proved and diff(second, second, runs=0).is_proved
+    if fails:
+        feeds = {"x": np.ones(5, np.float32), "p": np.array(True)}
+        assert ran(first, feeds) and not ran(second, feeds)
+
+
+COMPUTED: dict[str, tuple[str, str, dict[str, int]]] = {
+    # a Reshape to a computed size, one that never copies a dim, and sizes at which only the latter runs
+    "rows": ("(float[b, s, 4] x)", "t = Concat<axis = 0>(n, four) y = Reshape(x, t)", {"b": 2, "s": 0}),
+    "one axis": ("(float[b, s] x)", "y = Reshape(x, n)", {"b": 2, "s": 0}),
+    "columns": ("(float[b, s] x)", "t = Concat<axis = 0>(one, n) y = Reshape(x, t)", {"b": 0, "s": 2}),
+}
+TARGETS = {"rows": "Reshape(x, m)", "one axis": "Reshape(x, one_axis)", "columns": "Flatten<axis = 0>(x)"}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_computed_size_of_zero_copies_a_dim(name: str) -> None:
+    """https://onnx.ai/onnx/operators/onnx__Reshape.html: a 0 in the target copies the dim of the input."""
+    inputs, body, sizes = COMPUTED[name]
+    head = f"{inputs} => (y) <int64[1] four = {{4}}, int64[1] one = {{1}}, int64[2] m = {{-1, 4}}, int64[1] one_axis = {{-1}}>"
+    count = "p = Shape<start = 0, end = 1>(x) q = Shape<start = 1, end = 2>(x) n = Mul(p, q)"
+    first, second = model(f"{head} {{ y = {TARGETS[name]} }}"), model(f"{head} {{ {count} {body} }}")
+    found = diff(first, second, runs=0)
+    assert found.verdict is DiffVerdict.UNKNOWN and "of the second model requires 1 <= " in found.obligations[0]
+    assert diff(second, first, runs=0).is_proved
+    assert diff(first, second, dims=["b=1..", "s=1.."], runs=0).is_proved
+    shape = [sizes["b"], sizes["s"], *([4] if name == "rows" else [])]
+    feeds = {"x": np.ones(shape, np.float32)}
+    assert ran(first, feeds) and not ran(second, feeds)
+
+
+def ran(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> bool:
+    """Whether onnxruntime, without optimizations, runs a model that it has loaded."""
+    import onnxruntime
+    from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    try:
+        session.run(None, feeds)
+    except Fail:
+        return False
+    return True
+
+
+UNDEFINED: dict[str, tuple[str, str]] = {
+    # the first model, and a second one that computes a size for -1 beside one that is 0 in every run of the first
+    "by a node": (
+        "(float[c] x) => (y) <int64[1] z = {0}> { y = Squeeze(x, z) }",
+        "(float[c] x) => (y) <int64[1] z = {0}, int64[1] two = {2}, int64[1] m = {-1}> { s = Shape(x) h = Div(s, two) t = Concat<axis = 0>(m, h) r = Reshape(x, t) y = Squeeze(x, z) }",
+    ),
+    "by the type of the input": (
+        "(float[1] x) => (y) { y = Relu(x) }",
+        "(float[c] x) => (y) <int64[1] two = {2}, int64[1] m = {-1}> { s = Shape(x) h = Div(s, two) t = Concat<axis = 0>(m, h) r = Reshape(x, t) y = Relu(x) }",
+    ),
+    "with a first model that runs at no size": (
+        "(float[c] x) => (y) <int64[1] z = {0}, int64[1] two = {2}, int64[1] m = {-1}> { y = Squeeze(x, z) s = Shape(x) h = Div(s, two) t = Concat<axis = 0>(m, h) r = Reshape(x, t) }",
+        "(float[c] x) => (y) <int64[1] z = {0}, int64[1] two = {2}, int64[1] m = {-1}> { s = Shape(x) h = Div(s, two) t = Concat<axis = 0>(m, h) r = Reshape(x, t) y = Squeeze(x, z) }",
+    ),
+    "in both models": (
+        "(float[b, 4] x, float[c] w) => (y) <int64[1] z = {0}, int64[1] m = {-1}> { e = Reshape<allowzero = 1>(w, z) c = Shape(w) t = Concat<axis = 0>(c, m) r = Reshape<allowzero = 1>(x, t) y = Relu(r) }",
+        "(float[b, 4] x, float[c] w) => (y) <int64[1] z = {0}, int64[1] m = {-1}> { e = Reshape<allowzero = 1>(w, z) c = Shape(w) t = Concat<axis = 0>(c, m) g = Relu(x) y = Reshape<allowzero = 1>(g, t) }",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_a_size_that_no_run_computes(name: str) -> None:
+    """No proof, and no internal error."""
+    first, second = (model(text) for text in UNDEFINED[name])
+    assert diff(first, second, runs=0).verdict is DiffVerdict.UNKNOWN
+    diff(second, first, runs=0)
+
+
+def test_a_deprecated_operator() -> None:
+    """https://onnx.ai/onnx/operators/onnx__Upsample.html: deprecated in opset 10; onnxruntime does not load the model."""
+    text = "(float[1, 1, N, 4] x) => (float[1, 1, N, 4] y) <float[4] s = {{1.0, 1.0, 1.0, 1.0}}> {{ {} }}"
+    up = text.format("u = Upsample(x, s) y = Relu(x)")
+    first, second, old = model(text.format("y = Relu(x)"), opset=13), model(up, opset=13), model(up, opset=9)
+    for before in (first, old):
+        found = diff(before, second, runs=0)
+        assert found.obligations == ("node Upsample#0 of the second model: Upsample is deprecated in opset 13",)
+    assert diff(first, old, runs=0).is_proved and diff(old, old, runs=0).is_proved
+
+
 def test_a_target_that_is_no_vector() -> None:
     """onnxruntime refuses a Reshape to a scalar target, which the inference reads as one size."""
     inputs = "(float[1] x) => (y) <int64 t = {1}, int64[1] v = {1}>"

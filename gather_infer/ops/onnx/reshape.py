@@ -236,7 +236,8 @@ class _Entries:
         """Whether the input's dim on axis `i` is proved to be 0 in every legal run in which `entry` is 0.
 
         The proof needs an `entry` that is a product of sizes, and treats each size that may be 0. Either the input's
-        dim is 0 too, or the input is empty while all other dims of the result are >= 1, a contradiction.
+        dim is 0 too, or the input is empty while all other dims of the result are >= 1, and the node fails. The latter
+        is recorded: the size is at least 1, or the input's dim is 0.
         """
         assert self.shape is not None
         dim, total = self.shape[i], product(self.shape)
@@ -244,6 +245,7 @@ class _Entries:
         sizes = _sizes(entry, self.op.scope)
         if sizes is None:
             return False
+        required: list[tuple[Dim, Dim]] = []
         for name in sizes:
             try:
                 copied, count = substitute(dim, {name: 0}), substitute(total, {name: 0})
@@ -256,6 +258,10 @@ class _Entries:
             scope.add_fact(copied - 1)
             if count != 0 or not all(t is not None and known_le(1, t, scope) is True for t in beside):
                 return False
+            required.append((symbol(name), copied))
+        message = f"entry {i} of the target, {entry}, copies {dim} where it is 0"
+        for size, copied in required:
+            self.op.require((1, "<=", size), (copied, "==", 0), otherwise=message)
         return True
 
 
