@@ -71,7 +71,7 @@ def command(
             from gather_infer.equality import diff
             from gather_infer.equality.certificate import certificate_file
 
-            proof = diff(result.source, result.file, **arguments, contracts=False, runs=0, progress=progress)
+            proof = diff(result.source, result.file, **arguments, details=False, runs=0, progress=progress)
             if certificate is not None:
                 save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
         verification = None

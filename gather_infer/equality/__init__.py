@@ -7,6 +7,7 @@ from gather_infer.equality.comparison import DEFAULT_RUNS, diff
 from gather_infer.equality.given import Given
 from gather_infer.equality.result import (
     ContractComparison,
+    CostChange,
     Difference,
     DiffVerdict,
     FirstDifference,
@@ -22,6 +23,7 @@ __all__ = [
     "Certificate",
     "CertifiedOutput",
     "ContractComparison",
+    "CostChange",
     "DiffVerdict",
     "Difference",
     "FirstDifference",

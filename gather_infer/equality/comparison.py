@@ -15,9 +15,10 @@ from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
 from gather_infer.equality.interface import with_interface
 from gather_infer.equality.named_laws import laws_of
-from gather_infer.equality.proof import Proof, Prover
+from gather_infer.equality.proof import Proof, Prover, shape_of
 from gather_infer.equality.result import (
     ContractComparison,
+    CostChange,
     Difference,
     DiffVerdict,
     Law,
@@ -39,12 +40,17 @@ from gather_infer.model.model_loading import ModelLike, to_model_file, with_cons
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
+from gather_infer.symbolic import Dim, DimTooLarge, Expr, substitute
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.validate.contract_builder import contract_of
 from gather_infer.verification import verify
 from gather_infer.verification.result import Mismatch, Verification, shown_binding
 
 DEFAULT_RUNS: Final = 8
+_QUANTITIES: Final = {
+    "macs": "macs", "reads": "reads", "writes": "writes", "peak": "peak", "parameters": "parameter_bytes",
+}  # fmt: skip
+"""The costs that are compared -> members of `Cost`."""
 _WEAKEST: Final = (
     DiffVerdict.NOT_COMPARABLE,
     DiffVerdict.DIFFERENT,
@@ -66,7 +72,7 @@ def diff(
     initializers_as_constants: bool = False,
     outputs: Mapping[str, str] | None = None,
     laws: Iterable[Law | str] = (),
-    contracts: bool = True,
+    details: bool = True,
     runs: int = DEFAULT_RUNS,
     feeds: Sequence[Mapping[str, Any]] = (),
     rtol: float | None = None,
@@ -79,7 +85,7 @@ def diff(
     dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
     outputs      output of the first model -> output of the second; by name, else by position, if not given
     laws         names of laws that a proof may use, "rows" and "gemm-bias"; the class of such a proof says so
-    contracts    whether to compare the contracts, for which each model is inferred once more
+    details      whether to compare contracts and costs too, for which each model is inferred once more
     runs         how many random inputs to run both models on if something is not proved; 0 for none
     feeds        inputs by name, an array each, which are run first
     rtol, atol   floats in runs may differ by atol + rtol * |original|; a proof is always about bits, NaN being NaN
@@ -151,20 +157,19 @@ def diff(
             results = [_after_runs(each, verification) for each in results]
     without = DiffVerdict.UNKNOWN if obligations else DiffVerdict.PROVED
     verdict = min((each.verdict for each in results), key=_WEAKEST.index, default=without)
-    compared_contracts = None
-    if contracts:
-        progress(lambda: "comparing contracts")
-        derived = [
-            contract_of(file, dims=own, inputs=inputs, ranges=ranges, rules=rules).contract
+    if details:
+        progress(lambda: "comparing contracts and costs")
+        a, b = (
+            contract_of(file, dims=own, inputs=inputs, ranges=ranges, rules=rules)
             for file, own in zip(files, (mine, its), strict=True)
-        ]
-        compared_contracts = ContractComparison(
-            new_requirements(derived[0], derived[1], pairs),
-            new_requirements(derived[1], derived[0], {other: name for name, other in pairs.items()}),
         )
+        contracts = ContractComparison(
+            new_requirements(a.contract, b.contract, pairs),
+            new_requirements(b.contract, a.contract, {other: name for name, other in pairs.items()}),
+        )
+        found = replace(found, contracts=contracts, costs=tuple(_changed_costs(a.inference, b.inference, pairs)))
     return replace(
         found,
-        contracts=compared_contracts,
         verdict=verdict,
         outputs=tuple(results),
         obligations=obligations,
@@ -394,6 +399,23 @@ def _changed_weights(one: ModelFile, two: ModelFile) -> Iterator[WeightDifferenc
             yield WeightDifference(tensor.name, reason=reason)
         elif not (mine.plain is its.plain or np.array_equal(mine.plain, its.plain)):
             yield _element_difference(tensor.name, mine, its)
+
+
+def _changed_costs(one: Inference, two: Inference, pairs: Mapping[str, str]) -> Iterator[CostChange]:
+    """The costs in which the models differ; sizes of the second model's inputs are named as in the first."""
+    names: dict[str, Dim] = {}
+    for name, other in pairs.items():
+        for dim, theirs in zip(shape_of(one, name), shape_of(two, other), strict=False):
+            if isinstance(theirs, Expr) and theirs.is_symbol:
+                names.setdefault(str(theirs), dim)
+    mine, its = one.cost(), two.cost()
+    for quantity, member in _QUANTITIES.items():
+        try:
+            a, b = getattr(mine, member), substitute(getattr(its, member), names)
+        except (DimTooLarge, ZeroDivisionError):  # the peak is one of many formulas, or a size is fixed to 0
+            continue
+        if a != b:
+            yield CostChange(quantity, a, b, mine.is_exact(quantity) and its.is_exact(quantity))
 
 
 def _type_of(constant: Constant) -> str:

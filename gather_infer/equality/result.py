@@ -9,6 +9,7 @@ from typing import Any
 
 from gather_infer.contract import ContractChange, NewRequirement, implication
 from gather_infer.equality.given import Given
+from gather_infer.symbolic import Dim
 from gather_infer.verification.result import Verification
 
 
@@ -135,6 +136,20 @@ class ContractComparison:
     widening: tuple[NewRequirement, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CostChange:
+    """A cost in which the models differ, as formulas in the symbols of the first model.
+
+    quantity   macs (multiply-adds), reads, writes, peak or parameters (bytes)
+    is_exact   whether both formulas leave nothing out
+    """
+
+    quantity: str
+    first: Dim
+    second: Dim
+    is_exact: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """The comparison of two models; `gather_infer.diff`.
@@ -147,7 +162,8 @@ class Difference:
     runs              the runs of what is not proved; None if nothing was run
     witness           inputs for which the outputs differ; None unless a run has shown a difference
     given             the facts under which the models were compared
-    contracts         the comparison of both contracts; None if it was not asked for, or the inputs differ
+    contracts         the comparison of both contracts; None if no details were asked for, or the inputs differ
+    costs             the costs that differ; empty if no details were asked for
     """
 
     first: str
@@ -164,6 +180,7 @@ class Difference:
     witness: Mapping[str, Any] | None = None
     given: Given = field(default_factory=Given)
     contracts: ContractComparison | None = None
+    costs: tuple[CostChange, ...] = ()
 
     @property
     def contract(self) -> ContractChange:

@@ -71,7 +71,7 @@ class RewriteJob(Job):
                 inputs=given.inputs,
                 rules=given.rules,
                 initializers_as_constants=self.constants,
-                contracts=False,
+                details=False,
                 runs=0,
                 progress=progress,
             )

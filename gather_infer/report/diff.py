@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gather_infer.report.json import SCHEMA, Json
-from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.layout import count, fitted, printable, size
 from gather_infer.report.output_formats import PLAIN, View
 from gather_infer.report.verification import verification_members, verified_lines
+from gather_infer.symbolic import factored
 
 if TYPE_CHECKING:
     from gather_infer.contract import NewRequirement
     from gather_infer.equality.result import Difference, OutputComparison
+    from gather_infer.symbolic import Dim
     from gather_infer.verification.result import Verification
+
+MAX_FORMULA = 100
+"""Maximal number of characters of the formulas of a cost, unless verbose."""
 
 MAX_SHOWN = 6
 """Maximal number of printed entries of each list, unless verbose."""
@@ -39,6 +44,7 @@ def diff_text(found: Difference, view: View = PLAIN) -> list[str]:
     if found.opsets:
         lines.append("  opsets     " + ", ".join(f"{name} {a} -> {b}" for name, (a, b) in found.opsets.items()))
     lines += _weights(found, view)
+    lines += _costs(found, view)
     lines += _contract(found, view)
     lines += _outputs(found, view)
     if found.first_difference is not None:
@@ -77,6 +83,24 @@ def _weights(found: Difference, view: View) -> Iterator[str]:
             yield f"  weight     {weight.name} differs in {differing} of {count(total, 'element')}{largest}"
     if len(shown) < len(found.weights):
         yield f"  ... {len(found.weights) - len(shown)} more weights: --verbose"
+
+
+def _costs(found: Difference, view: View) -> Iterator[str]:
+    """The costs that differ: both formulas, or else their difference, or else that they differ, if they are long."""
+    for change in found.costs:
+        first, second, added = (
+            _cost_text(each, change.quantity) for each in (change.first, change.second, change.second - change.first)
+        )
+        texts = (f"{first} -> {second}", f"by {added}", "by a long formula: --verbose")
+        text = texts[0] if view.verbose else next(text for text in texts if len(text) <= MAX_FORMULA)
+        yield f"  {change.quantity:10} {text}{'' if change.is_exact else ', as far as known'}"
+
+
+def _cost_text(dim: Dim, quantity: str) -> str:
+    """A formula or a number, in multiply-adds or bytes."""
+    if quantity == "macs":
+        return str(factored(dim))
+    return size(dim) if isinstance(dim, int) and dim >= 0 else f"{factored(dim)} B"
 
 
 _CONTRACTS = {
@@ -193,6 +217,10 @@ def diff_json(found: Difference) -> dict[str, Json]:
         "second": found.second,
         **proof_members(found),
         "interface": list(found.interface),
+        "costs": {
+            change.quantity: {"first": str(change.first), "second": str(change.second), "exact": change.is_exact}
+            for change in found.costs
+        },
         "contracts": None
         if found.contracts is None
         else {

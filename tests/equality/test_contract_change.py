@@ -35,7 +35,7 @@ def test_equal_in_runs_and_narrower() -> None:
 def test_equal_and_wider() -> None:
     found = diff(model(LIMITED), model(PLAIN))
     assert found.is_proved and found.contract is ContractChange.WIDER
-    assert diff(model(LIMITED), model(PLAIN), contracts=False).contract is ContractChange.HOLDS
+    assert diff(model(LIMITED), model(PLAIN), details=False).contract is ContractChange.HOLDS
     assert diff(model(PLAIN), model(PLAIN)).contract is ContractChange.EQUAL
 
 
@@ -82,3 +82,19 @@ def test_json(files: list[str]) -> None:
         "narrowing": [{"text": "n <= 48", "nodes": ["Add#3"], "witness": {"x.0": 49}}],
         "widening": [],
     }
+
+
+def test_costs_that_differ() -> None:
+    """By hand, 4 bytes an element: two products of [n, 4] and [4, 3], and their sum; or one product."""
+    first = "(float[n, 4] x, float[4, 3] w) => (y) { a = MatMul(x, w) b = MatMul(x, w) y = Add(a, b) }"
+    second = "(float[m, 4] x, float[4, 3] w) => (y) { a = MatMul(x, w) y = Add(a, a) }"
+    found = diff(model(first), model(second), runs=0)
+    costs = {each.quantity: (str(each.first), str(each.second)) for each in found.costs}
+    assert costs == {
+        "macs": ("24*n", "12*n"),
+        "reads": ("56*n + 96", "28*n + 48"),  # [n, 4] and [4, 3] for each product, then [n, 3] twice, or once
+        "writes": ("36*n", "24*n"),
+        "peak": ("40*n + 48", "28*n + 48"),  # both inputs and two products, or one
+    }
+    assert diff(model(first), model(first), runs=0).costs == ()
+    assert diff(model(first), model(second), runs=0, details=False).costs == ()
