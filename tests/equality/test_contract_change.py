@@ -98,3 +98,15 @@ def test_costs_that_differ() -> None:
     }
     assert diff(model(first), model(first), runs=0).costs == ()
     assert diff(model(first), model(second), runs=0, details=False).costs == ()
+
+
+def test_an_assumption_of_the_second_model_is_a_condition() -> None:
+    """A Reshape to [-1, n] with allowzero is not defined for n = 0; the first model has no such size."""
+    first = "(float[m, n] x) => (y) { y = Neg(x) }"
+    second = (
+        "(float[m, n] x) => (y) <int64[1] minus = {-1}> { s = Shape<start = 1>(x) t = Concat<axis = 0>(minus, s) "
+        "r = Reshape<allowzero = 1>(x, t) y = Neg(x) }"
+    )
+    found = diff(model(first), model(second), runs=0)
+    assert found.contracts is not None and "n >= 1" in [each.text for each in found.contracts.narrowing]
+    assert found.contract in (ContractChange.UNKNOWN, ContractChange.NARROWER)
