@@ -106,6 +106,8 @@ def new_requirements(
         return tuple(_Comparison(first, second, pairs).found())
     except DimTooLarge:
         return (NewRequirement("the sizes are too large to prove anything about", ()),)
+    except ZeroDivisionError:
+        return (NewRequirement("a size divides by 0 in every run", ()),)
 
 
 def implication(found: Sequence[NewRequirement]) -> bool | None:
@@ -269,7 +271,11 @@ class _Comparison:
             return
         known = {(frozenset(c.relations), c.where) for c in self.required}
         for original in self.second.conditions:
-            condition = original.at(self.bound)
+            try:
+                condition = original.at(self.bound)
+            except ZeroDivisionError:
+                yield NewRequirement(original.text, original.nodes)
+                continue
             if (frozenset(condition.relations), condition.where) in known or self._follows(condition):
                 continue
             yield NewRequirement(original.text, original.nodes, self._refuted(original, condition))

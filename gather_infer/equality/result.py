@@ -126,7 +126,7 @@ class OperatorCounts:
 
 @dataclass(frozen=True, slots=True)
 class ContractComparison:
-    """What the contract of each model requires and that of the other does not.
+    """Conditions of each contract that do not follow from the other.
 
     narrowing   conditions of the second model that do not follow from the contract of the first
     widening    conditions of the first model that do not follow from the contract of the second

@@ -111,7 +111,7 @@ _CONTRACTS = {
 
 
 def _contract(found: Difference, view: View) -> Iterator[str]:
-    """What the contract of one model requires and that of the other does not, unless each input fits both."""
+    """Conditions of each contract that do not follow from the other; nothing if each input fits both."""
     change = str(found.contract)
     if found.contracts is None or change not in _CONTRACTS:
         return

@@ -154,7 +154,7 @@ def test_the_change_of_both_directions(forward: bool | None) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "dlrm", "t5-encoder", "vit", "whisper-encoder"])
 def test_exports_of_one_architecture(name: str) -> None:
-    """What the other exporter's model requires besides is what onnxruntime refuses in that model alone."""
+    """Inputs that one contract excludes fail in onnxruntime in that model alone."""
     folder = Path(__file__).parents[2] / "fixtures"
     script, dynamo = (str(folder / f"{name}-{exporter}.onnx") for exporter in ("torchscript", "dynamo"))
     one, two = (gather_infer.contract_of(path).contract for path in (script, dynamo))

@@ -63,7 +63,7 @@ def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
     found = diff(model(before), model(after), runs=0)
     assert any(sentence in each for each in found.obligations), found.obligations
     assert found.verdict is DiffVerdict.UNKNOWN
-    assert not found.is_proved and str(found.contract) == "unknown"
+    assert not found.is_proved and str(found.contract) in ("unknown", "narrower")
 
 
 @pytest.mark.parametrize("name", [*NARROWER][2:])

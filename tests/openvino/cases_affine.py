@@ -25,6 +25,12 @@ def add(name: str, build: Any, has: str, lacks: str = "", *variants: Any) -> Non
     OPERATORS[name] = set(has.split()), set(lacks.split())
 
 
+def add_inexact(name: str, rtol: float, build: Any, has: str, lacks: str = "", *variants: Any) -> None:
+    """A case in which OpenVINO's own rounding needs a wider tolerance."""
+    add(name, build, has, lacks, *variants)
+    CASES[name] = replace(CASES[name], rtol=rtol)
+
+
 def conv(b: Build, kind: str = "Convolution", filters: tuple[int, ...] = (4, 3, 3, 3), **fixed: Any) -> Any:
     x = b.param(b.floats(2, 3, 5, 4), **fixed)
     return b.op(1, kind, [x, b.const(b.floats(*filters))], **_CONV)
@@ -136,7 +142,8 @@ add("LayerNorm scalars", lambda b: plus(b, times(b, mvn(b, (2, 3, 7), [2])), 1),
 add("LayerNorm scale alone", lambda b: times(b, mvn(b, (2, 3, 7), [2]), 7), LAYER, BOTH, "static")
 add("LayerNorm bias alone", lambda b: plus(b, mvn(b, (2, 3, 7), [2]), 7), LAYER, BOTH, "static")
 add("LayerNorm bias first", lambda b: times(b, plus(b, mvn(b, (2, 3, 7), [2]), 7), 7), f"{LAYER} Mul", "Add", "static")
-add("LayerNorm of a mean", lambda b: mvn(b, (2, 3, 64), [2], mean=300), LAYER, "", "static")
+# Elements of 300 are rounded by up to 1.5e-5; without AVX-512 OpenVINO differs from exact sums by 2.1e-5.
+add_inexact("LayerNorm of a mean", 5e-5, lambda b: mvn(b, (2, 3, 64), [2], mean=300), LAYER, "", "static")
 add("LayerNorm of equal elements", lambda b: mvn(b, (2, 3, 1), [2], mean=300), PLAIN, LAYER, "static")
 add("LayerNorm of two axes", lambda b: plus(b, mvn(b, (2, 3, 7), [1, 2]), 3, 7), LAYER, "Add", "static")
 add(

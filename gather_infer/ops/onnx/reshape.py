@@ -259,9 +259,8 @@ class _Entries:
             if count != 0 or not all(t is not None and known_le(1, t, scope) is True for t in beside):
                 return False
             required.append((symbol(name), copied))
-        message = f"entry {i} of the target, {entry}, copies {dim} where it is 0"
         for size, copied in required:
-            self.op.require((1, "<=", size), (copied, "==", 0), otherwise=message)
+            self.op.add_implied_constraint((1, "<=", size), (copied, "==", 0))
         return True
 
 
