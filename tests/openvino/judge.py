@@ -30,6 +30,18 @@ SECONDS = 300
 """For all cases of a module, and a quarter more for each; one that never ends costs the rest."""
 
 
+CAPABILITIES = """
+import openvino
+print(*openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
+"""
+
+
+def capabilities() -> set[str]:
+    """The types in which OpenVINO's CPU plugin computes on this machine, as FP32 or BF16, and other features."""
+    done = subprocess.run([sys.executable, "-c", CAPABILITIES], capture_output=True, text=True, check=True, timeout=60)
+    return set(done.stdout.split())
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A case that OpenVINO was asked about; `reason` tells why there are no outputs."""

@@ -9,7 +9,7 @@ import pytest
 from gather_infer import convert
 from tests.openvino.cases_empty_axes import CASES as CASES_EMPTY
 from tests.openvino.cases_networks_few import CASES, MODULES
-from tests.openvino.judge import assert_equal_to_openvino, difference, recorded, wrong_facts
+from tests.openvino.judge import assert_equal_to_openvino, capabilities, difference, recorded, wrong_facts
 
 VERSIONS = """
     AdaptiveAvgPool-8 AdaptiveMaxPool-8 AvgPool-1 AvgPool-14 AvgPool-16 BatchNormInference-1 BatchNormInference-5
@@ -44,6 +44,8 @@ def test_networks_that_run_on_no_elements_do_not_require_some(tmp_path: Path) ->
 @pytest.mark.oracle
 @pytest.mark.parametrize("module", [*MODULES, "tests.openvino.cases_networks_bf16"])
 def test_every_case_is_equal_to_openvino(module: str) -> None:
+    if module.endswith("bf16") and "BF16" not in capabilities():
+        pytest.skip("OpenVINO computes bfloat16 models in float32 on this processor, and rounds nothing in between")
     assert_equal_to_openvino(module)
 
 
