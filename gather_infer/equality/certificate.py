@@ -153,6 +153,7 @@ class Certificate:
             initializers_as_constants=self.given.initializers_as_constants,
             outputs=self.given.outputs,
             laws=self.given.laws,
+            details=False,
             runs=0,
             progress=progress,
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from gather_infer.contract import ContractChange, NewRequirement, implication
 from gather_infer.equality.given import Given
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, DimTooLarge
 from gather_infer.verification.result import Verification
 
 
@@ -148,6 +148,14 @@ class CostChange:
     first: Dim
     second: Dim
     is_exact: bool
+
+    @property
+    def added(self) -> Dim | None:
+        """The second formula minus the first; None if that exceeds the size limit of formulas."""
+        try:
+            return self.second - self.first
+        except DimTooLarge:
+            return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -88,11 +88,11 @@ def _weights(found: Difference, view: View) -> Iterator[str]:
 def _costs(found: Difference, view: View) -> Iterator[str]:
     """The costs that differ: both formulas, or else their difference, or else that they differ, if they are long."""
     for change in found.costs:
-        first, second, added = (
-            _cost_text(each, change.quantity) for each in (change.first, change.second, change.second - change.first)
-        )
-        texts = (f"{first} -> {second}", f"by {added}", "by a long formula: --verbose")
-        text = texts[0] if view.verbose else next(text for text in texts if len(text) <= MAX_FORMULA)
+        texts = [" -> ".join(_cost_text(each, change.quantity) for each in (change.first, change.second))]
+        if change.added is not None:
+            texts.append(f"by {_cost_text(change.added, change.quantity)}")
+        short = (text for text in texts if view.verbose or len(text) <= MAX_FORMULA)
+        text = next(short, "by a long formula: --verbose")
         yield f"  {change.quantity:10} {text}{'' if change.is_exact else ', as far as known'}"
 
 
