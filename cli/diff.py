@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from gather_infer.errors import UsageError
 from gather_infer.report.output_formats import DIFF
@@ -134,8 +135,10 @@ def command(
         ]
         if refused := [name for name in given if name not in ("--rules", "--extension")]:
             raise click.UsageError(f"{refused[0]} is part of the certificate, and cannot be given with --certificate")
-        if witness is not None:
-            raise click.UsageError("--witness is for runs, a certificate is checked by proof")
+        source = click.get_current_context().get_parameter_source
+        for name in ("runs", "feeds", "rtol", "atol", "witness"):
+            if source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{name} is for runs, a certificate is checked by proof")
         return _check(certificate, first, second, facts, console)
 
     from gather_infer.equality import diff

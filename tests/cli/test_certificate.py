@@ -241,10 +241,15 @@ def test_what_was_given_is_not_given_again(run: Run, text: str) -> None:
     assert f"{options[0]} is part of the certificate, and cannot be given with --certificate" in done.stderr
 
 
-def test_a_witness_is_for_runs(run: Run) -> None:
+@pytest.mark.parametrize(
+    "option",
+    ["--witness w.npz", "--runs 3", "--feeds w.npz", "--rtol 1e-3", "--atol 0"],
+    ids=lambda text: text.split()[0],
+)
+def test_a_certificate_is_not_checked_by_runs(option: str, run: Run) -> None:
     made_of_sum(run)
-    done = run("diff", "--certificate", "c.json", "a.onnx", "out.onnx", "--witness", "w.npz")
-    assert done.exit_code == 2 and "--witness is for runs" in done.stderr
+    done = run("diff", "--certificate", "c.json", "a.onnx", "out.onnx", *option.split())
+    assert done.exit_code == 2 and f"{option.split()[0]} is for runs" in done.stderr
 
 
 Change = Callable[[dict[str, Any]], object]
