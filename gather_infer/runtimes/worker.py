@@ -165,9 +165,11 @@ class OpenVinoRuntime:
     A run starts from the initial state, unless `goes_on` continues with the state of the previous run.
     """
 
-    # by default activations next to compressed weights, and key-value state, are quantized to 8 bits
+    # By default activations next to compressed weights, and key-value state, are quantized to 8 bits. Layers between
+    # FakeQuantize are computed in 8 bits, with sums that saturate at 16 bits on processors without VNNI.
     exact: ClassVar = {
-        "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"
+        "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32",
+        "LP_TRANSFORMS_MODE": "NO",
     }  # fmt: skip
 
     # with dynamic shapes, the plugin computes sequences of unequal lengths incorrectly
