@@ -33,6 +33,13 @@ def test_networks_with_lengths_are_verified(name: str) -> None:
     assert found.ok and len(found.runs) == 3 and not found.skipped, found
 
 
+def test_eight_bit_kernels_are_not_used() -> None:
+    """Layers between FakeQuantize are computed as the specification defines, whatever the processor has."""
+    result = convert(FIXTURES / "quantized.xml")
+    found = verify(result.source, result.proto, 4, inference=result.inference, rtol=1e-4, atol=1e-4)
+    assert found.ok and found.with_elements, found
+
+
 def test_a_wrong_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The drawn feeds have to distinguish sequences that end early from whole ones."""
     (entry,) = LOWERINGS.versions("LSTMSequence")
