@@ -17,6 +17,7 @@ from onnx.backend.test.case.node import collect_testcases
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from gather_infer.equality.operator_versions import FIRST_VERSIONS, meaning_since
+from tests.onnx_versions import needs_onnx
 
 SCHEMAS = onnx.defs.get_all_schemas_with_history()
 OLDEST = 7
@@ -87,6 +88,7 @@ def pairs_of(op_type: str) -> Iterator[tuple[str, ModelProto, ModelProto, list[A
                     yield case.name, at_version(case.model, opsets[0]), at_version(case.model, opsets[-1]), feeds
 
 
+@needs_onnx("1.23", "node models of all operators")
 @pytest.mark.parametrize("op_type", sorted(FIRST_VERSIONS))
 def test_versions_of_one_meaning(op_type: str) -> None:
     compared = 0
