@@ -223,7 +223,8 @@ class _AxisTerms:
     ) -> _Condition:
         renamed = tuple(Relation(self.renamed(r.left), r.relation, self.renamed(r.right)) for r in relations)
         is_known = all(relation.symbols <= self._axes for relation in renamed)
-        return _Condition(text, nodes, renamed, is_needed, is_known, where)
+        conditions = tuple(replace(each, input=self.names.get(each.input, each.input)) for each in where)
+        return _Condition(text, nodes, renamed, is_needed, is_known, conditions)
 
 
 class _Comparison:
@@ -353,6 +354,9 @@ class _Comparison:
         if not (condition.is_fact and condition.is_needed):
             return None
         for sizes in self._accepted([condition]):
+            empty = {name for name, size in sizes.items() if not size}
+            if empty and (empty != condition.symbols or len(empty) > 1):
+                continue  # a model may run if a tensor is empty, unless the condition is about this very size
             try:
                 if not condition.holds(sizes):
                     return {name: self._value(name, sizes) for name in sorted(original.symbols)}
@@ -369,11 +373,15 @@ class _Comparison:
         bounds = [self.second.renamed(end) for end in (line.lower, line.upper) if end is not None]
         if shape is None or not all(self.second.is_known(end) for end in bounds):
             return None
+        if line.column is None and any(
+            other == name and own.column is not None for other, own, _ in self.first.elements
+        ):
+            return None  # whether the element may be anywhere depends on the column
         elements = self._size(self.first, product(shape))
         ends = [end for end in (lower, upper, *lows, *highs, elements) if end is not None]
         for sizes in self._accepted([], ends):
             try:
-                if evaluate(elements, sizes) < 1:
+                if evaluate(elements, sizes) < 1 or not all(self._value(each, sizes) for each in {*sizes, *self.bound}):
                     continue
                 low = max((evaluate(end, sizes) for end in lows), default=None)
                 high = min((evaluate(end, sizes) for end in highs), default=None)
