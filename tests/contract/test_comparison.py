@@ -10,8 +10,18 @@ import onnx
 import pytest
 
 import gather_infer
-from gather_infer.contract import Contract, ContractChange, implication, new_requirements
-from gather_infer.symbolic import Expr
+from gather_infer.contract import (
+    Contract,
+    ContractChange,
+    ContractInput,
+    DimsLine,
+    ElementsLine,
+    InputCondition,
+    Relation,
+    implication,
+    new_requirements,
+)
+from gather_infer.symbolic import Expr, symbol
 from tests.validate.bound_runs import session
 from tests.verification.models import model
 
@@ -167,3 +177,25 @@ def test_exports_of_one_architecture(name: str) -> None:
         session(onnx.load(dynamo)).run(None, given)
         with pytest.raises(Exception, match=r"(?i)reshape|dimension"):
             session(onnx.load(script)).run(None, given)
+
+
+def test_elements_of_a_column_are_no_witness_for_all_elements() -> None:
+    """Each column of the first contract has bounds of its own, and 5 fits none of them."""
+    inputs = (ContractInput("i", "int64", (symbol("n"), 2)),)
+    columns = tuple(ElementsLine("i", column, 0, 4) for column in (0, 1))
+    found = new_requirements(Contract("a", inputs, columns), Contract("b", inputs, (ElementsLine("i", None, 0, 4),)))
+    assert [each.witness for each in found] == [None]
+
+
+def test_conditions_on_inputs_have_the_names_of_the_first_contract() -> None:
+    """Inputs are paired by position: `b` of the second model is `a` of the first."""
+    relation = Relation(symbol("n"), ">=", 2)
+
+    def contract(one: str, two: str) -> Contract:
+        scalars = (ContractInput(one, "int64", ()), ContractInput(two, "int64", ()))
+        inputs = (*scalars, ContractInput("x", "float32", (symbol("n"),)))
+        return Contract("m", inputs, (DimsLine((relation,), where=(InputCondition("b", "==", 1),)),))
+
+    pairs = {"a": "b", "b": "c", "x": "x"}
+    found = new_requirements(contract("a", "b"), contract("b", "c"), pairs)
+    assert [each.text for each in found] == ["n >= 2 where b == 1"]
