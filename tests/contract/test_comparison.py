@@ -17,6 +17,7 @@ from gather_infer.contract import (
     DimsLine,
     ElementsLine,
     InputCondition,
+    Open,
     Relation,
     implication,
     new_requirements,
@@ -199,3 +200,20 @@ def test_conditions_on_inputs_have_the_names_of_the_first_contract() -> None:
     pairs = {"a": "b", "b": "c", "x": "x"}
     found = new_requirements(contract("a", "b"), contract("b", "c"), pairs)
     assert [each.text for each in found] == ["n >= 2 where b == 1"]
+
+
+SIZES = (ContractInput("x", "int64", (symbol("n"),)),)
+AT_MOST = Relation(symbol("n"), "<=", 7)
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        (Contract("a", SIZES, ()), DimsLine((AT_MOST,), tight=False)),
+        (Contract("a", SIZES, ()), ElementsLine("x", None, 0, 7, tight=False)),
+        (Contract("a", SIZES, (), open=(Open("Gather", "data"),)), DimsLine((AT_MOST,))),
+    ],
+    ids=["sizes that are not necessary", "elements that are not necessary", "a first model with an open point"],
+)
+def test_what_is_no_witness(first: Contract, line: DimsLine | ElementsLine) -> None:
+    assert [each.witness for each in new_requirements(first, Contract("b", SIZES, (line,)))] == [None]
