@@ -49,6 +49,11 @@ def stop_if_interrupted() -> None:
         raise KeyboardInterrupt
 
 
+def defer_interrupts() -> None:
+    """Raise no more interrupts, also not one that `_raise_later` has scheduled."""
+    STATE.is_deferred = True
+
+
 def ignore_interrupts() -> None:
     """Ignore interrupts while the interpreter exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -17,7 +17,7 @@ from gather_infer.errors import GatherInferError
 
 from . import completers
 from .console import announce
-from .interrupts import INTERRUPTED, stop_if_interrupted, was_interrupted
+from .interrupts import INTERRUPTED, defer_interrupts, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
     "check": "Check models for problems that would break deployment.",
@@ -122,8 +122,7 @@ class Program(click.Group):
             sys.stdout.flush()
             stop_if_interrupted()
         except click.Abort:  # click's name for an interrupt
-            failures.report("error: interrupted")
-            return INTERRUPTED
+            return failures.interrupted()
         except click.ClickException as error:
             failures.usage(error)
             return USAGE
@@ -170,13 +169,18 @@ class _FailureReporter(NamedTuple):
         if isinstance(error, click.UsageError) and error.ctx is not None:
             self.report(f"try '{error.ctx.command_path} --help'")
 
+    def interrupted(self) -> int:
+        """Report the interrupt once, also if more signals arrive meanwhile; returns the exit code."""
+        defer_interrupts()
+        self.report("error: interrupted")
+        return INTERRUPTED
+
     def explain(self, error: Exception) -> int:
         """Print one line for `error` and return the exit code."""
         if self.debug:
             traceback.print_exception(error)
         if was_interrupted():  # C code, as numpy's import, may replace KeyboardInterrupt by another exception
-            self.report("error: interrupted")
-            return INTERRUPTED
+            return self.interrupted()
         if isinstance(error, GatherInferError):
             self.report(f"error: {error}")
             return error.exit_code

@@ -7,7 +7,14 @@ program cannot handle an interrupt while the interpreter itself starts.
 try:  # before anything else: also `from __future__ import annotations` is an import, and can be interrupted
     import sys
 
-    from .interrupts import INTERRUPTED, STATE, handle_interrupts, ignore_interrupts, stop_if_interrupted
+    from .interrupts import (
+        INTERRUPTED,
+        STATE,
+        defer_interrupts,
+        handle_interrupts,
+        ignore_interrupts,
+        stop_if_interrupted,
+    )
 
     handle_interrupts()
     import os
@@ -33,10 +40,10 @@ def main() -> "NoReturn":
             program()
             raise AssertionError("the program ends with an exit code")
         finally:
-            STATE.is_deferred = True
+            defer_interrupts()
             ignore_interrupts()
     except KeyboardInterrupt:
-        STATE.is_deferred = True
+        defer_interrupts()
         sys.stderr.write("error: interrupted\n")
         sys.exit(INTERRUPTED)
 

@@ -49,6 +49,32 @@ def test_an_interrupt_while_a_module_is_imported(module: str, run: Run) -> None:
     assert not Path("out.onnx").exists()
 
 
+WHILE_REPORTING = """
+import os, signal, sys, time
+import click
+from gather_infer_cli import start
+import gather_infer_cli.main
+main = sys.modules["gather_infer_cli.main"]
+
+def announce(text, colour):
+    first(text, colour=colour)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+
+def stop():
+    raise click.Abort
+
+first, main.announce = main.announce, announce
+main.stop_if_interrupted = stop
+start.main()
+"""
+
+
+def test_an_interrupt_while_another_is_reported(run: Run) -> None:
+    done = subprocess.run([sys.executable, "-c", WHILE_REPORTING, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
+
+
 AT_START = """
 import posix, sys  # which are there in any case
 
