@@ -354,8 +354,8 @@ class _Comparison:
         if not (condition.is_fact and condition.is_needed):
             return None
         for sizes in self._accepted([condition]):
-            empty = {name for name, size in sizes.items() if not size}
-            if empty and (empty != condition.symbols or len(empty) > 1):
+            empty = {self.bound.get(each, symbol(each)) for each in self._zeros(sizes)}
+            if empty and (empty != set(map(symbol, condition.symbols)) or len(empty) > 1):
                 continue  # a model may run if a tensor is empty, unless the condition is about this very size
             try:
                 if not condition.holds(sizes):
@@ -381,7 +381,7 @@ class _Comparison:
         ends = [end for end in (lower, upper, *lows, *highs, elements) if end is not None]
         for sizes in self._accepted([], ends):
             try:
-                if evaluate(elements, sizes) < 1 or not all(self._value(each, sizes) for each in {*sizes, *self.bound}):
+                if evaluate(elements, sizes) < 1 or self._zeros(sizes):
                     continue
                 low = max((evaluate(end, sizes) for end in lows), default=None)
                 high = min((evaluate(end, sizes) for end in highs), default=None)
@@ -394,6 +394,10 @@ class _Comparison:
                     names = sorted(frozenset().union(*map(free_symbols, ends)))
                     return {**{axis: sizes[axis] for axis in names if axis in sizes}, line.elements: element}
         return None
+
+    def _zeros(self, sizes: Mapping[str, int]) -> list[str]:
+        """The axes of size 0."""
+        return [name for name in (*sizes, *self.bound) if not self._value(name, sizes)]
 
     def _value(self, name: str, sizes: Mapping[str, int]) -> int:
         return evaluate(self.bound[name], sizes) if name in self.bound else sizes[name]

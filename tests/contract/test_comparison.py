@@ -203,6 +203,8 @@ def test_conditions_on_inputs_have_the_names_of_the_first_contract() -> None:
 
 
 SIZES = (ContractInput("x", "int64", (symbol("n"),)),)
+EMPTY = (ContractInput("z", "float32", (0, symbol("m"))), *SIZES)
+AT_LEAST = Relation(symbol("n"), ">=", 2)
 AT_MOST = Relation(symbol("n"), "<=", 7)
 
 
@@ -212,8 +214,32 @@ AT_MOST = Relation(symbol("n"), "<=", 7)
         (Contract("a", SIZES, ()), DimsLine((AT_MOST,), tight=False)),
         (Contract("a", SIZES, ()), ElementsLine("x", None, 0, 7, tight=False)),
         (Contract("a", SIZES, (), open=(Open("Gather", "data"),)), DimsLine((AT_MOST,))),
+        (Contract("a", EMPTY, (DimsLine((Relation(symbol("m"), "==", 0),)),)), DimsLine((AT_MOST,))),
+        (Contract("a", EMPTY, (DimsLine((Relation(symbol("m"), "==", 0),)),)), ElementsLine("x", None, 0, symbol("m"))),
+        (Contract("a", SIZES, (ElementsLine("x", None, 0, symbol("n") - 3),)), DimsLine((AT_LEAST,))),
+        (Contract("a", SIZES, ()), DimsLine((Relation(symbol("u"), "<=", 7),))),
+        (Contract("a", SIZES, ()), ElementsLine("x", None, 0, symbol("u"))),
     ],
-    ids=["sizes that are not necessary", "elements that are not necessary", "a first model with an open point"],
+    ids=[
+        "sizes that are not necessary",
+        "elements that are not necessary",
+        "a first model with an open point",
+        "sizes beside an empty tensor",
+        "elements beside an empty tensor",
+        "sizes at which no element is legal",
+        "a symbol that no axis has, in sizes",
+        "a symbol that no axis has, in elements",
+    ],
 )
 def test_what_is_no_witness(first: Contract, line: DimsLine | ElementsLine) -> None:
-    assert [each.witness for each in new_requirements(first, Contract("b", SIZES, (line,)))] == [None]
+    second = Contract("b", first.inputs, (*first.all_lines, line))
+    assert [each.witness for each in new_requirements(first, second)] == [None]
+
+
+def test_an_input_that_must_be_given() -> None:
+    optional, required = (
+        ContractInput("x", "int64", (symbol("n"),), optional=is_optional) for is_optional in (True, False)
+    )
+    found = new_requirements(Contract("a", (optional,), ()), Contract("b", (required,), ()))
+    assert [(each.text, each.witness) for each in found] == [("input x must be given", {})]
+    assert new_requirements(Contract("b", (required,), ()), Contract("a", (optional,), ())) == ()
