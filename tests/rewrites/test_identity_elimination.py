@@ -292,6 +292,13 @@ REDUCTIONS = {
         near={"an axis that a scalar lacks": "g (int64 x) => (int64 y) { s = ReduceSum<axes = [0]>(x) y = Neg(s) }"},
         opset=11,
     ),
+    "sum of a scalar float": Case(
+        "reduction-of-one",
+        "g (float x) => (float y) { c = Abs(x) d = Sqrt(c) e = Add(d, c) s = ReduceSum(e) y = Neg(s) }",
+        "g (float x) => (float y) { c = Abs(x) d = Sqrt(c) e = Add(d, c) y = Neg(e) }",
+        near={"-0.0": "g (float x) => (float y) { c = Mul(x, x) d = Mul(c, x) s = ReduceSum(d) y = Neg(s) }"},
+        opset=13,
+    ),
     "maximum of a scalar": Case(
         "reduction-of-one",
         "g (int64 x) => (int64 y) { m = ReduceMax<keepdims = 0>(x) y = Neg(m) }",

@@ -263,8 +263,9 @@ def reduction_of_one(match: Match) -> Rewrite | None:
     """Reduce(x, axes) == x, or Squeeze(x, axes) without keepdims, where each of the axes has size 1
 
     ReduceSum and ReduceMean of floats need an x without signalling NaN, which they make quiet. Their axes must be the
-    last ones, unless x is never -0.0: onnxruntime adds -0.0 to 0.0 if another axis follows. Without keepdims no axis
-    may be negative: onnxruntime reduces an empty tensor along a negative axis to another shape.
+    last ones, unless x is never -0.0: onnxruntime adds -0.0 to 0.0 if another axis follows, or x is a
+    scalar. Without keepdims no axis may be negative: onnxruntime reduces an empty tensor along a negative axis to
+    another shape.
 
     onnxruntime adds int64 as float64, and returns 2**53 for the sum of 2**53 + 1 alone. The rewrite follows the
     specification, by which the sum of one integer is that integer.
@@ -282,7 +283,7 @@ def reduction_of_one(match: Match) -> Rewrite | None:
         rest = range(len(shape) - len(axes), len(shape))
         if dtype not in _ONES or not has_no_signalling_nan(match, match.input(0)):
             return None
-        if axes != list(rest) and not has_no_negative_zero(match, match.input(0)):
+        if not (axes and axes == list(rest)) and not has_no_negative_zero(match, match.input(0)):
             return None
     law = f"{match.op_type}(x, axes) == x, the axes have size 1"
     return match.replace_with(law, match.input(0) if keeps else match.squeeze(match.input(0), axes))
