@@ -305,7 +305,7 @@ def differs(
             return ""
         return f"it fails at {bindings}: {failure}"
     compared = [at for at, output in enumerate(model.graph.output) if output.name not in drawn]
-    if all(_bits(found[at]) == _bits(expected[at]) for at in compared):
+    if all(bits(found[at]) == bits(expected[at]) for at in compared):
         counts["runs"] += 1
         return ""
     if _is_fault_of_the_runtime(model, feeds):
@@ -316,7 +316,7 @@ def differs(
         output, one, other = model.graph.output[at], expected[at], found[at]
         if output.name in unsaid:
             continue
-        if _bits(one) != _bits(other) and _bits(_run(before, feeds)) == _bits(expected):
+        if bits(one) != bits(other) and bits(_run(before, feeds)) == bits(expected):
             return f"{output.name} differs at {bindings}: {one} became {other}"
     return ""
 
@@ -409,9 +409,9 @@ def _run(runtime: ort.InferenceSession, feeds: Mapping[str, Any]) -> list[Any]:
     return list(runtime.run(None, dict(feeds)))
 
 
-def _bits(value: Any) -> object:
+def bits(value: Any) -> object:
     if isinstance(value, list):
-        return [_bits(member) for member in value]
+        return [bits(member) for member in value]
     array = np.asarray(value)
     if array.dtype.hasobject:
         return array.dtype.str, array.shape, array.tolist()

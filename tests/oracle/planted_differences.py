@@ -3,6 +3,9 @@
 A fault changes one node of a random graph or of a fixture: an attribute, an element of a constant, the order of two
 inputs, an operator. Not each change makes a difference: one of a dead node does not. So a pair that is proved equal is
 run at many sizes, and a run that differs is a fault of the proof. `--right` proves results of `optimize` instead.
+
+With `--witness` each pair is first run at many sizes, and only those count of which a run differs, or fails in the
+second model alone. `diff` has to find an input that tells them apart; it is run again in both models.
 """
 
 from __future__ import annotations
@@ -12,17 +15,19 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnxruntime import InferenceSession
 
 from gather_infer import diff, optimize
 from gather_infer.equality import DiffVerdict
 from gather_infer.errors import GatherInferError
 from tests.oracle.generated_graphs import bindings_of, generate
 from tests.oracle.graph_builder import REFUSALS, session
-from tests.oracle.optimized_graphs import differs, ordered
+from tests.oracle.optimized_graphs import bits, differs, ordered
 
 OTHERS = {
     # operator -> another of the same signature
@@ -44,7 +49,7 @@ def faults(model: ModelProto, rng: random.Random) -> Iterator[tuple[str, ModelPr
         if not body.node:
             continue
         node = rng.choice(body.node)
-        change = rng.choice((_attribute, _constant, _swap, _operator, _rewire))
+        change = rng.choice((_attribute, _constant, _swap, _operator, _rewire, _lose, _branch))
         text = change(copy, body, node, rng)
         if text:
             yield f"{node.op_type} {node.output[0] if node.output else ''}: {text}", copy
@@ -126,6 +131,24 @@ def _operator(model: ModelProto, body: GraphProto, node: NodeProto, rng: random.
     return "operator"
 
 
+def _lose(model: ModelProto, body: GraphProto, node: NodeProto, rng: random.Random) -> str:
+    """The first operand in place of the result."""
+    if not node.input or len(node.output) != 1 or node.op_type in ("Identity", "Constant"):
+        return ""
+    del node.input[1:], node.attribute[:]
+    node.op_type, node.domain = "Identity", ""
+    return "lost operator"
+
+
+def _branch(model: ModelProto, body: GraphProto, node: NodeProto, rng: random.Random) -> str:
+    """The branches of an If in the other order."""
+    if node.op_type != "If":
+        return ""
+    one, two = node.attribute
+    one.name, two.name = two.name, one.name
+    return "swapped branches"
+
+
 def _rewire(model: ModelProto, body: GraphProto, node: NodeProto, rng: random.Random) -> str:
     """Another value in place of an input."""
     before = [name for each in body.node[: list(body.node).index(node)] for name in each.output if name]
@@ -183,18 +206,77 @@ def examine(seed: int, each: int, counts: Counter[str], *, is_right: bool) -> It
                 break
 
 
+def confirmed(seed: int, each: int, counts: Counter[str]) -> Iterator[str]:
+    """Pairs that a run tells apart; a text for each that `diff` proves, or whose witness both models agree on."""
+    rng = random.Random(seed)
+    graph = generate(seed)
+    model = ordered(graph.model)
+    try:
+        before = session(model)
+    except REFUSALS:
+        return
+    making = faults(model, rng)
+    for text, changed in (next(making) for _ in range(each)):
+        try:
+            after = session(changed)
+        except REFUSALS:
+            counts["does not load"] += 1
+            continue
+        runs = enumerate(bindings_of(graph, 12))
+        known = next(
+            filter(None, (differs(model, before, after, graph.feeds(b, n), b, Counter()) for n, b in runs)), ""
+        )
+        if not known:
+            counts["not told apart by runs"] += 1
+            continue
+        counts["confirmed"] += 1
+        try:
+            found = diff(model, changed)
+        except GatherInferError:
+            counts["confirmed: refused"] += 1
+            continue
+        counts[f"confirmed: {found.verdict}"] += 1
+        if found.verdict is DiffVerdict.PROVED:
+            yield f"seed {seed}, {text}: proved, but {known}"
+        elif found.verdict is not DiffVerdict.DIFFERENT:
+            print(f"seed {seed}, {text}: {found.verdict}, but {known}"[:400], flush=True)
+        elif found.witness is None:
+            counts["confirmed: other types"] += 1
+        else:
+            again = _told_apart(before, after, found.witness)
+            counts["witness replayed" if again else "witness not replayed"] += 1
+            if not again:
+                yield f"seed {seed}, {text}: the witness shows no difference"
+
+
+def _told_apart(before: InferenceSession, after: InferenceSession, feeds: Mapping[str, Any]) -> bool:
+    """Whether outputs of two models differ, or the second one fails."""
+    expected = before.run(None, dict(feeds))
+    try:
+        found = after.run(None, dict(feeds))
+    except REFUSALS:
+        return True
+    return any(bits(one) != bits(other) for one, other in zip(expected, found, strict=True))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=200, help="how many random graphs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--each", type=int, default=5, help="faults planted into each")
     parser.add_argument("--right", action="store_true", help="results of optimize instead of faults")
+    parser.add_argument("--witness", action="store_true", help="pairs that a run tells apart, and the witness of diff")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     begin = time.monotonic()
     for seed in range(options.first, options.first + options.seeds):
-        for text in examine(seed, options.each, counts, is_right=options.right):
+        found = (
+            confirmed(seed, options.each, counts)
+            if options.witness
+            else examine(seed, options.each, counts, is_right=options.right)
+        )
+        for text in found:
             print(text, flush=True)
             wrong.append(text)
     for name, count in sorted(counts.items()):
