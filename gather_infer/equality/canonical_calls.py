@@ -126,7 +126,7 @@ def call_attributes(node: Node, attributes: Mapping[str, Any], operands: Sequenc
 
 
 def _drop_implied(op_type: str, attributes: dict[str, Hashable], operands: Sequence[Operand]) -> None:
-    """Drop strides and dilations of 1, pads of 0, and the size of the weights; write out pads where they are known."""
+    """Drop strides and dilations of 1, paddings of 0, the size of the weights; write out pads where they are known."""
     data = operands[0] if operands else None
     if not isinstance(data, Tensor):
         return
@@ -144,7 +144,8 @@ def _drop_implied(op_type: str, attributes: dict[str, Hashable], operands: Seque
             del attributes["auto_pad"]
             attributes["pads"] = pads
     axes = data.rank - 2
-    for name, implied in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("pads", (0,) * (2 * axes))):
+    ones, zeros = (1,) * axes, (0,) * axes
+    for name, implied in (("strides", ones), ("dilations", ones), ("pads", zeros * 2), ("output_padding", zeros)):
         if attributes.get(name) == implied:
             del attributes[name]
 

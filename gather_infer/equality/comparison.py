@@ -150,7 +150,7 @@ def diff(
     difference = None if parted is None else first_difference(proof, parted.name, parted.other)
     verification = None
     witness = None
-    if unproved and (runs or feeds):
+    if any(each.verdict is not DiffVerdict.PROVED for each in results) and (runs or feeds):
         verification = _run(one, two, compared, pairs, runs, feeds, rtol, atol, progress)
         if verification is not None:
             witness = verification.differing_feeds
@@ -346,7 +346,17 @@ def _run(
     other = two.model
     if (one.inputs, one.outputs) != (two.inputs, two.outputs) or any(a != b for a, b in compared.items()):
         other = with_interface(two.model, pairs, compared)
-    return verify(one.model, other, runs, inference=one, feeds=feeds, rtol=rtol, atol=atol, progress=progress)
+    return verify(
+        one.model,
+        other,
+        runs,
+        inference=one,
+        feeds=feeds,
+        rtol=rtol,
+        atol=atol,
+        rewritten_name="the second model",
+        progress=progress,
+    )
 
 
 def _after_runs(each: OutputComparison, verification: Verification) -> OutputComparison:

@@ -80,7 +80,7 @@ def _differences(proof: Proof, mine: Node, its: Node) -> Iterator[str]:
             yield f"{name} is {_shown(other)} in the second model, and {_shown(value)} in the first"
     for at, (read, other_read) in enumerate(zip(mine.inputs, its.inputs, strict=False)):
         if proof.first.tensor(mine.graph, read) is not proof.second.tensor(its.graph, other_read):
-            yield f"input {at} is {other_read} in the second model, and {read} in the first"
+            yield f"input {at} is {other_read or 'absent'} in the second model, and {read or 'absent'} in the first"
     if len(mine.inputs) != len(its.inputs):
         yield f"it has {len(its.inputs)} inputs in the second model, and {len(mine.inputs)} in the first"
 

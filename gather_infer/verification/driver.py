@@ -55,6 +55,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
     timeout: float = DEFAULT_TIMEOUT,
+    rewritten_name: str = "the rewritten model",
     progress: Progress = no_progress,
 ) -> Verification:
     """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
@@ -66,6 +67,7 @@ def verify(
     seed        the same seed draws the same inputs, >= 0
     rtol, atol  floats may differ by atol + rtol * |original|; without both every bit is compared
     timeout     seconds for loading a model, and for each run of it; random runs get less once the original has run
+    rewritten_name   what messages call it
     progress    receives a function that returns the current activity, from any thread
 
     Each model runs in a process of its own, in onnxruntime without graph optimization and weight prepacking, so that
@@ -92,8 +94,7 @@ def verify(
     proto = after if isinstance(after, ModelProto) else after.proto
     found = VerificationBuilder(runs, tolerance)
     is_onnx = not before.foreign_format
-    faults = interface_differences(before.proto, proto, may_add=not is_onnx)
-    found.mismatches += [Mismatch("", text) for text in faults]
+    found.mismatches += interface_differences(before.proto, proto, may_add=not is_onnx)
     converted = None if is_onnx else infer(ModelFile.from_proto(proto, before.base_dir))
     states = None if is_onnx else StateIO(inference, proto)
     watch = body_coverage_of(inference)
@@ -117,7 +118,7 @@ def verify(
         if (failure := other.load(paths[1])) is not None:
             if failure.is_not_installed and not is_onnx:
                 raise UsageError("a conversion is run by onnxruntime, which is not installed: pip install onnxruntime")
-            found.mismatches.append(Mismatch("", f"the rewritten model is not loaded: {failure}"))
+            found.mismatches.append(Mismatch("", f"{rewritten_name} is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
         if states is not None:  # OpenVINO returns assigned state as well
@@ -131,6 +132,7 @@ def verify(
             loaded,
             other,
             names,
+            rewritten_name,
             folder / "feeds.pickle",
             found,
             nondeterministic_outputs(inference if converted is None else converted),
@@ -144,7 +146,8 @@ def verify(
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
         if comparing.differing_feeds is not None:
             found.differing_feeds = pickle.loads(comparing.differing_feeds)
-        if halving is not None and comparing.differing_feeds is not None and not found.first_difference:
+        differs = any(mismatch.output for mismatch in found.mismatches) and not found.first_difference
+        if halving is not None and comparing.differing_feeds is not None and differs:
             comparing.feeds.write_bytes(comparing.differing_feeds)
             first = halving.first_difference()
             found.first_difference = "" if first is None else described(*first)

@@ -12,6 +12,7 @@ from onnx import ModelProto, TypeProto
 
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.tensor import DType, dtype_of_array
+from gather_infer.verification.result import Mismatch
 from gather_infer.verification.tolerance import Tolerance
 
 Array = npt.NDArray[Any]
@@ -152,8 +153,8 @@ def _text(element: Any) -> str:
     return repr(element) if isinstance(element, str) else str(element)
 
 
-def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_add: bool = False) -> Iterator[str]:
-    """Differences of two interfaces, as texts: names, order and types of inputs and outputs, without dims.
+def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_add: bool = False) -> Iterator[Mismatch]:
+    """Differences of two interfaces: names, order and types of inputs and outputs, without dims.
 
     may_add   the rewritten model may have further inputs and outputs after those of the original
     """
@@ -165,11 +166,12 @@ def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_ad
             after = after[: len(before)]
         names, found = [v.name for v in before], [v.name for v in after]
         if names != found:
-            yield f"{what} are {', '.join(found) or 'none'}, were {', '.join(names) or 'none'}"
+            yield Mismatch("", f"{what} are {', '.join(found) or 'none'}, were {', '.join(names) or 'none'}")
             continue
         for old, new in zip(before, after, strict=True):
             if old.type.WhichOneof("value") is not None and _bare(old.type) != _bare(new.type):
-                yield f"{what[:-1]} {old.name} is declared with another type"
+                text = f"{what[:-1]} {old.name} is declared with another type"
+                yield Mismatch(old.name if what == "outputs" else "", text)
 
 
 def _bare(proto: TypeProto) -> Mapping[str, Any] | tuple[Any, ...]:

@@ -60,6 +60,7 @@ class PairedRuns:
     """Runs the original and the rewritten model on the same inputs and compares their outputs.
 
     names             outputs of the original and of the rewritten model
+    rewritten_name    what messages call the rewritten model
     feeds             the file that passes inputs to the runtimes
     nondeterministic  outputs that depend on random numbers, each with the node that draws them
     unspecified       outputs that depend on scan outputs of a Loop: their sizes are unspecified without an iteration
@@ -69,7 +70,7 @@ class PairedRuns:
     progress          receives a function that returns the current activity
     bisection         finds the first layer of an IR that differs
     slowest           seconds of the slowest draw that ran
-    differing_feeds   feeds of the first run that differs
+    differing_feeds   feeds of the first run that differs, or in which only the rewritten model fails
     growing           the symbol whose size grows with each step of a model with state, or None if no size does, as the
                       only entry; empty until it is found
     is_stepping       whether models with state are run for more than one step
@@ -80,6 +81,7 @@ class PairedRuns:
     original: RuntimeProcess
     rewritten: RuntimeProcess
     names: tuple[list[str], list[str]]
+    rewritten_name: str
     feeds: Path
     found: VerificationBuilder
     nondeterministic: Mapping[str, str]
@@ -207,8 +209,10 @@ class PairedRuns:
         if isinstance(second, Failure):
             if not second.is_timeout and (reason := self._undefined_reason(draw) or self._chance_reason()):
                 return self._discard(draw, reason, f"the new model fails: {second}")
+            if self.differing_feeds is None:
+                self.differing_feeds = self.feeds.read_bytes()
             found.runs.append(VerificationRun(draw.binding, draw.pattern.value, False))
-            found.mismatches.append(Mismatch("", f"the rewritten model fails: {second}", draw.binding))
+            found.mismatches.append(Mismatch("", f"{self.rewritten_name} fails: {second}", draw.binding))
             return not second.is_timeout
         results = dict(zip(after, second, strict=True))
         error = found.max_error
@@ -369,7 +373,7 @@ class PairedRuns:
             second = self.rewritten.run(self.feeds)
             binding = (*later.binding, ("step", step + 1))
             if isinstance(second, Failure):
-                return step + 1, [Mismatch("", f"the rewritten model fails: {second}", binding)], ""
+                return step + 1, [Mismatch("", f"{self.rewritten_name} fails: {second}", binding)], ""
             results = dict(zip(self.names[1], second, strict=True))
             wrong = self._differences(replace(later, binding=binding), first, results, set())
             if wrong:

@@ -85,7 +85,7 @@ class Verification:
     uncovered              outermost If branches and loop bodies that no compared run entered: nothing is verified
                            there. A note lists the bodies for which this is unknown
     notes                  remarks on how the models were run
-    differing_feeds        the inputs of the first run that differs, by name; None if none does
+    differing_feeds        the inputs of the first run that differs or fails, by name; None if none does
     """
 
     requested_runs: int

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 import gather_infer
 from fixtures.feeds import model_path
 from gather_infer import DiffVerdict, UsageError, diff, fold, freeze, optimize
+from tests.validate.bound_runs import session
 from tests.verification.models import model
 
 NAMES = (
@@ -154,3 +155,27 @@ def test_weights_in_an_external_file(tmp_path: Path) -> None:
     path = tmp_path / "large.onnx"
     onnx.save(proto, path, save_as_external_data=True, location="large.bin")
     assert diff(path, optimize(path).file, runs=0).is_proved
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "(float[N, 4] x) => (y, z) { y = Abs(x) w = Exp(x) z = Cast<to = 11>(w) }",
+        "(float[N, 4] x) => (y, z) <int64[1] a = {1}> { y = Abs(x) w = Exp(x) z = Unsqueeze(w, a) }",
+        "(float[N, 4] x) => (y, z) <int64[2] s = {3, 5}> { y = Abs(x) w = Exp(x) z = Reshape(w, s) }",
+    ],
+    ids=["another type", "another rank", "a failure"],
+)
+def test_another_type_and_a_failure_have_a_witness(second: str) -> None:
+    before, after = model("(float[N, 4] x) => (y, z) { y = Abs(x) z = Exp(x) }"), model(second)
+    found = diff(before, after, runs=1)
+    assert found.verdict is DiffVerdict.DIFFERENT and found.witness is not None
+    one, other = session(before), session(after)
+    y, z = one.run(None, dict(found.witness))
+    if "Reshape" in second:
+        with pytest.raises(Exception, match="Reshape"):
+            other.run(None, dict(found.witness))
+    else:
+        same, changed = other.run(None, dict(found.witness))
+        assert (same == y).all() and (changed.dtype, changed.shape) != (z.dtype, z.shape)
+        assert [str(each.verdict) for each in found.outputs] == ["proved", "different"]

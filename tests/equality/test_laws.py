@@ -147,6 +147,10 @@ EQUAL: dict[str, tuple[str, str]] = {
         "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w, float[2, 3, 5, 4] v) => (y, z) { y = Conv<auto_pad=\"SAME_UPPER\", strides=[2, 1]>(x, w) z = Conv<auto_pad=\"VALID\">(x, v) }",
         "(float[N, 3, 7, 8] x, float[4, 3, 3, 2] w, float[2, 3, 5, 4] v) => (y, z) { y = Conv<pads=[1, 0, 1, 1], strides=[2, 1], kernel_shape=[3, 2]>(x, w) z = Conv<dilations=[1, 1], pads=[0, 0, 0, 0]>(x, v) }",
     ),
+    "no padding of the output": (
+        "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2]>(x, w) }",
+        "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2], output_padding=[0, 0]>(x, w) }",
+    ),
     "statistics that only training computes": (
         "(float[N, 3, 7] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y) { y = BatchNormalization<momentum=0.5>(x, s, b, m, v) }",
         "(float[N, 3, 7] x, float[3] s, float[3] b, float[3] m, float[3] v) => (y) { y = BatchNormalization<training_mode=0>(x, s, b, m, v) }",
@@ -178,6 +182,10 @@ EQUAL: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "padding of the output": (
+        "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2]>(x, w) }",
+        "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2], output_padding=[0, 1]>(x, w) }",
+    ),
     "two Transposes that do not cancel": (
         "(float[N, N, N] x) => (y) { a = Transpose<perm=[1, 2, 0]>(x) y = Transpose<perm=[1, 2, 0]>(a) }",
         "(float[N, N, N] x) => (y) { y = Identity(x) }",
