@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -381,8 +382,11 @@ class Translation:
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
-        bodies = tuple(self._body(node, body, operands) for body in node.bodies)
+        named = sorted(((_attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
+        bodies = tuple(self._body(node, name, body, operands) for name, body in named)
         keyed = call_attributes(node, attributes, operands)
+        if named:
+            keyed = (*keyed, ("\0bodies", tuple(name for name, _ in named)))
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
             self.executed[node] = Execution(call, self.pool.context, self.holder)
@@ -421,15 +425,12 @@ class Translation:
         term = self.pool.at(condition, (0,) * condition.rank, self.pool.frame(()))
         if not isinstance(term, Literal):
             return None
-        named = "then_branch" if term.bits else "else_branch"
-        wanted = next((at for at, attribute in enumerate(node.proto.attribute) if attribute.name == named), None)
-        return next((body for body in node.bodies if body.path.steps[-1].attribute == wanted), None)
+        wanted = "then_branch" if term.bits else "else_branch"
+        return next((body for body in node.bodies if _attribute_name(node, body) == wanted), None)
 
-    def _body(self, node: Node, body: Graph, operands: tuple[Operand, ...]) -> Body:
+    def _body(self, node: Node, name: str, body: Graph, operands: tuple[Operand, ...]) -> Body:
         """A body of a node of control flow, as a function of its parameters and of the values it captures."""
         outer, holder = self.pool.context, self.holder
-        attribute = body.path.steps[-1].attribute
-        name = "" if attribute is None else node.proto.attribute[attribute].name
         key = "context", outer, operator_of(node), name, operands
         self.pool.context, self.holder = self.pool.interned(key, lambda serial: serial), node
         try:
@@ -441,3 +442,9 @@ class Translation:
         self.parameters(body, f"\4{len(body.path.steps)}.")
         self.translate(body)
         return len(body.inputs), tuple(self.tensor(body, name) for name in body.outputs)
+
+
+def _attribute_name(node: Node, body: Graph) -> str:
+    """The attribute that holds a body: files list the attributes in any order."""
+    attribute = body.path.steps[-1].attribute
+    return "" if attribute is None else node.proto.attribute[attribute].name

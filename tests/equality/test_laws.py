@@ -15,6 +15,10 @@ from gather_infer.equality import ProofClass
 from tests.verification.models import model
 
 EQUAL: dict[str, tuple[str, str]] = {
+    "branches in the other order in the file": (
+        "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
+        "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }, then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }> }",
+    ),
     # movement
     "two Transposes": (
         "(float[N, M, K] x) => (y) { a = Transpose<perm=[1, 2, 0]>(x) y = Transpose<perm=[2, 0, 1]>(a) }",
@@ -182,6 +186,10 @@ EQUAL: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "the same branches in the file, for other conditions": (
+        "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
+        "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <else_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, then_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
+    ),
     "padding of the output": (
         "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2]>(x, w) }",
         "(float[N, 3, 7, 8] x, float[3, 4, 2, 2] w) => (y) { y = ConvTranspose<strides=[2, 2], output_padding=[0, 1]>(x, w) }",
