@@ -34,7 +34,18 @@ from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
 from gather_infer.equality.pool import MAX_GRID, TermPool
 from gather_infer.equality.result import Law
-from gather_infer.equality.terms import Attributes, Body, Call, Literal, Operand, Operator, Source, Tensor, Term
+from gather_infer.equality.terms import (
+    Attributes,
+    Body,
+    Call,
+    Integer,
+    Literal,
+    Operand,
+    Operator,
+    Source,
+    Tensor,
+    Term,
+)
 from gather_infer.equality.view import TermView
 from gather_infer.errors import SpecViolation
 from gather_infer.ir import Model
@@ -390,9 +401,12 @@ class Translation:
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
             self.executed[node] = Execution(call, self.pool.context, self.holder)
+        unchanged = operands[2:] if operator[:2] == ("", "Loop") and self._is_skipped(operands) else ()
         for at, name in enumerate(node.outputs):
             if name:
-                self.tensors[graph, name] = self._result(call, at, raws[at])
+                result = self._result(call, at, raws[at])
+                initial = unchanged[at] if at < len(unchanged) else None
+                self.tensors[graph, name] = result if initial is None else initial
 
     def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
         for axis, dim in enumerate(raw.shape or ()):
@@ -418,14 +432,33 @@ class Translation:
                     meaning = self.facts.name(self.meanings.elements, term, element, f"\3{term.serial}")
                     self.pool.is_element(meaning, raw.dtype)
 
+    def _truth(self, operand: Operand) -> bool | None:
+        """The only element of a tensor of truth values, if it is known."""
+        term = self._first(operand)
+        return bool(term.bits) if isinstance(term, Literal) else None
+
+    def _first(self, operand: Operand) -> Term | None:
+        """The first element of a tensor that is not empty."""
+        if not isinstance(operand, Tensor):
+            return None
+        return self.pool.at(operand, (0,) * operand.rank, self.pool.frame(()))
+
+    def _is_skipped(self, operands: Sequence[Operand]) -> bool:
+        """Whether a Loop has no iteration in any run: its carried values are then the initial ones.
+
+        https://onnx.ai/onnx/operators/onnx__Loop.html
+        """
+        trips = self._first(operands[0]) if operands else None
+        if isinstance(trips, Integer) and isinstance(trips.dim, int) and -(1 << 63) <= trips.dim <= 0:
+            return True
+        return len(operands) > 1 and self._truth(operands[1]) is False
+
     def _taken_branch(self, node: Node, condition: Operand) -> Graph | None:
         """The branch of an If that every run takes, if the condition is known."""
-        if not isinstance(condition, Tensor):
+        truth = self._truth(condition)
+        if truth is None:
             return None
-        term = self.pool.at(condition, (0,) * condition.rank, self.pool.frame(()))
-        if not isinstance(term, Literal):
-            return None
-        wanted = "then_branch" if term.bits else "else_branch"
+        wanted = "then_branch" if truth else "else_branch"
         return next((body for body in node.bodies if _attribute_name(node, body) == wanted), None)
 
     def _body(self, node: Node, name: str, body: Graph, operands: tuple[Operand, ...]) -> Body:

@@ -15,6 +15,18 @@ from gather_infer.equality import ProofClass
 from tests.verification.models import model
 
 EQUAL: dict[str, tuple[str, str]] = {
+    "a Loop without an iteration": (
+        "(float[N] x, int64 m, bool b) => (y) <int64 t = {0}, bool c = {1}> { y = Loop(t, c, x) <body = g (int64 i, bool k, float[M] s) => (bool l, float[M] u) { l = Identity(k) u = Exp(s) }> }",
+        "(float[N] x, int64 m, bool b) => (y) { y = Identity(x) }",
+    ),
+    "a Loop of a negative number of iterations": (
+        "(float[N] x, int64 m, bool b) => (y) <int64 t = {-1}, bool c = {1}> { y = Loop(t, b, x) <body = g (int64 i, bool k, float[M] s) => (bool l, float[M] u) { l = Identity(k) u = Exp(s) }> }",
+        "(float[N] x, int64 m, bool b) => (y) { y = Identity(x) }",
+    ),
+    "a Loop whose condition is false": (
+        "(float[N] x, int64 m, bool b) => (y) <int64 t = {1}, bool c = {0}> { y = Loop(m, c, x) <body = g (int64 i, bool k, float[M] s) => (bool l, float[M] u) { l = Identity(k) u = Exp(s) }> }",
+        "(float[N] x, int64 m, bool b) => (y) { y = Identity(x) }",
+    ),
     "branches in the other order in the file": (
         "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
         "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }, then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }> }",
@@ -186,6 +198,10 @@ EQUAL: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "a Loop with an iteration": (
+        "(float[N] x, int64 m, bool b) => (y) <int64 t = {1}, bool c = {1}> { y = Loop(t, c, x) <body = g (int64 i, bool k, float[M] s) => (bool l, float[M] u) { l = Identity(k) u = Exp(s) }> }",
+        "(float[N] x, int64 m, bool b) => (y) { y = Identity(x) }",
+    ),
     "the same branches in the file, for other conditions": (
         "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <then_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, else_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
         "(float[4, M] x, float[3, P] z, bool c) => (y) { y = If(c) <else_branch = g1 () => (int64 a) { s = Shape(x) k = Constant<value = int64 {1}>() a = Gather(s, k) }, then_branch = g2 () => (int64 b) { t = Shape(z) l = Constant<value = int64 {1}>() b = Gather(t, l) }> }",
