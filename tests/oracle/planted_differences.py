@@ -243,13 +243,13 @@ def confirmed(seed: int, each: int, counts: Counter[str]) -> Iterator[str]:
         elif found.witness is None:
             counts["confirmed: other types"] += 1
         else:
-            again = _told_apart(before, after, found.witness)
+            again = _differs_on(before, after, found.witness)
             counts["witness replayed" if again else "witness not replayed"] += 1
             if not again:
                 yield f"seed {seed}, {text}: the witness shows no difference"
 
 
-def _told_apart(before: InferenceSession, after: InferenceSession, feeds: Mapping[str, Any]) -> bool:
+def _differs_on(before: InferenceSession, after: InferenceSession, feeds: Mapping[str, Any]) -> bool:
     """Whether outputs of two models differ, or the second one fails."""
     expected = before.run(None, dict(feeds))
     try:
