@@ -360,8 +360,12 @@ def _run(
 
 
 def _after_runs(each: OutputComparison, verification: Verification) -> OutputComparison:
-    """The verdict on an output after the runs."""
-    wrong = [mismatch for mismatch in verification.mismatches if mismatch.output in ("", each.name)]
+    """The verdict on an output after the runs; what the files declare of it is no result of a run."""
+    wrong = [
+        mismatch
+        for mismatch in verification.mismatches
+        if not mismatch.output or (mismatch.output == each.name and mismatch.binding is not None)
+    ]
     if wrong and each.verdict is not DiffVerdict.DIFFERENT:
         return replace(each, verdict=DiffVerdict.DIFFERENT, reason=_reason(wrong[0]))
     if each.verdict is not DiffVerdict.UNKNOWN:

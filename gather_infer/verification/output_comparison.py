@@ -170,8 +170,8 @@ def interface_differences(original: ModelProto, rewritten: ModelProto, *, may_ad
             continue
         for old, new in zip(before, after, strict=True):
             if old.type.WhichOneof("value") is not None and _bare(old.type) != _bare(new.type):
-                text = f"{what[:-1]} {old.name} is declared with another type"
-                yield Mismatch(old.name if what == "outputs" else "", text)
+                fault = "is declared with another type"
+                yield Mismatch(old.name, fault) if what == "outputs" else Mismatch("", f"input {old.name} {fault}")
 
 
 def _bare(proto: TypeProto) -> Mapping[str, Any] | tuple[Any, ...]:

@@ -38,7 +38,7 @@ class VerificationRun:
 class Mismatch:
     """A difference of the rewritten model from the original.
 
-    output    name of the output; empty for a difference of the interface, or a failing run
+    output    name of the output; empty for names, order and inputs that differ, or a failing run
     reason    the difference, if it is not about an element
     binding   the sizes of the run; None for a difference that is found without a run
     index     the index of the first differing element, in row-major order, after the position in a sequence; None if

@@ -204,6 +204,9 @@ def test_conditions_on_inputs_have_the_names_of_the_first_contract() -> None:
 
 SIZES = (ContractInput("x", "int64", (symbol("n"),)),)
 EMPTY = (ContractInput("z", "float32", (0, symbol("m"))), *SIZES)
+PADDED = (*SIZES, ContractInput("z", "float32", (symbol("n") - 3,)))
+HARD = Relation((symbol("n") - 2) * (symbol("n") - 3) * (symbol("n") - 4), ">=", 0)
+"""It holds from 2 on, but no bound of a factor shows that."""
 AT_LEAST = Relation(symbol("n"), ">=", 2)
 AT_MOST = Relation(symbol("n"), "<=", 7)
 
@@ -219,6 +222,9 @@ AT_MOST = Relation(symbol("n"), "<=", 7)
         (Contract("a", SIZES, (ElementsLine("x", None, 0, symbol("n") - 3),)), DimsLine((AT_LEAST,))),
         (Contract("a", SIZES, ()), DimsLine((Relation(symbol("u"), "<=", 7),))),
         (Contract("a", SIZES, ()), ElementsLine("x", None, 0, symbol("u"))),
+        (Contract("a", SIZES, ()), DimsLine((Relation(symbol("u"), ">=", 0),))),
+        (Contract("a", SIZES, (ElementsLine("x", None, 0, 0),)), ElementsLine("x", None, -symbol("u"), symbol("u"))),
+        (Contract("a", PADDED, ()), DimsLine((HARD,))),
     ],
     ids=[
         "sizes that are not necessary",
@@ -229,6 +235,9 @@ AT_MOST = Relation(symbol("n"), "<=", 7)
         "sizes at which no element is legal",
         "a symbol that no axis has, in sizes",
         "a symbol that no axis has, in elements",
+        "a symbol that no axis has, which may be negative, in sizes",
+        "a symbol that no axis has, which may be negative, in elements",
+        "sizes at which another would be negative",
     ],
 )
 def test_what_is_no_witness(first: Contract, line: DimsLine | ElementsLine) -> None:

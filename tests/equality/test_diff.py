@@ -160,14 +160,14 @@ def test_weights_in_an_external_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "second",
     [
-        "(float[N, 4] x) => (y, z) { y = Abs(x) w = Exp(x) z = Cast<to = 11>(w) }",
+        "(float[N, 4] x) => (float[N, 4] y, double[N, 4] z) { y = Abs(x) w = Exp(x) z = Cast<to = 11>(w) }",
         "(float[N, 4] x) => (y, z) <int64[1] a = {1}> { y = Abs(x) w = Exp(x) z = Unsqueeze(w, a) }",
         "(float[N, 4] x) => (y, z) <int64[2] s = {3, 5}> { y = Abs(x) w = Exp(x) z = Reshape(w, s) }",
     ],
     ids=["another type", "another rank", "a failure"],
 )
 def test_another_type_and_a_failure_have_a_witness(second: str) -> None:
-    before, after = model("(float[N, 4] x) => (y, z) { y = Abs(x) z = Exp(x) }"), model(second)
+    before, after = model("(float[N, 4] x) => (float[N, 4] y, float[N, 4] z) { y = Abs(x) z = Exp(x) }"), model(second)
     found = diff(before, after, runs=1)
     assert found.verdict is DiffVerdict.DIFFERENT and found.witness is not None
     one, other = session(before), session(after)

@@ -389,6 +389,23 @@ def test_what_differs_out_of_reach_is_not_proved(name: str) -> None:
     assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
 
 
+def test_bodies_of_another_attribute_are_not_equal() -> None:
+    """An operator without a definition may do anything with its bodies."""
+
+    def calling(attribute: str) -> onnx.ModelProto:
+        x, y, z = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N"]) for name in "xyz")
+        body = onnx.helper.make_graph([onnx.helper.make_node("Exp", ["x"], ["z"])], "body", [], [z])
+        node = onnx.helper.make_node("Op", ["x"], ["y"], domain="test", **{attribute: body})
+        opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("test", 1)]
+        return onnx.helper.make_model(
+            onnx.helper.make_graph([node], "g", [x], [y]), opset_imports=opsets, ir_version=10
+        )
+
+    assert diff(calling("one"), calling("one"), runs=0).is_proved
+    (output,) = diff(calling("one"), calling("other"), runs=0).outputs
+    assert (output.verdict, output.proof_class) == (DiffVerdict.UNKNOWN, None)
+
+
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_models_are_compared(name: str) -> None:
     """A node that no runtime accepts is a finding about the models: never an error, never equal to another node."""
