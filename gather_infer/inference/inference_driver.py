@@ -125,6 +125,18 @@ def infer_with_constraints(inference: Inference, constraints: InputConstraints) 
     return run.run()
 
 
+def interpret_once(
+    model: ModelFile, interpreter_type: type[Interpreter], prepare: Callable[[Interpreter], None], *, dims: Iterable[str]
+) -> Interpreter:
+    """One iteration over a model by an interpreter of another type; the interpreter, after the iteration.
+
+    prepare   called with the interpreter before the first node
+    dims      as for `infer`
+    """
+    run = _Run(_readable(model), dims, (), (), True, interpreter_type=interpreter_type, prepare=prepare)
+    return run.interpret_once()
+
+
 def infer_like_onnx(model: ModelFile, *, check_types: bool) -> Inference:
     """As `infer`, under the conventions of onnx's own inference.
 
@@ -163,8 +175,12 @@ class _Run:
         check_types: bool = True,
         ranges: Mapping[str, object] | Iterable[str] = (),
         progress: Progress = no_progress,
+        interpreter_type: type[Interpreter] = Interpreter,
+        prepare: Callable[[Interpreter], None] | None = None,
     ) -> None:
         self.model = model
+        self.interpreter_type = interpreter_type
+        self.prepare = prepare
         self.progress = progress
         self.graph = model.proto.graph
         self.assume = assume
@@ -200,6 +216,10 @@ class _Run:
             assert result is not None, "generated symbols avoid all reserved names"
         result.diagnostics = with_conditional_severity(result)
         return result
+
+    def interpret_once(self) -> Interpreter:
+        """The interpreter after one iteration."""
+        return self._interpret(scope_of(self.dim_specs).restricted_to(self.known), assume=True).interpreter
 
     def _iterate_to_fixed_point(self) -> Inference | None:
         """Interpret the model until a fixed point or MAX_ITERATIONS.
@@ -325,7 +345,7 @@ class _Run:
         interpreter.interpret_nodes(nodes, environment, point.position)
 
     def _interpreter(self, context: Context, reader: DimReader, until: Callable[[], bool] | None) -> Interpreter:
-        return Interpreter(
+        return self.interpreter_type(
             self.model,
             context,
             reader,
@@ -359,6 +379,8 @@ class _Run:
                 self.early_findings.append(fault)
         self.early_findings += self._fixed_default_findings(interpreter)
         self.progress(partial(self._progress_text, environment))
+        if self.prepare is not None:
+            self.prepare(interpreter)
         return _Iteration(interpreter, environment, scope, interpreter.interpret_graph(self.graph, environment))
 
     def _progress_text(self, environment: Environment) -> str:

@@ -1,0 +1,111 @@
+"""Axis factors: which sizes an axis is the product of, and in which order.
+
+An axis of a tensor holds sizes in row-major order. After `x: [batch, 7, 64]` is reshaped to `[7*batch, 64]`, axis 0 has
+the factors `(batch, 7)`: its index is `row * 7 + position`. After a Transpose before the Reshape they are `(7, batch)`.
+The dim is the same, the meaning is not. A later Reshape has to put the batch where the order of the elements puts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product as choices
+from typing import NamedTuple, TypeAlias
+
+from gather_infer.symbolic import Dim, Expr, evaluate, product
+
+Factors: TypeAlias = "tuple[Dim, ...]"
+"""Sizes whose product is the dim of an axis, the outermost first; an axis of size 1 has none."""
+AxisFactors: TypeAlias = "tuple[Factors, ...]"
+"""The factors of each axis of a tensor."""
+
+MAX_PLACEMENTS = 64
+
+
+class _Digit(NamedTuple):
+    """A free size in the order of the elements: it steps every `stride` elements, and had `size` values."""
+
+    dim: Expr
+    size: int
+    stride: int
+
+
+def whole(dim: Dim) -> Factors:
+    """The factors of an axis about which nothing else is known."""
+    return () if dim == 1 else (dim,)
+
+
+def dim_of(factors: Factors) -> Dim:
+    return product(factors)
+
+
+def is_free(dim: Dim, free: Mapping[str, int]) -> bool:
+    """Whether a dim depends on a freed size."""
+    return isinstance(dim, Expr) and not dim.symbols.isdisjoint(free)
+
+
+def placements(
+    axes: AxisFactors, target: Sequence[int], is_freed: Callable[[Dim], bool], old: Mapping[str, int]
+) -> Iterator[AxisFactors]:
+    """The factors of the axes of a Reshape that keeps the row-major order, the most likely first.
+
+    axes      of the input
+    target    the sizes of the output before any size was freed
+    is_freed  whether a dim depends on a freed size
+    old       a number for each symbol; for the freed ones the old size
+
+    There is none if an axis of the output would cut a freed size, and more than one if the old size was 1.
+    """
+    digits: list[_Digit] = []
+    stride = 1
+    for factor in reversed([factor for axis in axes for factor in axis]):
+        size = evaluate(factor, old)
+        if isinstance(factor, Expr) and is_freed(factor):
+            digits.append(_Digit(factor, size, stride))
+        stride *= size
+    strides = [1] * len(target)
+    for axis in range(len(target) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * target[axis + 1]
+    homes = [_homes(digit, target, strides) for digit in reversed(digits)]
+    for number, chosen in enumerate(choices(*homes)):
+        if number == MAX_PLACEMENTS:
+            return
+        held = list(zip(reversed(digits), chosen, strict=True))
+        found = [
+            _factors([digit for digit, home in held if home == axis], size, strides[axis])
+            for axis, size in enumerate(target)
+        ]
+        if all(factors is not None for factors in found):
+            yield tuple(factors for factors in found if factors is not None)
+
+
+def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """The output axes that can hold a digit: an axis of its own first, else one that it is the outermost part of."""
+
+    def rank(axis: int) -> tuple[bool, bool, int]:
+        is_alone = target[axis] == digit.size and strides[axis] == digit.stride
+        is_outermost = strides[axis] * target[axis] == digit.stride * digit.size
+        return not is_alone, not is_outermost, axis
+
+    found = [
+        axis
+        for axis, size in enumerate(target)
+        if strides[axis] and digit.stride % strides[axis] == 0
+        and digit.size and size % (digit.stride // strides[axis] * digit.size) == 0
+    ]  # fmt: skip
+    return sorted(found, key=rank)
+
+
+def _factors(digits: Sequence[_Digit], size: int, stride: int) -> Factors | None:
+    """The factors of one output axis: its digits, the largest stride first, and numbers between them."""
+    found: list[Dim] = []
+    room = stride * size
+    for digit in sorted(digits, key=lambda each: -each.stride):
+        outer, rest = divmod(room, digit.stride * digit.size)
+        if rest or not outer:
+            return None
+        found += [outer, digit.dim] if outer != 1 else [digit.dim]
+        room = digit.stride
+    inner, rest = divmod(room, stride) if stride else (0, 1)
+    if rest:
+        return None
+    return (*found, inner) if inner != 1 else tuple(found)

@@ -1,0 +1,201 @@
+"""The check of a result by its rows: run together in the result, and in the original, which fixes the number of rows.
+
+It needs no reference. A model whose rows are independent gives each row the same result, whichever rows are beside it:
+so the rows of a run at sizes 1, 2, 3 and 5 are run again in the original, as many at a time as it takes. Masks are
+random, since a mask of ones hides that the mask of row 0 is used for every row.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from onnx import ModelProto
+
+from gather_infer.inference import Inference
+from gather_infer.model import ModelFile
+from gather_infer.runtimes.process import Failure, RuntimeProcess
+from gather_infer.runtimes.worker import ONNXRUNTIME
+from gather_infer.symbolic import Expr, evaluate
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.unfreezing.axis_factors import AxisFactors, is_free
+from gather_infer.unfreezing.result import RowCheck
+from gather_infer.validate import verdicts
+from gather_infer.verification.element_sampling import (
+    ElementDrawer,
+    FloatPattern,
+    NotDrawable,
+    limits_of,
+    why_not_drawable,
+)
+from gather_infer.verification.files import on_disk
+from gather_infer.verification.output_comparison import difference
+from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
+from gather_infer.verification.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from gather_infer.unfreezing.walk import Site
+
+Feeds = dict[str, Any]
+
+SIZES: Final = (3, 1, 2, 5)
+TOLERANCE: Final = Tolerance(rtol=1e-4, noise=1e-5)
+"""Kernels sum in another order for another number of rows."""
+_ATTEMPTS: Final = 8
+_SECONDS: Final = 60.0
+
+
+def check_rows(
+    source: ModelFile,
+    result: ModelProto,
+    after: Inference,
+    sites: Mapping[str, Sequence[Site]],
+    freed: Mapping[str, int],
+    factors: Mapping[str, AxisFactors],
+) -> RowCheck:
+    """Compare rows of the result with rows of the original, in onnxruntime, in child processes."""
+    constants = {tensor.name for tensor in source.proto.graph.initializer}
+    needed = [name for name in after.inputs if name not in constants]
+    reason = next((why for name in needed if (why := why_not_drawable(after[name]))), "")
+    if reason:
+        return RowCheck(skipped=reason)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
+        for place in ("a", "b", "models"):
+            (folder / place).mkdir()
+        with (
+            on_disk(source, source.proto, folder / "models" / "before") as one,
+            on_disk(source, result, folder / "models" / "after") as two,
+            RuntimeProcess(ONNXRUNTIME, folder / "a", _SECONDS) as original,
+            RuntimeProcess(ONNXRUNTIME, folder / "b", _SECONDS) as rewritten,
+        ):
+            failure = original.load(one)
+            if failure is not None:
+                return RowCheck(skipped=f"the original does not load: {failure}")
+            failure = rewritten.load(two)
+            if failure is not None:
+                return RowCheck(faults=(f"the result does not load: {failure}",))
+            check = _Check(after, needed, sites, freed, factors, original, rewritten, folder / "feeds")
+            return check.run()
+
+
+class _Check:
+    def __init__(
+        self,
+        after: Inference,
+        needed: Sequence[str],
+        sites: Mapping[str, Sequence[Site]],
+        freed: Mapping[str, int],
+        factors: Mapping[str, AxisFactors],
+        original: RuntimeProcess,
+        rewritten: RuntimeProcess,
+        feeds: Path,
+    ) -> None:
+        self.after, self.needed, self.sites, self.freed, self.factors = after, needed, sites, freed, factors
+        self.original, self.rewritten, self.path = original, rewritten, feeds
+        found = list(verdicts(after))
+        self.sizes, self.limits = size_sampler_of(after, found), limits_of(found)
+
+    def run(self) -> RowCheck:
+        runs: list[str] = []
+        faults: list[str] = []
+        skipped = ""
+        for symbol in self.freed:
+            for size in SIZES:
+                found = self._at(symbol, size)
+                if found is None:
+                    skipped = f"no inputs were found on which the original runs, {symbol}={size}"
+                    continue
+                runs.append(f"{symbol}={size}")
+                faults += found
+                if faults:
+                    return RowCheck(tuple(runs), "", tuple(faults))
+        return RowCheck(tuple(runs), "" if runs else skipped, tuple(faults))
+
+    def _at(self, symbol: str, size: int) -> list[str] | None:
+        """The faults of a run at a size; None if the original ran on no inputs."""
+        for attempt in range(_ATTEMPTS):
+            drawn = self._drawn(symbol, size, attempt)
+            if drawn is None:
+                continue
+            rows = [self._row(drawn, symbol, [(row + at) % size for at in range(self.freed[symbol])])
+                    for row in range(size)]  # fmt: skip
+            wanted = [self._outputs(self.original, feeds) for feeds in rows]
+            if any(isinstance(found, Failure) for found in wanted):
+                continue
+            found = self._outputs(self.rewritten, drawn)
+            if isinstance(found, Failure):
+                return [f"at {symbol}={size} the result fails: {found}"]
+            return list(self._differences(symbol, size, found, wanted))
+        return None
+
+    def _drawn(self, symbol: str, size: int, attempt: int) -> Feeds | None:
+        numbers = np.random.default_rng((size, attempt))
+        pattern = (SizePattern.PRIMES, SizePattern.EQUAL, SizePattern.MIXED)[attempt % 3]
+        binding = self.sizes.draw(pattern, numbers, turn=attempt, trusting=attempt < _ATTEMPTS // 2)
+        if binding is None:
+            return None
+        binding = {**binding, **self.freed, symbol: size}
+        drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
+        try:
+            feeds = drawer.feeds(self.after, self.needed)
+        except NotDrawable:
+            return None
+        for name, value in feeds.items():
+            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not self.limits.get(name):
+                feeds[name] = numbers.integers(0, 2, value.shape).astype(value.dtype)
+        return feeds
+
+    def _row(self, feeds: Feeds, symbol: str, rows: Sequence[int]) -> Feeds:
+        found = dict(feeds)
+        for site in self.sites[symbol]:
+            if site.input in found:
+                found[site.input] = np.take(found[site.input], rows, site.axis)
+        return found
+
+    def _outputs(self, process: RuntimeProcess, feeds: Feeds) -> list[Any] | Failure:
+        self.path.write_bytes(pickle.dumps(feeds))
+        return process.run(self.path)
+
+    def _differences(
+        self, symbol: str, size: int, found: Sequence[Any], wanted: Sequence[list[Any] | Failure]
+    ) -> Iterator[str]:
+        for position, name in enumerate(self.after.outputs):
+            for row, outputs in enumerate(wanted):
+                assert not isinstance(outputs, Failure), "the original ran"
+                mine = self._part(name, found[position], symbol, {symbol: size}, row)
+                its = self._part(name, outputs[position], symbol, {}, 0)
+                differing = difference(its, mine, TOLERANCE)
+                if differing is not None:
+                    yield f"output {name}, row {row} of {symbol}={size}: {_text(differing)}"
+                    break
+
+    def _part(self, name: str, value: Any, symbol: str, sizes: Mapping[str, int], row: int) -> Any:
+        """The part of an output that belongs to a row; all of it if it has none."""
+        factors = self.factors.get(name)
+        fact = self.after[name]
+        if not isinstance(value, np.ndarray) or not isinstance(fact, SymbolicTensor):
+            return value
+        if factors is None or value.ndim != len(factors):
+            return value
+        binding = {**self.freed, **sizes}
+        for axis in range(value.ndim - 1, -1, -1):
+            held = factors[axis]
+            if not any(is_free(factor, {symbol: 0}) for factor in held):
+                continue
+            place = next(at for at, factor in enumerate(held) if is_free(factor, {symbol: 0}))
+            if not (isinstance(held[place], Expr) and held[place].is_symbol):
+                continue
+            split = [evaluate(factor, binding) for factor in held]
+            shape = [*value.shape[:axis], *split, *value.shape[axis + 1 :]]
+            value = np.take(value.reshape(shape), row, axis + place)
+        return value
+
+
+def _text(found: Any) -> str:
+    return str(found)
+

@@ -1,0 +1,314 @@
+"""`unfreeze`: makes fixed input sizes dynamic; `freeze` with the old sizes gives the original model back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+
+from gather_infer.errors import UsageError, close_match
+from gather_infer.inference import Inference, infer
+from gather_infer.inference.inference_driver import interpret_once
+from gather_infer.inference.interface_types import Interface, Redeclared
+from gather_infer.inference.interpreter import Interpreter
+from gather_infer.inference.proto.types import to_type
+from gather_infer.ir import Model, require_well_formed
+from gather_infer.ir.dead_code import eliminate_all_dead_code
+from gather_infer.ir.write_back import to_proto
+from gather_infer.model import ModelFile
+from gather_infer.model.apply import apply
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveNode
+from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
+from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import fed_inputs
+from gather_infer.node_ids import MAIN
+from gather_infer.progress import Progress, no_progress
+from gather_infer.symbolic.printing import is_plain_name
+from gather_infer.tensor import SymbolicTensor
+from gather_infer.unfreezing import walk as walking
+from gather_infer.unfreezing.axis_factors import is_free
+from gather_infer.unfreezing.result import Blocked, RowCheck, UnfreezeResult
+from gather_infer.unfreezing.rows import check_rows
+from gather_infer.unfreezing.walk import Site, UnfreezingWalk
+
+NAME = "unfreezing"
+
+
+def unfreeze(
+    model: ModelLike,
+    dims: Mapping[str, str] | Iterable[str],
+    *,
+    verify: bool = True,
+    progress: Progress = no_progress,
+) -> UnfreezeResult:
+    """Give sizes of the inputs a name, and edit what stands for the old size; `gather_infer.unfreeze`.
+
+    Constants and targets that contain the old size become expressions of the input's shape. A Reshape gets the freed
+    size where the order of the elements puts it. What cannot be explained refuses the model, by the name of the node.
+
+    model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
+    dims     `["ids.0=batch", "mask.0=batch"]` or a mapping `{"ids.0": "batch"}`; `*.0=batch` names axis 0 of all inputs
+    verify   whether to run rows together in the result and alone in the original, in onnxruntime
+
+    Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
+    twice, UsageError for an input, an axis or a name that does not fit.
+    """
+    source = to_onnx_file(model)
+    source.require_data()
+    require_well_formed(Model(source.proto), source.name)
+    sites, freed = _sites(source, dims)
+    before = infer(source, assume=False, progress=progress)
+    texts = {name: tuple(f"{site.input}.{site.axis}" for site in found) for name, found in sites.items()}
+    opened = replace(source, proto=_opened(source.proto, sites))
+    names = {value.name for value in source.proto.graph.input}
+
+    def prepare(interpreter: Interpreter) -> None:
+        assert isinstance(interpreter, UnfreezingWalk), "it has this type"
+        opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
+        first = {name: found[0] for name, found in sites.items()}
+        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names)
+
+    progress(lambda: "following the sizes")
+    blocked, journal, walk = None, Journal(), None
+    try:
+        walk = interpret_once(opened, UnfreezingWalk, prepare, dims=[f"{name}=1.." for name in freed])
+    except walking.Blocked as fault:
+        blocked = Blocked(fault.node, fault.reason)
+    proto, fixed, interface = source.proto, (), Interface()
+    after: Inference | None = None
+    if blocked is None:
+        assert isinstance(walk, UnfreezingWalk), "it has this type"
+        journal = Journal(_edits(source.proto, walk))
+        proto = _without_dead_code(apply(journal, source.proto), source.proto)
+        _clear_bodies(proto, set(freed.values()))
+        _open_inputs(proto, sites)
+        del proto.graph.value_info[:]
+        after = infer(replace(source, proto=proto), progress=progress)
+        if after.errors:
+            where = after.errors[0].location
+            blocked = Blocked(f"node {where.node}", after.errors[0].message)
+    if blocked is None:
+        assert after is not None
+        proto, interface = _declared(source.proto, proto, after)
+        fixed = tuple(_fixed_outputs(before, after, freed))
+    else:
+        journal, proto = Journal(), source.proto
+    rows: RowCheck | None = None
+    result = UnfreezeResult(
+        model=to_caller_type(model, proto),
+        diagnostics=before.diagnostics,
+        journal=journal,
+        source=source,
+        proto=proto,
+        interface=interface,
+        freed=freed,
+        sites=texts,
+        blocked=blocked,
+        fixed=fixed,
+    )
+    if blocked is None and verify:
+        assert after is not None and isinstance(walk, UnfreezingWalk), "there is a result"
+        progress(lambda: "running rows together and alone")
+        rows = check_rows(source, proto, after, sites, freed, walk.factors)
+        result = replace(result, rows=rows)
+    return result
+
+
+# what is asked for
+
+
+def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[dict[str, list[Site]], dict[str, int]]:
+    """The input axes that each symbol names, and the old sizes. Raises UsageError."""
+    pairs = list(dims.items()) if isinstance(dims, Mapping) else [_split(text) for text in dims]
+    if not pairs:
+        raise UsageError("nothing to make dynamic: an entry such as 'ids.0=batch' is missing")
+    values = {value.name: value for value in fed_inputs(source.proto)}
+    sites: dict[str, list[Site]] = {}
+    freed: dict[str, int] = {}
+    known = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
+    for place, symbol in pairs:
+        pattern, _, number = place.rpartition(".")
+        if not pattern or not number.lstrip("-").isdecimal():
+            raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
+        if not is_plain_name(symbol):
+            raise UsageError(f"dim {place!r}: {symbol!r} is not a name")
+        if symbol in known:
+            raise UsageError(f"dim {place!r}: the inputs have a dim {symbol!r} already")
+        matched = [name for name in values if name == pattern] or [n for n in values if fnmatchcase(n, pattern)]
+        if not matched:
+            raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
+        for name in matched:
+            shape = values[name].type.tensor_type.shape.dim
+            axis = int(number)
+            if not -len(shape) <= axis < len(shape):
+                if len(matched) > 1 or pattern != name:
+                    continue
+                raise UsageError(f"dim {place!r}: input {name} has {len(shape)} axes")
+            site = Site(name, axis % len(shape))
+            dim = shape[site.axis]
+            if not dim.HasField("dim_value"):
+                raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
+            size = freed.setdefault(symbol, dim.dim_value)
+            if size != dim.dim_value:
+                raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
+            sites.setdefault(symbol, []).append(site)
+    if not sites:
+        raise UsageError(f"no input has the axes of {', '.join(place for place, _ in pairs)}")
+    return sites, freed
+
+
+def _split(text: str) -> tuple[str, str]:
+    place, equals, symbol = text.partition("=")
+    if not equals:
+        raise UsageError(f"dim {text!r}: expected input.axis=name, such as ids.0=batch")
+    return place.strip(), symbol.strip()
+
+
+def _shown(sites: Iterable[Site]) -> str:
+    return ", ".join(f"{site.input}.{site.axis}" for site in sites)
+
+
+# the model that the walk reads
+
+
+def _opened(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> ModelProto:
+    """A copy with symbols in the inputs, and no declared sizes elsewhere."""
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    _open_inputs(copy, sites)
+    del copy.graph.value_info[:]
+    for value in copy.graph.output:
+        _clear_dims(value.type, None)
+    _clear_bodies(copy, None)
+    return copy
+
+
+def _open_inputs(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> None:
+    values = {value.name: value for value in proto.graph.input}
+    for symbol, found in sites.items():
+        for site in found:
+            values[site.input].type.tensor_type.shape.dim[site.axis].dim_param = symbol
+
+
+def _clear_bodies(proto: ModelProto, sizes: set[int] | None) -> None:
+    """Leave declared sizes of subgraphs open: those in `sizes`, or all if that is None."""
+    for path, body in bodies(proto):
+        if path == MAIN or not isinstance(body, GraphProto):
+            continue
+        del body.value_info[:]
+        for value in (*body.input, *body.output):
+            _clear_dims(value.type, sizes)
+
+
+def _clear_dims(declared: TypeProto, sizes: set[int] | None) -> None:
+    if declared.HasField("tensor_type") and declared.tensor_type.HasField("shape"):
+        for dim in declared.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and (sizes is None or dim.dim_value in sizes):
+                dim.Clear()
+
+
+def _names(proto: ModelProto) -> set[str]:
+    found: set[str] = set()
+    for _, body in bodies(proto):
+        for node in body.node:
+            found.update(node.output)
+        found.update(t.name for t in getattr(body, "initializer", ()))
+    return found
+
+
+# the result
+
+
+def _edits(proto: ModelProto, walk: UnfreezingWalk) -> list[Edit]:
+    edits: list[Edit] = []
+    used: set[str] = set()
+    for placed in walk.placed:
+        original = None if placed.is_new else proto.graph.node[placed.before]
+        if original is not None and original.SerializeToString() == placed.node.SerializeToString():
+            continue
+        used.update(placed.node.input)
+        if original is not None:
+            edits.append(RemoveNode(by=NAME, reason=placed.reason, node=placed.before))
+        edits.append(
+            InsertNodes(
+                by=NAME,
+                reason=placed.reason,
+                nodes=(placed.node,),
+                before=placed.before,
+                origin=None if original is None else placed.before,
+            )
+        )
+    constants: list[Edit] = [
+        AddInitializer(by=NAME, reason="a size or its rows", tensor=tensor)
+        for name, tensor in walk.added.items()
+        if name in used
+    ]
+    return [*constants, *edits]
+
+
+def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
+    """The model without the nodes and constants that nothing reads any more, of those that something read."""
+    dead_before = _unread(before)
+    model = Model(proto)
+    eliminate_all_dead_code(model, lambda node: node.outputs[0] not in dead_before and not node.bodies)
+    return to_proto(model)
+
+
+def _unread(proto: ModelProto) -> set[str]:
+    read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
+    read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
+    return {name for node in proto.graph.node for name in node.output if name not in read}
+
+
+def _declared(before: ModelProto, proto: ModelProto, after: Inference) -> tuple[ModelProto, Interface]:
+    """The model with inferred types for its outputs, and for the values that the file declared; and what changed."""
+    facts = after.scopes[MAIN]
+    generated = after.causes
+
+    def render(dim: Any) -> str:
+        return "" if not dim.symbols.isdisjoint(generated) else str(dim)
+
+    for value in proto.graph.output:
+        fact = facts.get(value.name)
+        declared = None if fact is None else to_type(fact, render)
+        if declared is not None:
+            value.type.CopyFrom(declared)
+    for old in before.graph.value_info:
+        fact = facts.get(old.name)
+        declared = None if fact is None else to_type(fact, render)
+        if declared is not None:
+            entry = proto.graph.value_info.add()
+            entry.CopyFrom(old)
+            entry.type.CopyFrom(declared)
+    changed = [
+        Redeclared(new.name, kind, "", _dims(old), _dims(new))
+        for kind, olds, news in (
+            ("input", before.graph.input, proto.graph.input),
+            ("output", before.graph.output, proto.graph.output),
+        )
+        for old, new in zip(olds, news, strict=True)
+        if _dims(old) != _dims(new)
+    ]
+    return proto, Interface(changed=tuple(changed))
+
+
+def _dims(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
+        for dim in value.type.tensor_type.shape.dim
+    )
+
+
+def _fixed_outputs(before: Inference, after: Inference, freed: Mapping[str, int]) -> Iterator[str]:
+    """The outputs that no freed size reaches, although one of their sizes is the old one."""
+    for name in after.outputs:
+        now, was = after.scopes[MAIN].get(name), before.scopes[MAIN].get(name)
+        if isinstance(now, SymbolicTensor) and isinstance(was, SymbolicTensor):
+            shape = now.shape or ()
+            if not any(is_free(dim, freed) for dim in shape) and any(dim in freed.values() for dim in was.shape or ()):
+                yield name

@@ -1,0 +1,562 @@
+"""One walk over a static model with symbols in place of sizes: each node is inferred, and edited until it fits.
+
+Nothing that a node demands is learnt: `batch == 2`, learnt once, would close everything behind it. A node fits when
+
+* its rule reports no error, and no constraint that is false at another size than the old one;
+* each output has its old shape at the old size;
+* for a Reshape, the freed sizes stand where the row-major order of the elements puts them.
+
+The last one decides: simplifiers write targets such as `[2, 7, 4, -1]`. The -1 absorbs the batch, all shapes agree, and
+the values are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.errors import GatherInferError
+from gather_infer.inference.environment import Environment
+from gather_infer.inference.interpreter import Interpreter
+from gather_infer.inference.proto.tensors import from_tensor
+from gather_infer.inference.topology import topological
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.trail import Constraint, ImpliedConstraint
+from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.constant_rows import BROADCASTING, ConstantRows
+from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
+from gather_infer.unfreezing.samples import Samples, values_of
+
+Array = np.ndarray[Any, Any]
+_DIM: Final = DType.INT64
+_MAX_TRIALS: Final = 40
+_WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM": (1, 2, 3), "GRU": (1, 2, 3),
+                   "RNN": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "ConvInteger": (1, 2, 3)}  # fmt: skip
+"""Operands that are never edited."""
+
+
+class Blocked(GatherInferError):
+    """A node that cannot be made to fit, and why."""
+
+    def __init__(self, node: str, reason: str) -> None:
+        super().__init__(f"{node}: {reason}")
+        self.node, self.reason = node, reason
+
+
+class Placed(NamedTuple):
+    """A node of the result: new, or one of the file with other inputs.
+
+    before    position of the node of the file that it comes before, or that it is
+    is_new    whether the file has no such node
+    """
+
+    node: NodeProto
+    before: int
+    is_new: bool
+    reason: str
+
+
+class Site(NamedTuple):
+    """Where a freed size is: the axis of an input."""
+
+    input: str
+    axis: int
+
+
+class UnfreezingWalk(Interpreter):
+    """An interpreter of the main graph that edits nodes.
+
+    static   the facts of the model before
+    freed    symbol -> the old size
+    sites    symbol -> an input axis that has it
+    factors  the axis factors of values that depend on a freed size
+    placed   the nodes of the result, in order
+    added    constants of the result
+    """
+
+    static: Mapping[str, Value]
+    freed: Mapping[str, int]
+    sites: Mapping[str, Site]
+    opset: int
+
+    def prepare(
+        self, static: Mapping[str, Value], freed: Mapping[str, int], sites: Mapping[str, Site], opset: int,
+        names: Iterable[str],
+    ) -> None:  # fmt: skip
+        self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
+        self.samples = Samples(freed)
+        self.factors: dict[str, AxisFactors] = {}
+        self.placed: list[Placed] = []
+        self.added: dict[str, TensorProto] = {}
+        self.row_numbers = RowNumbers()
+        self.rows = ConstantRows(self)
+        self._names = set(names)
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._dim_vectors: dict[Dim, str] = {}
+        self._position = 0
+        self._producers: dict[str, NodeProto] = {}
+        self._labels: list[str] = []
+
+    # the walk
+
+    def interpret_nodes(self, nodes: Sequence[NodeProto], environment: Environment, start: int = 0) -> None:
+        if environment.path.steps:
+            super().interpret_nodes(nodes, environment, start)
+            return
+        self.environment = environment
+        environment.labels = self._labels
+        for name, value in environment.values.items():
+            self._record(name, value, ())
+        order, _, cycle = topological(nodes)
+        assert not cycle, "the model is well formed"
+        for position in order:
+            self._position = position
+            node = nodes[position]
+            for name in node.output:
+                self._producers[name] = node
+            self._walk(node)
+
+    def _walk(self, node: NodeProto) -> None:
+        if not any(name in self.factors or self.has_free_values(name) for name in self._read(node)):
+            if node.op_type != "Constant" and all(name in self.static for name in node.output if name):
+                for name in node.output:
+                    if name:
+                        self.environment.values[name] = self.static[name]
+                self._place(node, False, "")
+                return
+        changed = with_row_numbers(self, node)
+        problem = self.attempt(changed)
+        reason = "" if changed is node else f"a constant that stands for the old size of {', '.join(self.freed)}"
+        if problem:
+            changed, reason = self._edited(changed, problem), problem
+        self.row_numbers.note(self, changed)
+        self._place(changed, False, reason)
+
+    def _read(self, node: NodeProto) -> Iterator[str]:
+        yield from filter(None, node.input)
+        if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
+            yield from self.factors  # a body may read any value
+
+    def has_free_values(self, name: str) -> bool:
+        value = self.environment.values.get(name)
+        if not isinstance(value, SymbolicTensor) or value.values is None:
+            return False
+        return any(is_free(each, self.freed) for each in value.values.ravel().tolist() if isinstance(each, Expr))
+
+    def _place(self, node: NodeProto, is_new: bool, reason: str) -> None:
+        self.placed.append(Placed(node, self._position, is_new, reason))
+
+    def label(self, node: NodeProto) -> str:
+        return f"node {node.name or f'{node.op_type}#{self._position}'} ({node.op_type})"
+
+    # inference of a node
+
+    def attempt(self, node: NodeProto) -> str:
+        """Infer a node and bind its outputs; what does not fit, in words, with nothing bound. "" if all fits."""
+        mark, scope, context = self.checkpoint(), self.context.scope, self.context
+        self._labels.append(node.name or node.op_type)
+        context.scope = scope.child()
+        self.visit(node, len(self._labels) - 1, self.environment, final=True)
+        problem = self._problem(node, mark)
+        context.scope = scope
+        if problem:
+            self.rollback(mark)
+            self._unbind(node)
+        return problem
+
+    def _unbind(self, node: NodeProto) -> None:
+        environment = self.environment
+        for name in node.output:
+            environment.values.pop(name, None)
+            environment.constants.pop(name, None)
+            environment.provenance.pop(name, None)
+            self.factors.pop(name, None)
+
+    def _problem(self, node: NodeProto, mark: int) -> str:
+        for finding in self.trail.since(mark, Diagnostic):
+            if finding.severity is Severity.ERROR:
+                return finding.message
+        for constraint in self.trail.since(mark, Constraint):
+            if self.samples.broken([(constraint.left, constraint.relation, constraint.right)]):
+                return f"requires {constraint}"
+        for implied in self.trail.since(mark, ImpliedConstraint):
+            if self.samples.broken(implied.any_of):
+                return f"requires {implied}"
+        for name in filter(None, node.output):
+            problem = self._misfit(node, name)
+            if problem:
+                return problem
+        for name in filter(None, node.output):
+            self._record(name, self.environment.values[name], node.input, node)
+        return ""
+
+    def _misfit(self, node: NodeProto, name: str) -> str:
+        """How the inferred type of an output contradicts that of the static model; "" if it does not."""
+        found, was = self.environment.values.get(name), self.static.get(name)
+        if not isinstance(found, SymbolicTensor) or not isinstance(was, SymbolicTensor) or was.shape is None:
+            return ""
+        if found.shape is None or len(found.shape) != len(was.shape):
+            return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
+        now = list(values_of(found.shape, self.samples.old))
+        before = list(values_of(was.shape, self.samples.old))
+        if now != before:
+            return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
+        wanted = self.regrouped(node, was.shape)
+        if wanted is not None:
+            if not wanted:
+                return f"{name} has the shape {_text(found.shape)}, whose axes cut {', '.join(self.freed)}"
+            if not any(self._is_shape(found.shape, axes) for axes in wanted[:1]):
+                return f"{name} has the shape {_text(found.shape)}, the order of its elements is {_texts(wanted[0])}"
+        return ""
+
+    def _is_shape(self, shape: Shape, axes: AxisFactors) -> bool:
+        return all(dim == dim_of(factors) for dim, factors in zip(shape, axes, strict=True))
+
+    def regrouped(self, node: NodeProto, shape: Shape) -> list[AxisFactors] | None:
+        """The axis factors that the result of a Reshape or Flatten can have; None for other operators."""
+        if node.op_type not in ("Reshape", "Flatten") or node.domain not in ("", "ai.onnx"):
+            return None
+        axes = self.factors.get(node.input[0])
+        if axes is None:
+            return None
+        target = [size for size in values_of(shape, self.samples.old) if size is not None]
+        if 0 in target:
+            return None
+        return [
+            self._named(found, shape)
+            for found in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
+        ]
+
+    def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
+        """Axis factors with the symbols of the static shape where no freed size is."""
+        return tuple(
+            factors if any(is_free(factor, self.freed) for factor in factors) else whole(dim)
+            for factors, dim in zip(axes, shape, strict=True)
+        )
+
+    def _record(self, name: str, value: Value, inputs: Sequence[str], node: NodeProto | None = None) -> None:
+        """Record the axis factors of a value that depends on a freed size."""
+        if not isinstance(value, SymbolicTensor) or value.shape is None:
+            return
+        if not any(is_free(dim, self.freed) for dim in value.shape):
+            return
+        if node is not None:
+            was = self.static.get(name)
+            if isinstance(was, SymbolicTensor) and was.shape is not None and len(was.shape) == len(value.shape):
+                found = self.regrouped(node, was.shape)
+                if found:
+                    self.factors[name] = found[0]
+                    return
+            if node.op_type == "Transpose" and node.input[0] in self.factors:
+                held = self.factors[node.input[0]]
+                perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(held)))[::-1])
+                self.factors[name] = tuple(held[axis] for axis in perm)
+                return
+        self.factors[name] = tuple(self._factors_of(dim, inputs) for dim in value.shape)
+
+    def _factors_of(self, dim: Dim, inputs: Sequence[str]) -> Factors:
+        """The factors of an axis, from an axis of an input with the same dim."""
+        if not is_free(dim, self.freed) or (isinstance(dim, Expr) and dim.is_symbol):
+            return whole(dim)
+        for name in inputs:
+            for factors in self.factors.get(name, ()):
+                if dim_of(factors) == dim:
+                    return factors
+        return whole(dim)
+
+    # new nodes and constants
+
+    def constant(self, array: Array, hint: str = "size") -> str:
+        """The name of a constant of the result; equal ones are shared."""
+        key = (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
+        name = self._constants.get(key)
+        if name is None:
+            name = self._constants[key] = self._fresh(hint)
+            tensor = numpy_helper.from_array(np.ascontiguousarray(array), name)
+            self.added[name] = tensor
+            self.environment.constants[name] = tensor
+            self.environment.values[name] = from_tensor(tensor, self.model)
+        return name
+
+    def emit(self, op_type: str, inputs: Sequence[str], *, reason: str = "", **attributes: Any) -> str:
+        """Add a node before the present one; the name of its output. Raises Blocked if it cannot be inferred."""
+        name = self._fresh(op_type.lower())
+        node = helper.make_node(op_type, list(inputs), [name], name, **attributes)
+        problem = self.attempt(node)
+        if problem:
+            raise Blocked(self.label(node), problem)
+        self._producers[name] = node
+        self.row_numbers.note(self, node)
+        self._place(node, True, reason or "a size that is not fixed any more")
+        return name
+
+    def fresh_output(self, name: str) -> str:
+        """A new name for a copy of a value."""
+        return self._fresh(name.rsplit("/", 1)[-1])
+
+    def add_copy(self, node: NodeProto) -> None:
+        """Add a copy of a node of the file, which has been inferred, before the present one."""
+        node.name = node.output[0]
+        self._producers[node.output[0]] = node
+        self.row_numbers.note(self, node)
+        self._place(node, True, "a value of the old size, made to follow it")
+
+    def _fresh(self, hint: str) -> str:
+        number = 0
+        while (name := f"unfreeze_{hint}_{number}") in self._names:
+            number += 1
+        self._names.add(name)
+        return name
+
+    def dim_vector(self, dim: Dim) -> str:
+        """An int64 vector of one element, the value of a dim."""
+        if isinstance(dim, int):
+            return self.constant(np.array([dim], np.int64))
+        found = self._dim_vectors.get(dim)
+        if found is not None:
+            return found
+        if dim.is_symbol:
+            name = self._symbol_vector(dim)
+        else:
+            terms = []
+            for monomial, coefficient in dim.terms:
+                parts: list[str] = []
+                for atom in monomial:
+                    if not (isinstance(atom, Expr) and atom.is_symbol):
+                        raise Blocked(f"size {dim}", "cannot be computed from the shapes of the inputs")
+                    parts.append(self._symbol_vector(atom))
+                if coefficient != 1 or not parts:
+                    parts.append(self.constant(np.array([coefficient], np.int64)))
+                name = parts[0]
+                for part in parts[1:]:
+                    name = self.emit("Mul", [name, part])
+                terms.append(name)
+            name = terms[0]
+            for term in terms[1:]:
+                name = self.emit("Add", [name, term])
+        self._dim_vectors[dim] = name
+        return name
+
+    def _symbol_vector(self, dim: Expr) -> str:
+        found = self._dim_vectors.get(dim)
+        if found is None:
+            site = self.sites.get(str(dim)) or self._site_of(dim)
+            if self.opset >= 15:
+                found = self.emit("Shape", [site.input], start=site.axis, end=site.axis + 1)
+            else:
+                shape = self.emit("Shape", [site.input])
+                found = self.emit("Gather", [shape, self.constant(np.array([site.axis], np.int64))], axis=0)
+            self._dim_vectors[dim] = found
+        return found
+
+    def _site_of(self, dim: Expr) -> Site:
+        for value in self.model.proto.graph.input:
+            fact = self.environment.values.get(value.name)
+            if isinstance(fact, SymbolicTensor):
+                for axis, held in enumerate(fact.shape or ()):
+                    if held == dim:
+                        return Site(value.name, axis)
+        raise Blocked(f"size {dim}", "is the size of no input axis")
+
+    def shape_vector(self, dims: Sequence[Dim]) -> str:
+        """An int64 vector with the values of dims."""
+        if all(isinstance(dim, int) for dim in dims):
+            return self.constant(np.array(dims, np.int64))
+        parts: list[str] = []
+        numbers: list[int] = []
+        for dim in dims:
+            if isinstance(dim, int):
+                numbers.append(dim)
+                continue
+            if numbers:
+                parts.append(self.constant(np.array(numbers, np.int64)))
+                numbers = []
+            parts.append(self.dim_vector(dim))
+        if numbers:
+            parts.append(self.constant(np.array(numbers, np.int64)))
+        return parts[0] if len(parts) == 1 else self.emit("Concat", parts, axis=0)
+
+    # edits
+
+    def _edited(self, node: NodeProto, problem: str) -> NodeProto:
+        """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
+        for edit in (self._with_reshape_target, self._with_expand_target, self._with_sizes, self._with_rows):
+            changed = edit(node)
+            if changed is not None and not self.attempt(changed):
+                return changed
+        raise Blocked(self.label(node), problem)
+
+    @staticmethod
+    def with_inputs(node: NodeProto, inputs: Mapping[int, str]) -> NodeProto:
+        changed = NodeProto()
+        changed.CopyFrom(node)
+        for position, name in inputs.items():
+            changed.input[position] = name
+        return changed
+
+    def _with_reshape_target(self, node: NodeProto) -> NodeProto | None:
+        if node.op_type != "Reshape" or len(node.input) < 2:
+            return None
+        was = self.static.get(node.output[0])
+        if not isinstance(was, SymbolicTensor) or was.shape is None:
+            return None
+        data = self.environment.values.get(node.input[0])
+        for axes in (self.regrouped(node, was.shape) or [])[:1]:
+            target = self._target([dim_of(factors) for factors in axes], data, node)
+            return self.with_inputs(node, {1: target})
+        return None
+
+    def _target(self, dims: Sequence[Dim], data: Value | None, node: NodeProto) -> str:
+        """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number."""
+        shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
+        return self.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
+
+    def reshape_target(self, dims: Sequence[Dim], shape: Shape, *, keeps: bool = True) -> str:
+        """A target of Reshape for data of a shape.
+
+        keeps   whether a 0 keeps the size of the data
+        """
+        entries: list[Dim] = [
+            0 if keeps and isinstance(dim, Expr) and axis < len(shape) and shape[axis] == dim else dim
+            for axis, dim in enumerate(dims)
+        ]
+        symbolic = [axis for axis, entry in enumerate(entries) if isinstance(entry, Expr)]
+        if symbolic:
+            entries[symbolic[0]] = -1
+        return self.shape_vector(entries)
+
+    def _with_expand_target(self, node: NodeProto) -> NodeProto | None:
+        """An entry of 1 keeps a size of the data."""
+        if node.op_type != "Expand":
+            return None
+        data, was = self.environment.values.get(node.input[0]), self.static.get(node.output[0])
+        if not isinstance(data, SymbolicTensor) or not isinstance(was, SymbolicTensor):
+            return None
+        if data.shape is None or was.shape is None:
+            return None
+        entries: list[Dim] = list(was.shape)
+        for axis in range(1, len(data.shape) + 1):
+            if is_free(data.shape[-axis], self.freed):
+                entries[-axis] = 1
+        if not all(isinstance(entry, int) for entry in entries):
+            return None
+        return self.with_inputs(node, {1: self.shape_vector(entries)})
+
+    def _with_sizes(self, node: NodeProto) -> NodeProto | None:
+        """The sizes of Resize: those of the data where they are freed and did not change."""
+        if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
+            return None
+        data, was = self.environment.values.get(node.input[0]), self.static.get(node.output[0])
+        old = self.static.get(node.input[0])
+        if not all(isinstance(each, SymbolicTensor) and each.shape is not None for each in (data, was, old)):
+            return None
+        assert isinstance(data, SymbolicTensor) and isinstance(was, SymbolicTensor) and isinstance(old, SymbolicTensor)
+        dims = [
+            now if is_free(now, self.freed) and before == after else after
+            for now, before, after in zip(data.shape or (), old.shape or (), was.shape or (), strict=True)
+        ]
+        return self.with_inputs(node, {3: self.shape_vector(dims)})
+
+    def _with_rows(self, node: NodeProto) -> NodeProto | None:
+        """Operands of the old size, made to follow the size of the others."""
+        dims = self._free_dims(node)
+        places: list[tuple[int, int, Factors]] = []
+        for position, name in enumerate(node.input):
+            if position in _WEIGHTS.get(node.op_type, ()) and not node.domain:
+                continue
+            fact = self.environment.values.get(name) if name else None
+            if not isinstance(fact, SymbolicTensor) or fact.shape is None:
+                continue
+            for axis, size in enumerate(fact.shape):
+                for factors, old in dims.items():
+                    if isinstance(size, int) and size == old:
+                        places.append((position, axis, factors))
+        places.sort(key=lambda place: not self._is_constant(node.input[place[0]]))
+        tried = 0
+        for count in (1, 2):
+            for chosen in combinations(places, count):
+                if len({(position, axis) for position, axis, _ in chosen}) < count:
+                    continue
+                tried += 1
+                if tried > _MAX_TRIALS:
+                    return None
+                if self._fits_with(node, chosen):
+                    inputs = {}
+                    for position, axis, factors in chosen:
+                        name = inputs.get(position, node.input[position])
+                        found = self.rows.with_rows(name, axis, factors, broadcasts=node.op_type in BROADCASTING)
+                        if found is None:
+                            break
+                        inputs[position] = found
+                    else:
+                        return self.with_inputs(node, inputs)
+        return None
+
+    def _free_dims(self, node: NodeProto) -> dict[Factors, int]:
+        """The factors of freed axes of the operands, with their old size."""
+        found: dict[Factors, int] = {}
+        for name in node.input:
+            for factors in self.factors.get(name, ()):
+                if any(is_free(factor, self.freed) for factor in factors):
+                    size = next(values_of([dim_of(factors)], self.samples.old))
+                    if size is not None:
+                        found[factors] = size
+        return found
+
+    def _fits_with(self, node: NodeProto, chosen: Sequence[tuple[int, int, Factors]]) -> bool:
+        """Whether the node fits with other sizes of some axes of its operands."""
+        trial, names = NodeProto(), []
+        trial.CopyFrom(node)
+        for position, axis, factors in chosen:
+            fact = self.environment.values[trial.input[position]]
+            assert isinstance(fact, SymbolicTensor) and fact.shape is not None, "the operand has a shape"
+            shape = tuple(dim_of(factors) if at == axis else size for at, size in enumerate(fact.shape))
+            name = self._fresh("trial")
+            names.append(name)
+            self.environment.values[name] = SymbolicTensor(fact.dtype, shape)
+            self._record(name, self.environment.values[name], ())
+            if name in self.factors:
+                self.factors[name] = tuple(
+                    factors if at == axis else held for at, held in enumerate(self.factors[name])
+                )
+            trial.input[position] = name
+        fits = not self.attempt(trial)
+        if fits:
+            self._unbind(trial)
+        for name in names:
+            self.environment.values.pop(name, None)
+            self.factors.pop(name, None)
+        return fits
+
+    def _is_constant(self, name: str) -> bool:
+        return self.environment.constant(name) is not None
+
+    def producer(self, name: str) -> NodeProto | None:
+        return self._producers.get(name)
+
+    def array(self, name: str) -> Array | None:
+        """All elements of a constant, also of one that nodes compute from constants."""
+        found = self.load_constant(name, self.environment)
+        if found is not None:
+            return found
+        fact = self.environment.values.get(name)
+        if isinstance(fact, SymbolicTensor) and fact.values is not None and fact.dtype is not None:
+            flat = fact.values.ravel().tolist()
+            if all(not isinstance(each, Expr) and each is not None for each in flat):
+                return np.array(flat, fact.dtype.dtype).reshape(fact.values.shape)
+        return None
+
+
+def _text(shape: Shape | None) -> str:
+    return "unknown" if shape is None else f"[{', '.join(map(str, shape))}]"
+
+
+def _texts(axes: AxisFactors) -> str:
+    return "[" + ", ".join(str(dim_of(factors)) for factors in axes) + "]"
+
