@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
@@ -77,7 +78,7 @@ class ConstantRows:
             progression = self.progression(split, at)
             if progression is None:
                 return None
-            found = self.numbered(first, progression, at, factors[free[0]], shape)
+            found = self.numbered(first, progression, at, factors[free[0]])
         return self._merged(found, array.shape, axis, factors)
 
     @staticmethod
@@ -90,7 +91,7 @@ class ConstantRows:
         numbers = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None
 
-    def numbered(self, first: Array, step: Array, axis: int, dim: Any, shape: Sequence[Any]) -> str:
+    def numbered(self, first: Array, step: Array, axis: int, dim: Dim) -> str:
         """`first + row * step`, rows being numbered along an axis."""
         walk = self.walk
         zero, one = walk.constant(np.array(0, np.int64)), walk.constant(np.array(1, np.int64))
@@ -177,6 +178,20 @@ class ConstantRows:
                         return None
                     is_followed = True
             return inputs if is_followed else None
+        if op == "Tile":
+            held, repeats = shape_of(0), walk.array(inputs[1])
+            if held is None or repeats is None or len(factors) != 1:
+                return None
+            counts = repeats.tolist()
+            if held[axis] != 1:
+                return inputs if counts[axis] == 1 and follow(0, axis) else None
+            inputs[1] = walk.shape_vector([dim_of(factors) if a == axis else c for a, c in enumerate(counts)])
+            return inputs
+        if op == "GatherND":
+            indices = shape_of(1)
+            if indices is None or any(a.name == "batch_dims" and a.i for a in node.attribute):
+                return None
+            return inputs if axis < len(indices) - 1 and follow(1, axis) else None
         if op == "Expand":
             held, target = shape_of(0), walk.array(inputs[1])
             if held is None or target is None:

@@ -11,13 +11,7 @@ from gather_infer.errors import UsageError
 from gather_infer.model import SaveReport
 from gather_infer.model.save import Companions
 from gather_infer.passes.result import PassResult
-
-
-class Blocked(NamedTuple):
-    """A node that stands for the old size, and what it would need."""
-
-    node: str
-    reason: str
+from gather_infer.unfreezing.blocked import Blocked
 
 
 class RowCheck(NamedTuple):

@@ -7,7 +7,7 @@ right for one row, and has to get `row * stride` for more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from onnx import NodeProto
@@ -15,13 +15,14 @@ from onnx import NodeProto
 from gather_infer.symbolic import Expr, product
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, is_free
+from gather_infer.unfreezing.blocked import Blocked
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
 _SOURCES: Final = frozenset({"NonZero", "Range", "ArgMax", "ArgMin", "TopK", "CumSum"})
-_DATA: Final = {"Gather": 0, "GatherElements": 0, "ScatterElements": 0, "GatherND": 0, "ScatterND": 0}
+_ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
 _INT64_MAX: Final = 2**63 - 1
 
 
@@ -43,19 +44,17 @@ class RowNumbers:
 
 def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """The node, or an edited copy whose constants fit the freed axis. Raises Blocked."""
-    if node.domain not in ("", "ai.onnx") or not node.input or node.input[0] not in walk.factors:
+    if node.domain not in ("", "ai.onnx") or not node.input:
         return node
     if node.op_type == "Slice":
-        return _opened_slice(walk, node)
-    if node.op_type in ("Gather", "GatherElements", "ScatterElements"):
-        return _with_index(walk, node)
+        return _opened_slice(walk, node) if node.input[0] in walk.factors else node
+    if node.op_type in _ADDRESSING and len(node.input) > 1:
+        return _with_index(walk, _with_addressed_rows(walk, node))
     return node
 
 
 def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """An end that is the old size means the end; another one is refused."""
-    from gather_infer.unfreezing.walk import Blocked
-
     axes = walk.factors[node.input[0]]
     if len(node.input) < 3:
         return node
@@ -80,68 +79,143 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     return walk.with_inputs(node, {2: walk.constant(changed)})
 
 
+class _Addressed(NamedTuple):
+    """An addressed axis with a freed size.
+
+    component  of the last axis of the indices, which holds the positions; None if each element is one
+    dim        the freed size, with `size` before
+    stride     by which an index steps from one row to the next
+    """
+
+    component: int | None
+    factors: Factors
+    dim: Expr
+    size: int
+    stride: int
+
+
+def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
+    """The addressed axes of the data that hold a freed size."""
+    axes = walk.factors.get(node.input[0])
+    fact = walk.environment.values.get(node.input[1])
+    if axes is None or not isinstance(fact, SymbolicTensor) or not fact.shape:
+        if axes is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
+            return []
+    attributes = {a.name: a.i for a in node.attribute}
+    if node.op_type in ("GatherND", "ScatterND"):
+        count = fact.shape[-1] if fact.shape else 0
+        first = attributes.get("batch_dims", 0)
+        addressed = [(at, first + at) for at in range(count)] if isinstance(count, int) else []
+    else:
+        addressed = [(None, attributes.get("axis", 0) % len(axes))]  # type: ignore[list-item]
+    found = []
+    for component, axis in addressed:
+        factors = axes[axis]
+        free = next((at for at, factor in enumerate(factors) if is_free(factor, walk.freed)), None)
+        if free is None:
+            continue
+        sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
+        dim = factors[free]
+        assert isinstance(dim, Expr), "a number is not free"
+        found.append(_Addressed(component, factors, dim, sizes[free], int(np.prod(sizes[free + 1 :]))))
+    return found
+
+
 def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
-    from gather_infer.unfreezing.walk import Blocked
-
-    axes = walk.factors[node.input[0]]
-    axis = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(axes)
-    factors = axes[axis]
-    free = [place for place, factor in enumerate(factors) if is_free(factor, walk.freed)]
     indices = node.input[1]
-    if not free or indices in walk.row_numbers.names or walk.has_free_values(indices):
-        return node
-    dim = factors[free[0]]
-    sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
-    stride = int(np.prod(sizes[free[0] + 1 :]))
-    own = walk.factors.get(indices)
-    place = None if own is None else next((a for a, held in enumerate(own) if dim in held), None)
-    if place is None or own is None:
-        constant = walk.array(indices)
-        fact = walk.environment.values.get(indices)
-        if constant is not None and isinstance(fact, SymbolicTensor):
-            found = _rows_of_constant(walk, indices, constant.shape, dim, sizes[free[0]])
-            if found is not None:
-                return walk.with_inputs(node, {1: found})
-        raise Blocked(walk.label(node), f"reads at {_shown(constant)} in an axis of {product(factors)}")
-    if sizes[free[0]] != 1:
-        return node
-    return walk.with_inputs(node, {1: _offset(walk, indices, own, place, dim, stride)})
+    for each in _addressed(walk, node):
+        if indices in walk.row_numbers.names or walk.has_free_values(indices):
+            return node
+        own = walk.factors.get(indices)
+        place = None if own is None else next((a for a, held in enumerate(own) if each.dim in held), None)
+        if own is not None and place is not None:
+            if each.size == 1:
+                node = walk.with_inputs(node, {1: _offset(walk, node.input[1], own, place, each)})
+            continue
+        found = _rows_of_constant(walk, indices, each)
+        if found is None:
+            raise Blocked(
+                walk.label(node), f"reads at {_shown(walk.array(indices))} in an axis of {product(each.factors)}"
+            )
+        return walk.with_inputs(node, {1: found})
+    return node
 
 
-def _rows_of_constant(
-    walk: UnfreezingWalk, name: str, shape: tuple[int, ...], dim: object, size: int
-) -> str | None:
-    """A constant index with one row per row of the data, made to follow it."""
-    if size < 2 or not isinstance(dim, Expr):
+def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str | None:
+    """A constant index with one entry per row of the data, made to follow it."""
+    array = walk.array(name)
+    if array is None:
+        fact = walk.environment.values.get(name)
+        shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
+        made = (walk.rows.with_rows(name, axis, (each.dim,)) for axis, held in enumerate(shape) if held == each.size)
+        return next((found for found in made if found is not None), None)
+    if not array.ndim or array.dtype.kind not in "iu":
         return None
-    for axis, held in enumerate(shape):
-        if held % size == 0 and held:
-            factors: Factors = (dim,) if held == size else (dim, held // size)
-            array = walk.array(name)
-            assert array is not None, "it is a constant"
-            split = array.reshape(*shape[:axis], size, held // size, *shape[axis + 1 :])
-            if walk.rows.progression(split, axis) is not None:
-                return walk.rows.with_rows(name, axis, factors)
-    return None
+    places = range(array.ndim - (each.component is not None))
+    if each.size > 1:
+        for axis in places:
+            held = array.shape[axis]
+            if held % each.size == 0 and held:
+                factors: Factors = (each.dim,) if held == each.size else (each.dim, held // each.size)
+                split = array.reshape(*array.shape[:axis], each.size, held // each.size, *array.shape[axis + 1 :])
+                step = walk.rows.progression(split, axis)
+                if step is not None and step.any():
+                    return walk.rows.with_rows(name, axis, factors)
+        return None
+    rows = array if each.component is None else array[..., each.component]
+    axis = next((axis for axis in places if array.shape[axis] == 1), None)
+    if axis is None or rows.min() < 0 or rows.max() >= each.stride:
+        return None
+    step = np.zeros([1] * array.ndim, np.int64)
+    if each.component is not None:
+        step = np.zeros([*([1] * (array.ndim - 1)), array.shape[-1]], np.int64)
+    step[..., 0 if each.component is None else each.component] = each.stride
+    return walk.rows.numbered(array, step, axis, each.dim)
 
 
-def _offset(
-    walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place: int, dim: object, stride: int
-) -> str:
+def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place: int, each: _Addressed) -> str:
     """The indices with `row * stride` added."""
     factors = axes[place]
-    shape: list[object] = [*([1] * place), *factors, *([1] * (len(axes) - place - 1))]
-    at = place + factors.index(dim)  # type: ignore[arg-type]
-    ones = np.zeros([1] * len(shape), np.int64)
-    rows = walk.rows.numbered(ones, np.full([1] * len(shape), stride, np.int64), at, dim, shape)
+    rest = len(axes) - place - 1
+    rank = place + len(factors) + rest
+    at = place + factors.index(each.dim)
+    shape = [1] * rank
+    if each.component is not None:
+        last = axes[-1]
+        width = int(last[0]) if last and isinstance(last[0], int) else 1
+        shape[-1] = width
+    step = np.zeros(shape, np.int64)
+    step[..., 0 if each.component is None else each.component] = each.stride
+    rows = walk.rows.numbered(np.zeros([1] * rank, np.int64), step, at, each.dim)
     if len(factors) > 1:
-        rows = walk.emit("Expand", [rows, walk.shape_vector(shape)])  # type: ignore[arg-type]
-        target = [*([1] * place), -1, *([1] * (len(axes) - place - 1))]
+        rows = walk.emit("Expand", [rows, walk.shape_vector([*([1] * place), *factors, *([1] * rest)])])
+        target = [*([1] * place), -1, *shape[len(shape) - rest :]]
         rows = walk.emit("Reshape", [rows, walk.constant(np.array(target, np.int64))])
     fact = walk.environment.values[indices]
     if isinstance(fact, SymbolicTensor) and fact.dtype is DType.INT32:
         rows = walk.emit("Cast", [rows], to=int(DType.INT32))
     return walk.emit("Add", [indices, rows], reason="an index into merged rows needs the number of its row")
+
+
+def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
+    """Data of the old size that is addressed by row, made to follow it."""
+    if node.op_type not in ("ScatterElements", "ScatterND") or node.input[1] not in walk.row_numbers.names:
+        return node
+    own = walk.factors.get(node.input[1]) or (walk.factors.get(node.input[2]) if len(node.input) > 2 else None)
+    fact = walk.environment.values.get(node.input[0])
+    if own is None or node.input[0] in walk.factors:
+        return node
+    if not isinstance(fact, SymbolicTensor) or not fact.shape:
+        return node
+    dims = [factor for held in own for factor in held if is_free(factor, walk.freed)]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(fact.shape)
+    size = next(values_of(dims[:1], walk.samples.old), None)
+    held = fact.shape[axis]
+    if not dims or not size or not isinstance(held, int) or held % size:
+        return node
+    factors: Factors = (dims[0],) if held == size else (dims[0], held // size)
+    found = walk.rows.with_rows(node.input[0], axis, factors)
+    return node if found is None else walk.with_inputs(node, {0: found})
 
 
 def _shown(constant: object) -> str:

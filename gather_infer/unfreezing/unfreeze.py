@@ -28,9 +28,9 @@ from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
 from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
-from gather_infer.unfreezing import walk as walking
 from gather_infer.unfreezing.axis_factors import is_free
-from gather_infer.unfreezing.result import Blocked, RowCheck, UnfreezeResult
+from gather_infer.unfreezing.blocked import Blocked
+from gather_infer.unfreezing.result import RowCheck, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.walk import Site, UnfreezingWalk
 
@@ -75,8 +75,8 @@ def unfreeze(
     blocked, journal, walk = None, Journal(), None
     try:
         walk = interpret_once(opened, UnfreezingWalk, prepare, dims=[f"{name}=1.." for name in freed])
-    except walking.Blocked as fault:
-        blocked = Blocked(fault.node, fault.reason)
+    except Blocked as fault:
+        blocked = fault
     proto, fixed, interface = source.proto, (), Interface()
     after: Inference | None = None
     if blocked is None:

@@ -12,7 +12,7 @@ the values are wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -20,15 +20,15 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.diagnostic import Diagnostic, Severity
-from gather_infer.errors import GatherInferError
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.tensors import from_tensor
-from gather_infer.inference.topology import topological
+from gather_infer.inference.topology import captured, topological
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.blocked import Blocked
 from gather_infer.unfreezing.constant_rows import BROADCASTING, ConstantRows
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Samples, values_of
@@ -39,14 +39,6 @@ _MAX_TRIALS: Final = 40
 _WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM": (1, 2, 3), "GRU": (1, 2, 3),
                    "RNN": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "ConvInteger": (1, 2, 3)}  # fmt: skip
 """Operands that are never edited."""
-
-
-class Blocked(GatherInferError):
-    """A node that cannot be made to fit, and why."""
-
-    def __init__(self, node: str, reason: str) -> None:
-        super().__init__(f"{node}: {reason}")
-        self.node, self.reason = node, reason
 
 
 class Placed(NamedTuple):
@@ -76,6 +68,7 @@ class UnfreezingWalk(Interpreter):
     freed    symbol -> the old size
     sites    symbol -> an input axis that has it
     factors  the axis factors of values that depend on a freed size
+    dependent  the values that are computed from an input with a freed size
     placed   the nodes of the result, in order
     added    constants of the result
     """
@@ -92,6 +85,7 @@ class UnfreezingWalk(Interpreter):
         self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
         self.samples = Samples(freed)
         self.factors: dict[str, AxisFactors] = {}
+        self.dependent: set[str] = set()
         self.placed: list[Placed] = []
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
@@ -123,7 +117,7 @@ class UnfreezingWalk(Interpreter):
             self._walk(node)
 
     def _walk(self, node: NodeProto) -> None:
-        if not any(name in self.factors or self.has_free_values(name) for name in self._read(node)):
+        if not self._depends(node):
             if node.op_type != "Constant" and all(name in self.static for name in node.output if name):
                 for name in node.output:
                     if name:
@@ -138,10 +132,11 @@ class UnfreezingWalk(Interpreter):
         self.row_numbers.note(self, changed)
         self._place(changed, False, reason)
 
-    def _read(self, node: NodeProto) -> Iterator[str]:
-        yield from filter(None, node.input)
-        if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
-            yield from self.factors  # a body may read any value
+    def _depends(self, node: NodeProto) -> bool:
+        """Whether a node reads a value that is computed from an input with a freed size."""
+        if any(name in self.dependent for name in node.input):
+            return True
+        return not self.dependent.isdisjoint(captured(node))
 
     def has_free_values(self, name: str) -> bool:
         value = self.environment.values.get(name)
@@ -177,6 +172,7 @@ class UnfreezingWalk(Interpreter):
             environment.constants.pop(name, None)
             environment.provenance.pop(name, None)
             self.factors.pop(name, None)
+            self.dependent.discard(name)
 
     def _problem(self, node: NodeProto, mark: int) -> str:
         for finding in self.trail.since(mark, Diagnostic):
@@ -192,8 +188,11 @@ class UnfreezingWalk(Interpreter):
             problem = self._misfit(node, name)
             if problem:
                 return problem
+        depends = self._depends(node)
         for name in filter(None, node.output):
             self._record(name, self.environment.values[name], node.input, node)
+            if depends:
+                self.dependent.add(name)
         return ""
 
     def _misfit(self, node: NodeProto, name: str) -> str:
@@ -207,6 +206,13 @@ class UnfreezingWalk(Interpreter):
         before = list(values_of(was.shape, self.samples.old))
         if now != before:
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
+        if node.op_type == "Resize" and len(node.input) > 3 and node.input[3]:
+            axes = self.factors.get(node.input[0], ())
+            if any(
+                any(is_free(factor, self.freed) for factor in held) and isinstance(dim, int)
+                for held, dim in zip(axes, found.shape, strict=False)
+            ):
+                return f"{name} has the shape {_text(found.shape)}, its data has the axes {_texts(axes)}"
         wanted = self.regrouped(node, was.shape)
         if wanted is not None:
             if not wanted:
@@ -258,6 +264,7 @@ class UnfreezingWalk(Interpreter):
                 perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(held)))[::-1])
                 self.factors[name] = tuple(held[axis] for axis in perm)
                 return
+        self.dependent.add(name)
         self.factors[name] = tuple(self._factors_of(dim, inputs) for dim in value.shape)
 
     def _factors_of(self, dim: Dim, inputs: Sequence[str]) -> Factors:
