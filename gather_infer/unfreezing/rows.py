@@ -20,7 +20,7 @@ from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME
-from gather_infer.symbolic import Expr, evaluate
+from gather_infer.symbolic import Expr, evaluate, free_symbols
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, is_free
 from gather_infer.unfreezing.result import RowCheck
@@ -33,7 +33,7 @@ from gather_infer.verification.element_sampling import (
     why_not_drawable,
 )
 from gather_infer.verification.files import on_disk
-from gather_infer.verification.output_comparison import difference
+from gather_infer.verification.output_comparison import ValueDifference, difference
 from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
 from gather_infer.verification.tolerance import Tolerance
 
@@ -98,14 +98,22 @@ class _Check:
         self.after, self.needed, self.sites, self.freed, self.factors = after, needed, sites, freed, factors
         self.original, self.rewritten, self.path = original, rewritten, feeds
         found = list(verdicts(after))
+        self.merged = frozenset(name for name in after.outputs if self._is_merged(name))
         self.sizes, self.limits = size_sampler_of(after, found), limits_of(found)
+
+    def _is_merged(self, name: str) -> bool:
+        """Whether an output has a size that depends on elements: results of all rows in one axis, say."""
+        fact = self.after[name]
+        shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
+        causes = (self.after.causes.get(symbol) for dim in shape for symbol in free_symbols(dim))
+        return any(cause is not None and cause.data_dependent for cause in causes)
 
     def run(self) -> RowCheck:
         runs: list[str] = []
         faults: list[str] = []
         skipped = ""
         for symbol in self.freed:
-            for size in SIZES:
+            for size in (*SIZES, *({self.freed[symbol]} - {*SIZES})):
                 found = self._at(symbol, size)
                 if found is None:
                     skipped = f"no inputs were found on which the original runs, {symbol}={size}"
@@ -130,7 +138,10 @@ class _Check:
             found = self._outputs(self.rewritten, drawn)
             if isinstance(found, Failure):
                 return [f"at {symbol}={size} the result fails: {found}"]
-            return list(self._differences(symbol, size, found, wanted))
+            faults = list(self._differences(symbol, size, found, wanted))
+            if size == self.freed[symbol] and self.merged:
+                faults += self._differences_in_whole(symbol, size, found, wanted[0])
+            return faults
         return None
 
     def _drawn(self, symbol: str, size: int, attempt: int) -> Feeds | None:
@@ -165,6 +176,8 @@ class _Check:
         self, symbol: str, size: int, found: Sequence[Any], wanted: Sequence[list[Any] | Failure]
     ) -> Iterator[str]:
         for position, name in enumerate(self.after.outputs):
+            if name in self.merged:
+                continue
             for row, outputs in enumerate(wanted):
                 assert not isinstance(outputs, Failure), "the original ran"
                 mine = self._part(name, found[position], symbol, {symbol: size}, row)
@@ -173,6 +186,17 @@ class _Check:
                 if differing is not None:
                     yield f"output {name}, row {row} of {symbol}={size}: {_text(differing)}"
                     break
+
+    def _differences_in_whole(
+        self, symbol: str, size: int, found: Sequence[Any], wanted: list[Any] | Failure
+    ) -> Iterator[str]:
+        """The differences of outputs that have no part for each row, at the old size."""
+        assert not isinstance(wanted, Failure), "the original ran"
+        for position, name in enumerate(self.after.outputs):
+            if name in self.merged:
+                differing = difference(wanted[position], found[position], TOLERANCE)
+                if differing is not None:
+                    yield f"output {name} at {symbol}={size}: {_text(differing)}"
 
     def _part(self, name: str, value: Any, symbol: str, sizes: Mapping[str, int], row: int) -> Any:
         """The part of an output that belongs to a row; all of it if it has none."""
@@ -196,6 +220,8 @@ class _Check:
         return value
 
 
-def _text(found: Any) -> str:
-    return str(found)
+def _text(found: ValueDifference) -> str:
+    if found.index is None:
+        return found.reason
+    return f"element {list(found.index)} is {found.rewritten}, the original has {found.original}"
 

@@ -60,7 +60,9 @@ def unfreeze(
     source.require_data()
     require_well_formed(Model(source.proto), source.name)
     sites, freed = _sites(source, dims)
-    before = infer(source, assume=False, progress=progress)
+    named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
+    fixed = {name: size for name, size in freed.items() if name in named}
+    before = infer(source, dims=fixed, assume=False, progress=progress)
     texts = {name: tuple(f"{site.input}.{site.axis}" for site in found) for name, found in sites.items()}
     opened = replace(source, proto=_opened(source.proto, sites))
     names = {value.name for value in source.proto.graph.input}
@@ -72,12 +74,13 @@ def unfreeze(
         interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names)
 
     progress(lambda: "following the sizes")
-    blocked, journal, walk = None, Journal(), None
+    blocked: Blocked | None = None
+    journal, walk = Journal(), None
     try:
         walk = interpret_once(opened, UnfreezingWalk, prepare, dims=[f"{name}=1.." for name in freed])
     except Blocked as fault:
         blocked = fault
-    proto, fixed, interface = source.proto, (), Interface()
+    proto, interface, unreached = source.proto, Interface(), ()
     after: Inference | None = None
     if blocked is None:
         assert isinstance(walk, UnfreezingWalk), "it has this type"
@@ -93,7 +96,7 @@ def unfreeze(
     if blocked is None:
         assert after is not None
         proto, interface = _declared(source.proto, proto, after)
-        fixed = tuple(_fixed_outputs(before, after, freed))
+        unreached = tuple(_fixed_outputs(before, after, freed))
     else:
         journal, proto = Journal(), source.proto
     rows: RowCheck | None = None
@@ -107,7 +110,7 @@ def unfreeze(
         freed=freed,
         sites=texts,
         blocked=blocked,
-        fixed=fixed,
+        fixed=unreached,
     )
     if blocked is None and verify:
         assert after is not None and isinstance(walk, UnfreezingWalk), "there is a result"
@@ -128,15 +131,12 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
     values = {value.name: value for value in fed_inputs(source.proto)}
     sites: dict[str, list[Site]] = {}
     freed: dict[str, int] = {}
-    known = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     for place, symbol in pairs:
         pattern, _, number = place.rpartition(".")
         if not pattern or not number.lstrip("-").isdecimal():
             raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
         if not is_plain_name(symbol):
             raise UsageError(f"dim {place!r}: {symbol!r} is not a name")
-        if symbol in known:
-            raise UsageError(f"dim {place!r}: the inputs have a dim {symbol!r} already")
         matched = [name for name in values if name == pattern] or [n for n in values if fnmatchcase(n, pattern)]
         if not matched:
             raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
@@ -149,14 +149,20 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
                 raise UsageError(f"dim {place!r}: input {name} has {len(shape)} axes")
             site = Site(name, axis % len(shape))
             dim = shape[site.axis]
+            if dim.dim_param == symbol:
+                continue  # added below
             if not dim.HasField("dim_value"):
                 raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
             size = freed.setdefault(symbol, dim.dim_value)
             if size != dim.dim_value:
                 raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
             sites.setdefault(symbol, []).append(site)
+    for name, value in values.items():  # axes that have the name already
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_param in sites:
+                sites[dim.dim_param].append(Site(name, axis))
     if not sites:
-        raise UsageError(f"no input has the axes of {', '.join(place for place, _ in pairs)}")
+        raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
     return sites, freed
 
 
