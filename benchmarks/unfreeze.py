@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -66,10 +65,10 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
     import onnxruntime
 
     spec = spec_of(name, exports)
-    from fixtures.feeds import draw_feeds, evaluate
     from outcomes import REFUSALS
 
     import gather_infer
+    from fixtures.feeds import draw_feeds, evaluate
     from gather_infer.unfreezing import unfreeze
 
     sizes = sizes_of(spec, symbol, size)
@@ -87,8 +86,7 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
         else:
             frozen = f"{directory}/static.onnx"
             shapes = {
-                given: [evaluate(dim, sizes) for dim in described.shape]
-                for given, described in spec.inputs.items()
+                given: [evaluate(dim, sizes) for dim in described.shape] for given, described in spec.inputs.items()
             }
             done = subprocess.run(
                 [python, "-c", SIMPLIFY, path, frozen, json.dumps(shapes)], capture_output=True, text=True

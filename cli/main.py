@@ -34,6 +34,7 @@ COMMANDS = {
     "ops": "List supported operators.",
     "optimize": "Make a model smaller and faster with the same results.",
     "tensors": "List tensors.",
+    "unfreeze": "Make a fixed size dynamic.",
 }
 """The commands, with the first sentence of their help. The module with the name of a command defines it as `command`
 and is imported on first use."""

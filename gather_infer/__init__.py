@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gather_infer.serving import Emission, emit
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
     from gather_infer.tensor import DType, OptionalType, SequenceType, SymbolicTensor, ValueRange
+    from gather_infer.unfreezing import RowCheck, UnfreezeResult, unfreeze
     from gather_infer.user_code import Extension, load_extension, load_extensions
     from gather_infer.validate import Verdict, verdicts
     from gather_infer.validate.contract_builder import ContractResult, contract_of
@@ -69,6 +70,7 @@ _HOME = {
     "serving": ("Emission", "emit"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
     "tensor": ("DType", "OptionalType", "SequenceType", "ValueRange", "SymbolicTensor"),
+    "unfreezing": ("RowCheck", "UnfreezeResult", "unfreeze"),
     "user_code": ("Extension", "load_extension", "load_extensions"),
     "validate": ("Verdict", "verdicts"),
     "validate.contract_builder": ("ContractResult", "contract_of"),
@@ -113,6 +115,7 @@ __all__ = [
     "Problem",
     "Rewrite",
     "RewriteSet",
+    "RowCheck",
     "RuleSet",
     "SequenceType",
     "Severity",
@@ -120,6 +123,7 @@ __all__ = [
     "SymbolExplanation",
     "SymbolicTensor",
     "TensorRow",
+    "UnfreezeResult",
     "UnknownName",
     "UsageError",
     "ValueRange",
@@ -149,6 +153,7 @@ __all__ = [
     "symbol",
     "symbolic",
     "testing",
+    "unfreeze",
     "validate",
     "verdicts",
     "verification",

@@ -126,7 +126,11 @@ def infer_with_constraints(inference: Inference, constraints: InputConstraints) 
 
 
 def interpret_once(
-    model: ModelFile, interpreter_type: type[Interpreter], prepare: Callable[[Interpreter], None], *, dims: Iterable[str]
+    model: ModelFile,
+    interpreter_type: type[Interpreter],
+    prepare: Callable[[Interpreter], None],
+    *,
+    dims: Iterable[str],
 ) -> Interpreter:
     """One iteration over a model by an interpreter of another type; the interpreter, after the iteration.
 

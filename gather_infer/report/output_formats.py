@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import TotalsReport
+    from gather_infer.unfreezing import UnfreezeResult
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
 
@@ -199,6 +200,18 @@ class FreezeReport(NamedTuple):
     proof: Difference | None = None
 
 
+class UnfreezeReport(NamedTuple):
+    """The result of `unfreeze`.
+
+    proof   comparison with the original at the old sizes by proof, None if it was not requested
+    edits   whether to list the edits
+    """
+
+    result: UnfreezeResult
+    proof: Difference | None = None
+    edits: bool = False
+
+
 class ContractReport(NamedTuple):
     """A contract, and the diagnostics of its derivation.
 
@@ -316,6 +329,9 @@ DIFF: ResultKind[Difference] = ResultKind(
 )
 FREEZE: ResultKind[FreezeReport] = ResultKind(
     {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},
+)
+UNFREEZE: ResultKind[UnfreezeReport] = ResultKind(
+    {OutputFormat.TEXT: "unfreeze:unfreeze_text", OutputFormat.JSON: "unfreeze:unfreeze_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(
     {

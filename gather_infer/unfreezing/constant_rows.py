@@ -56,7 +56,8 @@ class ConstantRows:
                 self._made[key] = self._of_constant(array, axis, factors, broadcasts)
             elif depth < _MAX_DEPTH:
                 self._made[key] = self._of_node(name, axis, factors, depth + 1)
-        return self._made[key]
+        found = self._made[key]
+        return found
 
     # constants
 
@@ -83,7 +84,7 @@ class ConstantRows:
 
     @staticmethod
     def progression(array: Array, axis: int) -> Array | None:
-        """The step of the arithmetic progressions of integers along an axis, of size 1 there; None if there are none."""
+        """The step of the arithmetic progressions of integers along an axis, as an array; None if there are none."""
         if array.dtype.kind not in "iu" or array.shape[axis] < 2:
             return None
         rows = array.astype(np.int64)
@@ -95,7 +96,7 @@ class ConstantRows:
         """`first + row * step`, rows being numbered along an axis."""
         walk = self.walk
         zero, one = walk.constant(np.array(0, np.int64)), walk.constant(np.array(1, np.int64))
-        limit = walk.emit("Squeeze", [walk.dim_vector(dim)], **({} if walk.opset >= 13 else {"axes": [0]}))
+        limit = walk.emit("Reshape", [walk.dim_vector(dim), walk.constant(np.array([], np.int64))])
         rows = walk.emit("Range", [zero, limit, one])
         walk.row_numbers.names.add(rows)
         target = [-1 if at == axis else 1 for at in range(first.ndim)]
@@ -146,7 +147,7 @@ class ConstantRows:
         made = walk.environment.values[copy.output[0]]
         if not isinstance(made, SymbolicTensor) or made.shape is None or made.shape[axis] != dim_of(factors):
             return None
-        return copy.output[0]
+        return str(copy.output[0])
 
     def _operands(
         self, node: NodeProto, fact: SymbolicTensor, axis: int, factors: Factors, depth: int
@@ -227,8 +228,8 @@ class ConstantRows:
             held = shape_of(0)
             if held is None or not all(isinstance(d, int) for d in (*held, *shape)):
                 return None
-            at = _same_place(held, shape, axis)
-            if at is None or not follow(0, at):
+            place = _same_place(held, shape, axis)
+            if place is None or not follow(0, place):
                 return None
             if op == "Reshape":
                 made = walk.environment.values.get(inputs[0])

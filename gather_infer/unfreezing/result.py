@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from gather_infer.errors import UsageError
 from gather_infer.model import SaveReport
+from gather_infer.model.edits import RemoveNode
 from gather_infer.model.save import Companions
 from gather_infer.passes.result import PassResult
 from gather_infer.unfreezing.blocked import Blocked
@@ -47,7 +48,11 @@ class UnfreezeResult(PassResult):
     blocked: Blocked | None = None
     fixed: tuple[str, ...] = ()
     rows: RowCheck | None = None
-    axis_factors: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+    @property
+    def removals(self) -> list[RemoveNode]:
+        """The nodes of the file that were edited, or that nothing reads any more."""
+        return [edit for edit in self.journal.edits if isinstance(edit, RemoveNode)]
 
     @property
     def refused(self) -> bool:

@@ -98,9 +98,8 @@ def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
     """The addressed axes of the data that hold a freed size."""
     axes = walk.factors.get(node.input[0])
     fact = walk.environment.values.get(node.input[1])
-    if axes is None or not isinstance(fact, SymbolicTensor) or not fact.shape:
-        if axes is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
-            return []
+    if axes is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
+        return []
     attributes = {a.name: a.i for a in node.attribute}
     if node.op_type in ("GatherND", "ScatterND"):
         count = fact.shape[-1] if fact.shape else 0
@@ -163,14 +162,14 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
                     return walk.rows.with_rows(name, axis, factors)
         return None
     rows = array if each.component is None else array[..., each.component]
-    axis = next((axis for axis in places if array.shape[axis] == 1), None)
-    if axis is None or rows.min() < 0 or rows.max() >= each.stride:
+    alone = [axis for axis in places if array.shape[axis] == 1]
+    if not alone or rows.min() < 0 or rows.max() >= each.stride:
         return None
     step = np.zeros([1] * array.ndim, np.int64)
     if each.component is not None:
         step = np.zeros([*([1] * (array.ndim - 1)), array.shape[-1]], np.int64)
     step[..., 0 if each.component is None else each.component] = each.stride
-    return walk.rows.numbered(array, step, axis, each.dim)
+    return walk.rows.numbered(array, step, alone[0], each.dim)
 
 
 def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place: int, each: _Addressed) -> str:

@@ -212,7 +212,8 @@ class _Check:
             if not any(is_free(factor, {symbol: 0}) for factor in held):
                 continue
             place = next(at for at, factor in enumerate(held) if is_free(factor, {symbol: 0}))
-            if not (isinstance(held[place], Expr) and held[place].is_symbol):
+            dim = held[place]
+            if not (isinstance(dim, Expr) and dim.is_symbol):
                 continue
             split = [evaluate(factor, binding) for factor in held]
             shape = [*value.shape[:axis], *split, *value.shape[axis + 1 :]]
@@ -224,4 +225,3 @@ def _text(found: ValueDifference) -> str:
     if found.index is None:
         return found.reason
     return f"element {list(found.index)} is {found.rewritten}, the original has {found.original}"
-

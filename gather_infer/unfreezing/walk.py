@@ -117,13 +117,11 @@ class UnfreezingWalk(Interpreter):
             self._walk(node)
 
     def _walk(self, node: NodeProto) -> None:
-        if not self._depends(node):
-            if node.op_type != "Constant" and all(name in self.static for name in node.output if name):
-                for name in node.output:
-                    if name:
-                        self.environment.values[name] = self.static[name]
-                self._place(node, False, "")
-                return
+        outputs = [name for name in node.output if name]
+        if node.op_type != "Constant" and not self._depends(node) and all(name in self.static for name in outputs):
+            self.environment.values.update((name, self.static[name]) for name in outputs)
+            self._place(node, False, "")
+            return
         changed = with_row_numbers(self, node)
         problem = self.attempt(changed)
         reason = "" if changed is node else f"a constant that stands for the old size of {', '.join(self.freed)}"
@@ -494,7 +492,7 @@ class UnfreezingWalk(Interpreter):
                 if tried > _MAX_TRIALS:
                     return None
                 if self._fits_with(node, chosen):
-                    inputs = {}
+                    inputs: dict[int, str] = {}
                     for position, axis, factors in chosen:
                         name = inputs.get(position, node.input[position])
                         found = self.rows.with_rows(name, axis, factors, broadcasts=node.op_type in BROADCASTING)
@@ -566,4 +564,3 @@ def _text(shape: Shape | None) -> str:
 
 def _texts(axes: AxisFactors) -> str:
     return "[" + ", ".join(str(dim_of(factors)) for factors in axes) + "]"
-

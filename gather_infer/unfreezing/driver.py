@@ -80,7 +80,8 @@ def unfreeze(
         walk = interpret_once(opened, UnfreezingWalk, prepare, dims=[f"{name}=1.." for name in freed])
     except Blocked as fault:
         blocked = fault
-    proto, interface, unreached = source.proto, Interface(), ()
+    proto, interface = source.proto, Interface()
+    unreached: tuple[str, ...] = ()
     after: Inference | None = None
     if blocked is None:
         assert isinstance(walk, UnfreezingWalk), "it has this type"
@@ -290,7 +291,7 @@ def _declared(before: ModelProto, proto: ModelProto, after: Inference) -> tuple[
             entry.CopyFrom(old)
             entry.type.CopyFrom(declared)
     changed = [
-        Redeclared(new.name, kind, "", _dims(old), _dims(new))
+        Redeclared(new.name, kind, "", _dims(old), _dims(new) or ())
         for kind, olds, news in (
             ("input", before.graph.input, proto.graph.input),
             ("output", before.graph.output, proto.graph.output),

@@ -1,0 +1,75 @@
+"""`gather-infer unfreeze`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import click
+
+from gather_infer.report.output_formats import UNFREEZE, UnfreezeReport
+
+from .console import Console
+from .options import Command, common_options, model_argument, option
+from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options
+from .verification import prove_options
+
+if TYPE_CHECKING:
+    from gather_infer.many.job import Save
+
+
+@click.command(
+    "unfreeze", cls=Command, example="gather-infer unfreeze fixtures/static-batch.onnx --dim ids.0=batch -o out.onnx"
+)
+@model_argument()
+@option("--dim", "dims", section="Sizes", multiple=True, metavar="INPUT.AXIS=NAME",
+        help="Give the size of an input axis a name: ids.0=batch. The same name for several axes says that they are "
+             "equal; INPUT may be a pattern: '*.0=batch'.")  # fmt: skip
+@option("--no-verify", section="Output", is_flag=True,
+        help="Do not run the rows of the result beside those of the original, in onnxruntime.")  # fmt: skip
+@output_options("Write the dynamic model to OUT.")
+@dry_run_option(DRY_RUN_OF_EDITS)
+@prove_options
+@common_options(UNFREEZE, verbose="Print each edit.")
+def command(
+    model: str,
+    dims: tuple[str, ...],
+    no_verify: bool,
+    target: Target | None,
+    dry_run: bool,
+    prove: bool,
+    certificate: str | None,
+    console: Console,
+) -> int:
+    """Make a fixed size dynamic.
+
+    Targets of Reshape and constants that stand for the old size become expressions of the input's size. MODEL is an
+    ONNX file; - is standard input. The command exits with 1 and writes nothing if a node stands for the old size in a
+    way that it cannot edit, or if rows run together differ from rows run in the original.
+    """
+    if target is None and not dry_run:
+        raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
+    if not dims:
+        raise click.UsageError("nothing to make dynamic: --dim INPUT.AXIS=NAME is missing, such as --dim ids.0=batch")
+
+    from gather_infer.unfreezing import unfreeze
+
+    with console.progress() as progress:
+        result = unfreeze(model, dims, verify=not no_verify, progress=progress)
+        proof = None
+        save: Save = result.save
+        if prove and not result.refused:
+            from gather_infer.equality import diff
+            from gather_infer.equality.certificate import certificate_file
+
+            proof = diff(result.source, result.file, dims=result.freed, details=False, runs=0, progress=progress)
+            if certificate is not None:
+                save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
+        lines = console.lines_of(UNFREEZE, UnfreezeReport(result, proof, edits=dry_run or console.verbose))
+    return finish(
+        lines,
+        save,
+        None if dry_run else target,
+        console,
+        refused=result.refused or (proof is not None and not proof.is_proved),
+    )

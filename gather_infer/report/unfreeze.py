@@ -1,0 +1,74 @@
+"""Results of `unfreeze` as text and JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gather_infer.report.diff import proof_lines, proof_members
+from gather_infer.report.findings import findings_text
+from gather_infer.report.interface import interface_text
+from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
+from gather_infer.report.layout import count, fitted, printable
+from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.rewriting import edits_text
+
+if TYPE_CHECKING:
+    from gather_infer.report.output_formats import UnfreezeReport
+    from gather_infer.unfreezing import UnfreezeResult
+
+
+def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
+    """The output of `gather-infer unfreeze`."""
+    result = report.result
+    name = printable(result.source.name)
+    lines: list[str] = []
+    for symbol, sites in result.sites.items():
+        places = printable(", ".join(sites))
+        lines += fitted(f"{name}   {printable(symbol)}, was {result.freed[symbol]}: {places}", view.width, "    ")
+    if result.blocked is not None:
+        lines += fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
+    else:
+        lines += interface_text(result.interface, view)
+        added = result.after.nodes - result.before.nodes
+        changed = len({edit.node for edit in result.removals})
+        lines.append(f"  {count(changed, 'node')} edited, {count(result.before.nodes, 'node')} before, "
+                     f"{result.after.nodes} after ({added:+})")  # fmt: skip
+        if result.fixed:
+            names = printable(", ".join(result.fixed))
+            lines += fitted(f"  still fixed, as it depends on no freed size: {names}", view.width, "    ")
+        lines += _row_lines(result, view)
+        if report.edits:
+            lines += edits_text(result.edits, view)
+    if report.proof is not None:
+        lines += proof_lines(report.proof, view)
+    return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
+
+
+def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
+    rows = result.rows
+    if rows is None:
+        return []
+    if rows.faults:
+        return fitted(f"  refused: {printable(rows.faults[0])}", view.width, "    ")
+    if rows.skipped and not rows.runs:
+        return fitted(f"  rows not compared: {printable(rows.skipped)}", view.width, "    ")
+    return fitted(f"  rows equal those of the original: {printable(', '.join(rows.runs))}", view.width, "    ")
+
+
+def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
+    result, rows = report.result, report.result.rows
+    return {
+        "schema": SCHEMA,
+        "freed": {symbol: {"size": size, "axes": list(result.sites[symbol])} for symbol, size in result.freed.items()},
+        "refused": result.why_refused or None,
+        "blocked": None if result.blocked is None else {"node": result.blocked.node, "reason": result.blocked.reason},
+        "still_fixed": list(result.fixed),
+        "interface": interface_json(result.interface),
+        "nodes": [result.before.nodes, result.after.nodes],
+        "edits": list(result.edits) if report.edits else None,
+        "rows": None
+        if rows is None
+        else {"runs": list(rows.runs), "skipped": rows.skipped or None, "faults": list(rows.faults)},
+        "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
+        "proof": None if report.proof is None else proof_members(report.proof),
+    }
