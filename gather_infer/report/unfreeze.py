@@ -33,6 +33,8 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
         changed = len({edit.node for edit in result.removals})
         lines.append(f"  {count(changed, 'node')} edited, {count(result.before.nodes, 'node')} before, "
                      f"{result.after.nodes} after ({added:+})")  # fmt: skip
+        for symbol, most in result.most.items():
+            lines.append(f"  {printable(symbol)} <= {most}: the constants of the file have no more rows")
         if result.fixed:
             names = printable(", ".join(result.fixed))
             lines += fitted(f"  still fixed, as it depends on no freed size: {names}", view.width, "    ")
@@ -62,6 +64,7 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         "freed": {symbol: {"size": size, "axes": list(result.sites[symbol])} for symbol, size in result.freed.items()},
         "refused": result.why_refused or None,
         "blocked": None if result.blocked is None else {"node": result.blocked.node, "reason": result.blocked.reason},
+        "most": dict(result.most),
         "still_fixed": list(result.fixed),
         "interface": interface_json(result.interface),
         "nodes": [result.before.nodes, result.after.nodes],

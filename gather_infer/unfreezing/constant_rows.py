@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
@@ -48,6 +48,9 @@ class ConstantRows:
 
         broadcasts   an axis of size 1 will do
         """
+        fact = self.walk.environment.values.get(name)
+        if isinstance(fact, SymbolicTensor) and fact.shape is not None and fact.shape[axis] == dim_of(factors):
+            return name
         key = (name, axis, factors, broadcasts)
         if key not in self._made:
             self._made[key] = None  # a cycle ends here
@@ -78,9 +81,49 @@ class ConstantRows:
         else:
             progression = self.progression(split, at)
             if progression is None:
-                return None
+                return self._of_length(array, axis, factors)
             found = self.numbered(first, progression, at, factors[free[0]])
         return self._merged(found, array.shape, axis, factors)
+
+    def _of_length(self, array: Array, axis: int, factors: Factors) -> str | None:
+        """The first rows of a constant, right up to the old size; or a mask that compares two positions."""
+        walk = self.walk
+        dim = factors[0]
+        if len(factors) != 1 or isinstance(dim, int) or not dim.is_symbol or str(dim) in walk.row_symbols:
+            return None
+        mask = self._step_mask(array, axis, dim)
+        if mask is not None:
+            return mask
+        walk.upper_bounds[str(dim)] = min(array.shape[axis], walk.upper_bounds.get(str(dim), array.shape[axis]))
+        zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
+        return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.dim_vector(dim), axes])
+
+    def _step_mask(self, array: Array, axis: int, dim: Expr) -> str | None:
+        """A mask over two positions, which has one value where `j - i` is small and another where it is large."""
+        walk, size = self.walk, array.shape[axis]
+        others = [at for at, held in enumerate(array.shape) if at != axis and held == size]
+        if len(others) != 1 or size < 2 or array.size != size * size:
+            return None
+        low, high = sorted((axis, others[0]))
+        square = array.reshape(size, size)
+        steps = np.arange(size)[None, :] - np.arange(size)[:, None]
+        values = [np.unique(square[steps == step]) for step in range(1 - size, size)]
+        if any(len(found) != 1 for found in values):
+            return None
+        changes = [at for at in range(1, len(values)) if values[at][0] != values[at - 1][0]]
+        if len(changes) != 1:
+            return None
+        limit = changes[0] - (size - 1)  # the first step with the other value
+        rank = array.ndim
+        ones, step = np.zeros([1] * rank, np.int64), np.ones([1] * rank, np.int64)
+        row, column = self.numbered(ones, step, low, dim), self.numbered(ones, step, high, dim)
+        difference = walk.emit("Sub", [column, row])
+        is_small = walk.emit("Less", [difference, walk.constant(np.array(limit, np.int64))])
+        if array.dtype == np.bool_:
+            return is_small if values[0][0] else walk.emit("Not", [is_small])
+        return walk.emit(
+            "Where", [is_small, walk.constant(values[0].reshape(())), walk.constant(values[-1].reshape(()))]
+        )
 
     @staticmethod
     def progression(array: Array, axis: int) -> Array | None:

@@ -71,7 +71,8 @@ def unfreeze(
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: found[0] for name, found in sites.items()}
-        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names)
+        rows = [name for name, found in sites.items() if all(site.axis == 0 for site in found)]
+        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows)
 
     progress(lambda: "following the sizes")
     blocked: Blocked | None = None
@@ -112,11 +113,12 @@ def unfreeze(
         sites=texts,
         blocked=blocked,
         fixed=unreached,
+        most={} if blocked is not None or not isinstance(walk, UnfreezingWalk) else dict(walk.upper_bounds),
     )
     if blocked is None and verify:
         assert after is not None and isinstance(walk, UnfreezingWalk), "there is a result"
         progress(lambda: "running rows together and alone")
-        rows = check_rows(source, proto, after, sites, freed, walk.factors)
+        rows = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds)
         result = replace(result, rows=rows)
     return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gather_infer.errors import UsageError
@@ -40,6 +40,7 @@ class UnfreezeResult(PassResult):
     sites     symbol -> the input axes that it names, as texts such as `ids.0`
     blocked   why the model is refused; None if it is not
     fixed     outputs without a freed size, although one of their sizes was the old one
+    most      symbol -> the largest size for which constants of the file have rows; no entry if any size will do
     rows      the check of the rows; None if it was not asked for
     """
 
@@ -47,6 +48,7 @@ class UnfreezeResult(PassResult):
     sites: Mapping[str, tuple[str, ...]]
     blocked: Blocked | None = None
     fixed: tuple[str, ...] = ()
+    most: Mapping[str, int] = field(default_factory=dict)
     rows: RowCheck | None = None
 
     @property

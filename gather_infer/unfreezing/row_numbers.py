@@ -7,7 +7,7 @@ right for one row, and has to get `row * stride` for more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from onnx import NodeProto
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SOURCES: Final = frozenset({"NonZero", "Range", "ArgMax", "ArgMin", "TopK", "CumSum"})
 _ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
 _INT64_MAX: Final = 2**63 - 1
+
+Array = np.ndarray[Any, Any]
 
 
 class RowNumbers:
@@ -72,11 +74,18 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         start, end, step = starts.flat[at], ends.flat[at], 1 if steps is None else steps.flat[at]
         if start == 0 and step == 1 and end == old:
             changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
+        elif str(product(factors)) not in walk.row_symbols and _cuts_near_an_end(start, end, step):
+            pass
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
             raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
     if np.array_equal(changed, ends):
         return node
     return walk.with_inputs(node, {2: walk.constant(changed)})
+
+
+def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
+    """Whether a cut of a length is the same for any length: one position at an end, or all but that one."""
+    return step == 1 and (int(start), int(end)) in {(0, 1), (0, -1), (-1, _INT64_MAX), (-1, 2**31 - 1), (1, _INT64_MAX)}
 
 
 class _Addressed(NamedTuple):
@@ -132,12 +141,23 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
                 node = walk.with_inputs(node, {1: _offset(walk, node.input[1], own, place, each)})
             continue
         found = _rows_of_constant(walk, indices, each)
+        if found is None and _reads_an_end(walk, indices, each):
+            continue
         if found is None:
             raise Blocked(
                 walk.label(node), f"reads at {_shown(walk.array(indices))} in an axis of {product(each.factors)}"
             )
         return walk.with_inputs(node, {1: found})
     return node
+
+
+def _reads_an_end(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
+    """Whether a constant index reads the first or the last position of a length."""
+    array = walk.array(indices)
+    if array is None or str(each.dim) in walk.row_symbols or len(each.factors) > 1 or array.dtype.kind not in "iu":
+        return False
+    rows = array if each.component is None else array[..., each.component]
+    return bool(((rows == 0) | (rows == -1)).all())
 
 
 def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str | None:
@@ -151,6 +171,8 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
     if not array.ndim or array.dtype.kind not in "iu":
         return None
     places = range(array.ndim - (each.component is not None))
+    if each.component is None and len(each.factors) > 1 and each.size > 1:
+        return _index_by_digits(walk, array, each)
     if each.size > 1:
         for axis in places:
             held = array.shape[axis]
@@ -170,6 +192,47 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
         step = np.zeros([*([1] * (array.ndim - 1)), array.shape[-1]], np.int64)
     step[..., 0 if each.component is None else each.component] = each.stride
     return walk.rows.numbered(array, step, alone[0], each.dim)
+
+
+def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str | None:
+    """A constant index into a merged axis, computed from its digits: `[0, 7]` in an axis of `2*seq` is `[0, seq]`."""
+    sizes = [size for size in values_of(each.factors, walk.samples.old) if size is not None]
+    if array.min() < 0 or array.max() >= np.prod(sizes):
+        return None
+    digits = np.unravel_index(array, sizes)
+    place = each.factors.index(each.dim)
+    free = digits[place]
+    along = next((axis for axis in range(array.ndim) if _is_numbered(free, axis, each.size)), None)
+    if along is None and free.any():
+        return None
+    right = [int(np.prod([s for at, s in enumerate(sizes) if at > k and at != place])) for k in range(len(sizes))]
+    inner = sum((digits[k] * right[k] for k in range(place + 1, len(sizes))), np.zeros_like(array))
+    outer = sum((digits[k] * right[k] for k in range(place)), np.zeros_like(array))
+    if along is not None:
+        parts = [np.take(part, [0], along) for part in (inner, outer)]
+        if any((part != kept).any() for part, kept in zip((inner, outer), parts, strict=True)):
+            return None
+        inner, outer = parts
+    elif str(each.dim) in walk.row_symbols:
+        return None
+    found = walk.constant(inner.astype(np.int64))
+    if along is not None:
+        found = walk.rows.numbered(inner, np.full([1] * array.ndim, each.stride, np.int64), along, each.dim)
+    if outer.any():
+        found = walk.emit(
+            "Add", [found, walk.emit("Mul", [walk.constant(outer.astype(np.int64)), walk.dim_vector(each.dim)])]
+        )
+    if array.dtype != np.int64:
+        found = walk.emit("Cast", [found], to=int(DType.INT32))
+    return found
+
+
+def _is_numbered(array: Array, axis: int, size: int) -> bool:
+    """Whether the elements are 0, 1, 2, ... along an axis, `size` of them."""
+    if array.shape[axis] != size:
+        return False
+    numbers = np.arange(size).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+    return bool((array == numbers).all())
 
 
 def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place: int, each: _Addressed) -> str:

@@ -56,6 +56,8 @@ def check_rows(
     sites: Mapping[str, Sequence[Site]],
     freed: Mapping[str, int],
     factors: Mapping[str, AxisFactors],
+    row_symbols: frozenset[str],
+    upper_bounds: Mapping[str, int],
 ) -> RowCheck:
     """Compare rows of the result with rows of the original, in onnxruntime, in child processes."""
     constants = {tensor.name for tensor in source.proto.graph.initializer}
@@ -79,7 +81,9 @@ def check_rows(
             failure = rewritten.load(two)
             if failure is not None:
                 return RowCheck(faults=(f"the result does not load: {failure}",))
-            check = _Check(after, needed, sites, freed, factors, original, rewritten, folder / "feeds")
+            check = _Check(
+                after, needed, sites, freed, factors, row_symbols, upper_bounds, original, rewritten, folder / "feeds"
+            )
             return check.run()
 
 
@@ -91,11 +95,14 @@ class _Check:
         sites: Mapping[str, Sequence[Site]],
         freed: Mapping[str, int],
         factors: Mapping[str, AxisFactors],
+        row_symbols: frozenset[str],
+        upper_bounds: Mapping[str, int],
         original: RuntimeProcess,
         rewritten: RuntimeProcess,
         feeds: Path,
     ) -> None:
         self.after, self.needed, self.sites, self.freed, self.factors = after, needed, sites, freed, factors
+        self.row_symbols, self.upper_bounds = row_symbols, upper_bounds
         self.original, self.rewritten, self.path = original, rewritten, feeds
         found = list(verdicts(after))
         self.merged = frozenset(name for name in after.outputs if self._is_merged(name))
@@ -113,16 +120,44 @@ class _Check:
         faults: list[str] = []
         skipped = ""
         for symbol in self.freed:
+            if symbol not in self.row_symbols:
+                found = self._length(symbol)
+                runs += [f"{symbol}={size}" for size in found[0]]
+                faults += found[1]
+                continue
             for size in (*SIZES, *({self.freed[symbol]} - {*SIZES})):
-                found = self._at(symbol, size)
-                if found is None:
+                differing = self._at(symbol, size)
+                if differing is None:
                     skipped = f"no inputs were found on which the original runs, {symbol}={size}"
                     continue
                 runs.append(f"{symbol}={size}")
-                faults += found
+                faults += differing
                 if faults:
                     return RowCheck(tuple(runs), "", tuple(faults))
         return RowCheck(tuple(runs), "" if runs else skipped, tuple(faults))
+
+    def _length(self, symbol: str) -> tuple[list[int], list[str]]:
+        """The sizes of a length at which the result ran, and its faults: a failure, or other outputs at the old size."""
+        old, most = self.freed[symbol], self.upper_bounds.get(symbol, 64)
+        ran: list[int] = []
+        for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old + 1) if n <= most))):
+            for attempt in range(_ATTEMPTS):
+                drawn = self._drawn(symbol, size, attempt)
+                if drawn is None:
+                    continue
+                wanted = self._outputs(self.original, drawn) if size == old else []
+                if isinstance(wanted, Failure):
+                    continue
+                found = self._outputs(self.rewritten, drawn)
+                if isinstance(found, Failure):
+                    return ran, [f"at {symbol}={size} the result fails: {found}"]
+                ran.append(size)
+                for name, a, b in zip(self.after.outputs, wanted or found, found, strict=True):
+                    differing = difference(a, b, TOLERANCE)
+                    if differing is not None:
+                        return ran, [f"output {name} at {symbol}={size}: {_text(differing)}"]
+                break
+        return ran, []
 
     def _at(self, symbol: str, size: int) -> list[str] | None:
         """The faults of a run at a size; None if the original ran on no inputs."""

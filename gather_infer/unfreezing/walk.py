@@ -69,6 +69,8 @@ class UnfreezingWalk(Interpreter):
     sites    symbol -> an input axis that has it
     factors  the axis factors of values that depend on a freed size
     dependent  the values that are computed from an input with a freed size
+    upper_bounds  symbol -> the largest size for which the constants of the file have rows
+    row_symbols   the symbols of rows, of which each is computed alone; others are lengths
     placed   the nodes of the result, in order
     added    constants of the result
     """
@@ -81,11 +83,14 @@ class UnfreezingWalk(Interpreter):
     def prepare(
         self, static: Mapping[str, Value], freed: Mapping[str, int], sites: Mapping[str, Site], opset: int,
         names: Iterable[str],
+        row_symbols: Iterable[str],
     ) -> None:  # fmt: skip
         self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
         self.samples = Samples(freed)
         self.factors: dict[str, AxisFactors] = {}
         self.dependent: set[str] = set()
+        self.upper_bounds: dict[str, int] = {}
+        self.row_symbols = frozenset(row_symbols)
         self.placed: list[Placed] = []
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
