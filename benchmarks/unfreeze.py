@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -78,6 +79,13 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
         for axis, dim in enumerate(described.shape)
         if dim == symbol
     ]
+    numbers = {name: str(number) for name, number in (sizes or {}).items() if name != symbol}
+    more = [
+        (given, axis, re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), str(dim)))
+        for given, described in spec.inputs.items()
+        for axis, dim in enumerate(described.shape)
+        if dim != symbol and re.search(rf"\b{symbol}\b", str(dim))
+    ]
     if sizes is None or not sites:
         return {"verdict": "no such symbol"}
     with tempfile.TemporaryDirectory() as directory:
@@ -95,6 +103,7 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
                 return {"verdict": "fails", "why": f"onnxsim: {done.stderr.strip().splitlines()[-1:]}"}
         inputs = {value.name for value in onnx.load(frozen, load_external_data=False).graph.input}
         dims = [f"{given}.{axis}={symbol}" for given, axis in sites if given in inputs]
+        dims += [f"{given}.{axis}={text}" for given, axis, text in more if given in inputs and dims]
         if not dims:
             return {"verdict": "fails", "why": "the static file has no such input"}
         try:

@@ -7,13 +7,14 @@ row-major numbers. Any other constant stays as it is: the missing rows are not i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Dim, Expr
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
@@ -32,6 +33,7 @@ BROADCASTING: Final = frozenset(
      "LessOrEqual", "Greater", "GreaterOrEqual", "Where", "PRelu", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )  # fmt: skip
 _MAX_DEPTH: Final = 20
+NO_OTHERS: Final[Mapping[int, Factors]] = MappingProxyType({})
 
 
 class ConstantRows:
@@ -39,24 +41,32 @@ class ConstantRows:
 
     def __init__(self, walk: UnfreezingWalk) -> None:
         self.walk = walk
-        self._made: dict[tuple[str, int, Factors, bool], str | None] = {}
+        self._made: dict[tuple[object, ...], str | None] = {}
 
     def with_rows(
-        self, name: str, axis: int, factors: Factors, *, broadcasts: bool = False, depth: int = 0
+        self,
+        name: str,
+        axis: int,
+        factors: Factors,
+        *,
+        others: Mapping[int, Factors] = NO_OTHERS,
+        broadcasts: bool = False,
+        depth: int = 0,
     ) -> str | None:
         """A value like `name` whose axis has the sizes `factors`; None if there is no rule for it.
 
+        others       other axes of the value that are going to follow a freed size, with their factors
         broadcasts   an axis of size 1 will do
         """
         fact = self.walk.environment.values.get(name)
         if isinstance(fact, SymbolicTensor) and fact.shape is not None and fact.shape[axis] == dim_of(factors):
             return name
-        key = (name, axis, factors, broadcasts)
+        key = (name, axis, factors, broadcasts, tuple(others.items()))
         if key not in self._made:
             self._made[key] = None  # a cycle ends here
             array = self.walk.array(name)
             if array is not None:
-                self._made[key] = self._of_constant(array, axis, factors, broadcasts)
+                self._made[key] = self._of_constant(array, axis, factors, broadcasts, others)
             elif depth < _MAX_DEPTH:
                 self._made[key] = self._of_node(name, axis, factors, depth + 1)
         found = self._made[key]
@@ -64,7 +74,8 @@ class ConstantRows:
 
     # constants
 
-    def _of_constant(self, array: Array, axis: int, factors: Factors, broadcasts: bool) -> str | None:
+    def _of_constant(self, array: Array, axis: int, factors: Factors, broadcasts: bool,
+                     others: Mapping[int, Factors]) -> str | None:  # fmt: skip
         walk = self.walk
         free = [place for place, factor in enumerate(factors) if is_free(factor, walk.freed)]
         sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
@@ -81,42 +92,45 @@ class ConstantRows:
         else:
             progression = self.progression(split, at)
             if progression is None:
-                return self._of_length(array, axis, factors)
+                return self._of_length(array, axis, factors, others)
             found = self.numbered(first, progression, at, factors[free[0]])
         return self._merged(found, array.shape, axis, factors)
 
-    def _of_length(self, array: Array, axis: int, factors: Factors) -> str | None:
+    def _of_length(self, array: Array, axis: int, factors: Factors, others: Mapping[int, Factors]) -> str | None:
         """The first rows of a constant, right up to the old size; or a mask that compares two positions."""
         walk = self.walk
         dim = factors[0]
-        if len(factors) != 1 or isinstance(dim, int) or not dim.is_symbol or str(dim) in walk.row_symbols:
+        if len(factors) != 1 or isinstance(dim, int) or not dim.symbols.isdisjoint(walk.row_symbols):
             return None
-        mask = self._step_mask(array, axis, dim)
-        if mask is not None:
-            return mask
-        walk.upper_bounds[str(dim)] = min(array.shape[axis], walk.upper_bounds.get(str(dim), array.shape[axis]))
+        for other, held in others.items():
+            mask = self._step_mask(array, {axis: dim, other: dim_of(held)}) if other != axis else None
+            if mask is not None:
+                return mask
+        if not dim.is_symbol:
+            return None
+        walk.limit(dim, array.shape[axis])
         zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
         return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.dim_vector(dim), axes])
 
-    def _step_mask(self, array: Array, axis: int, dim: Expr) -> str | None:
+    def _step_mask(self, array: Array, dims: Mapping[int, Dim]) -> str | None:
         """A mask over two positions, which has one value where `j - i` is small and another where it is large."""
-        walk, size = self.walk, array.shape[axis]
-        others = [at for at, held in enumerate(array.shape) if at != axis and held == size]
-        if len(others) != 1 or size < 2 or array.size != size * size:
+        walk = self.walk
+        low, high = sorted(dims)
+        rows, columns = array.shape[low], array.shape[high]
+        if rows < 2 or columns < 2 or array.size != rows * columns:
             return None
-        low, high = sorted((axis, others[0]))
-        square = array.reshape(size, size)
-        steps = np.arange(size)[None, :] - np.arange(size)[:, None]
-        values = [np.unique(square[steps == step]) for step in range(1 - size, size)]
+        square = array.reshape(rows, columns)
+        steps = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+        values = [np.unique(square[steps == step]) for step in range(1 - rows, columns)]
         if any(len(found) != 1 for found in values):
             return None
         changes = [at for at in range(1, len(values)) if values[at][0] != values[at - 1][0]]
         if len(changes) != 1:
             return None
-        limit = changes[0] - (size - 1)  # the first step with the other value
+        limit = changes[0] - (rows - 1)  # the first step with the other value
         rank = array.ndim
         ones, step = np.zeros([1] * rank, np.int64), np.ones([1] * rank, np.int64)
-        row, column = self.numbered(ones, step, low, dim), self.numbered(ones, step, high, dim)
+        row, column = self.numbered(ones, step, low, dims[low]), self.numbered(ones, step, high, dims[high])
         difference = walk.emit("Sub", [column, row])
         is_small = walk.emit("Less", [difference, walk.constant(np.array(limit, np.int64))])
         if array.dtype == np.bool_:
@@ -258,6 +272,11 @@ class ConstantRows:
         if op == "Transpose":
             perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(shape)))[::-1])
             return inputs if follow(0, perm[axis]) else None
+        if op == "Slice" and len(inputs) > 3:
+            cut = walk.array(inputs[3])
+            if cut is None or axis in (cut % len(shape)).tolist():
+                return None
+            return inputs if follow(0, axis) else None
         if op == "Gather":
             own = next((a.i for a in node.attribute if a.name == "axis"), 0)
             data, indices = shape_of(0), shape_of(1)

@@ -26,6 +26,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
+from gather_infer.symbolic import Expr, evaluate, parse_dim
 from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
@@ -70,8 +71,8 @@ def unfreeze(
     def prepare(interpreter: Interpreter) -> None:
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
-        first = {name: found[0] for name, found in sites.items()}
-        rows = [name for name, found in sites.items() if all(site.axis == 0 for site in found)]
+        first = {name: sites[name][0] for name in freed}
+        rows = [name for name in freed if all(site.axis == 0 for site in sites[name])]
         interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows)
 
     progress(lambda: "following the sizes")
@@ -134,12 +135,12 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
     values = {value.name: value for value in fed_inputs(source.proto)}
     sites: dict[str, list[Site]] = {}
     freed: dict[str, int] = {}
+    expressions: list[tuple[str, str, str, int, int]] = []
     for place, symbol in pairs:
         pattern, _, number = place.rpartition(".")
         if not pattern or not number.lstrip("-").isdecimal():
             raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
-        if not is_plain_name(symbol):
-            raise UsageError(f"dim {place!r}: {symbol!r} is not a name")
+        is_name = is_plain_name(symbol)
         matched = [name for name in values if name == pattern] or [n for n in values if fnmatchcase(n, pattern)]
         if not matched:
             raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
@@ -156,6 +157,9 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
                 continue  # added below
             if not dim.HasField("dim_value"):
                 raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
+            if not is_name:
+                expressions.append((place, symbol, name, site.axis, dim.dim_value))
+                continue
             size = freed.setdefault(symbol, dim.dim_value)
             if size != dim.dim_value:
                 raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
@@ -166,7 +170,23 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
                 sites[dim.dim_param].append(Site(name, axis))
     if not sites:
         raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
+    for place, text, name, axis, size in expressions:
+        dim = _expression(place, text, freed)
+        if evaluate(dim, freed) != size:
+            raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(dim, freed)}")
+        sites.setdefault(str(dim), []).append(Site(name, axis))
     return sites, freed
+
+
+def _expression(place: str, text: str, freed: Mapping[str, int]) -> Expr:
+    """An expression of freed symbols. Raises UsageError."""
+    try:
+        dim = parse_dim(text)
+    except ValueError as fault:
+        raise UsageError(f"dim {place!r}: {text!r} is neither a name nor an expression: {fault}") from fault
+    if isinstance(dim, int) or not dim.symbols <= freed.keys():
+        raise UsageError(f"dim {place!r}: {text!r} is not an expression of {', '.join(freed) or 'other new names'}")
+    return dim
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -141,7 +141,7 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
                 node = walk.with_inputs(node, {1: _offset(walk, node.input[1], own, place, each)})
             continue
         found = _rows_of_constant(walk, indices, each)
-        if found is None and _reads_an_end(walk, indices, each):
+        if found is None and (_reads_an_end(walk, indices, each) or _is_computed_position(walk, indices, each)):
             continue
         if found is None:
             raise Blocked(
@@ -149,6 +149,11 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             )
         return walk.with_inputs(node, {1: found})
     return node
+
+
+def _is_computed_position(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
+    """Whether an index is a position in a length that the model computes from its inputs."""
+    return str(each.dim) not in walk.row_symbols and walk.array(indices) is None and len(each.factors) == 1
 
 
 def _reads_an_end(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:

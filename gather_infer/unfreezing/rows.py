@@ -137,7 +137,7 @@ class _Check:
         return RowCheck(tuple(runs), "" if runs else skipped, tuple(faults))
 
     def _length(self, symbol: str) -> tuple[list[int], list[str]]:
-        """The sizes of a length at which the result ran, and its faults: a failure, or other outputs at the old size."""
+        """The sizes of a length that were run, and the faults: a failure, or other outputs at the old size."""
         old, most = self.freed[symbol], self.upper_bounds.get(symbol, 64)
         ran: list[int] = []
         for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old + 1) if n <= most))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from gather_infer.symbolic import Dim, evaluate
 
@@ -25,13 +25,22 @@ class Bindings(dict[str, int]):
 
 
 class Samples:
-    """The old sizes, and others to try: all freed symbols at once, so that equal sizes occur and different ones."""
+    """The old sizes, and others to try: all freed symbols at once, so that equal sizes occur and different ones.
 
-    def __init__(self, old: Mapping[str, int]) -> None:
+    rows   the symbols of rows; another one is a length, which constants may limit to the old size
+    """
+
+    def __init__(self, old: Mapping[str, int], rows: Set[str]) -> None:
         primes: dict[str, int] = {}
         self.old = Bindings(old, primes)
         self.others = [
-            Bindings({name: SIZES[(at + shift * place) % len(SIZES)] for place, name in enumerate(old)}, primes)
+            Bindings(
+                {
+                    name: _limited(SIZES[(at + shift * place) % len(SIZES)], None if name in rows else size)
+                    for place, (name, size) in enumerate(old.items())
+                },
+                primes,
+            )
             for shift in ((0,) if len(old) == 1 else (0, 1, 2))
             for at in range(len(SIZES))
         ]
@@ -42,6 +51,10 @@ class Samples:
         if not _holds(relations, self.old):
             return False
         return not all(_holds(relations, binding) for binding in self.others)
+
+
+def _limited(size: int, most: int | None) -> int:
+    return size if most is None else min(size, most)
 
 
 def _holds(relations: Iterable[Relation], binding: Bindings) -> bool:

@@ -86,11 +86,11 @@ class UnfreezingWalk(Interpreter):
         row_symbols: Iterable[str],
     ) -> None:  # fmt: skip
         self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
-        self.samples = Samples(freed)
+        self.row_symbols = frozenset(row_symbols)
+        self.samples = Samples(freed, self.row_symbols)
         self.factors: dict[str, AxisFactors] = {}
         self.dependent: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
-        self.row_symbols = frozenset(row_symbols)
         self.placed: list[Placed] = []
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
@@ -324,6 +324,11 @@ class UnfreezingWalk(Interpreter):
         self._names.add(name)
         return name
 
+    def limit(self, dim: Expr, most: int) -> None:
+        """Note that the constants of the file have rows up to a size, and rely on it from here on."""
+        self.upper_bounds[str(dim)] = min(most, self.upper_bounds.get(str(dim), most))
+        self.context.scope.add_fact(most - dim)
+
     def dim_vector(self, dim: Dim) -> str:
         """An int64 vector of one element, the value of a dim."""
         if isinstance(dim, int):
@@ -500,7 +505,9 @@ class UnfreezingWalk(Interpreter):
                     inputs: dict[int, str] = {}
                     for position, axis, factors in chosen:
                         name = inputs.get(position, node.input[position])
-                        found = self.rows.with_rows(name, axis, factors, broadcasts=node.op_type in BROADCASTING)
+                        others = {at: held for where, at, held in chosen if where == position and at != axis}
+                        broadcasts = node.op_type in BROADCASTING
+                        found = self.rows.with_rows(name, axis, factors, others=others, broadcasts=broadcasts)
                         if found is None:
                             break
                         inputs[position] = found
