@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Dim
+from gather_infer.symbolic import Dim, symbol
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
@@ -102,12 +102,13 @@ class ConstantRows:
         dim = factors[0]
         if len(factors) != 1 or isinstance(dim, int) or not dim.symbols.isdisjoint(walk.row_symbols):
             return None
-        for other, held in others.items():
-            mask = self._step_mask(array, {axis: dim, other: dim_of(held)}) if other != axis else None
+        lengths = {symbol(name): size for name, size in walk.freed.items() if name not in walk.row_symbols}
+        # the other positions of a mask may have no other operand that says what their number is
+        guesses = [(at, each) for at, held in enumerate(array.shape) for each, size in lengths.items() if held == size]
+        for other, each in [*((at, dim_of(held)) for at, held in others.items()), *guesses]:
+            mask = self._step_mask(array, {axis: dim, other: each}) if other != axis else None
             if mask is not None:
                 return mask
-        if not dim.is_symbol:
-            return None
         walk.limit(dim, array.shape[axis])
         zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
         return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.dim_vector(dim), axes])
@@ -117,9 +118,10 @@ class ConstantRows:
         walk = self.walk
         low, high = sorted(dims)
         rows, columns = array.shape[low], array.shape[high]
-        if rows < 2 or columns < 2 or array.size != rows * columns:
+        first = array[tuple(slice(None) if at in dims else slice(1) for at in range(array.ndim))]
+        if rows < 2 or columns < 2 or not np.array_equal(array, np.broadcast_to(first, array.shape)):
             return None
-        square = array.reshape(rows, columns)
+        square = first.reshape(rows, columns)
         steps = np.arange(columns)[None, :] - np.arange(rows)[:, None]
         values = [np.unique(square[steps == step]) for step in range(1 - rows, columns)]
         if any(len(found) != 1 for found in values):

@@ -29,12 +29,19 @@ Array = np.ndarray[Any, Any]
 
 
 class RowNumbers:
-    """The names of integer tensors whose elements may depend on the number of the row."""
+    """What is known of the elements of integer tensors.
+
+    names   tensors whose elements may depend on the number of the row
+    sized   tensors that are computed from a freed size
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.sized: set[str] = set()
 
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
+        if any(name in self.sized or walk.has_free_values(name) for name in node.input):
+            self.sized.update(filter(None, node.output))
         if any(name in self.names for name in node.input) or (
             node.op_type in _SOURCES and any(name in walk.factors or walk.has_free_values(name) for name in node.input)
         ):
@@ -132,7 +139,14 @@ def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
 def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     indices = node.input[1]
     for each in _addressed(walk, node):
-        if indices in walk.row_numbers.names or walk.has_free_values(indices):
+        if indices in walk.row_numbers.sized or walk.has_free_values(indices):
+            return node
+        if each.factors.index(each.dim) and walk.array(indices) is None:
+            found = _with_scaled_offset(walk, indices, each)
+            if found is None:
+                raise Blocked(walk.label(node), f"reads in an axis of {product(each.factors)} by steps of the old size")
+            return walk.with_inputs(node, {1: found})
+        if indices in walk.row_numbers.names:
             return node
         own = walk.factors.get(indices)
         place = None if own is None else next((a for a, held in enumerate(own) if each.dim in held), None)
@@ -230,6 +244,21 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
     if array.dtype != np.int64:
         found = walk.emit("Cast", [found], to=int(DType.INT32))
     return found
+
+
+def _with_scaled_offset(walk: UnfreezingWalk, indices: str, each: _Addressed) -> str | None:
+    """A computed index to which a constant adds multiples of the old size, such as `position + [0, 7]`."""
+    node = walk.producer(indices)
+    if node is None or node.op_type != "Add" or each.component is not None:
+        return None
+    for constant, other in (node.input, reversed(node.input)):
+        array = walk.array(constant)
+        if array is None or array.dtype.kind not in "iu":
+            continue
+        found = _index_by_digits(walk, array, each)
+        if found is not None:
+            return walk.emit("Add", [other, found])
+    return None
 
 
 def _is_numbered(array: Array, axis: int, size: int) -> bool:

@@ -24,7 +24,7 @@ from gather_infer.inference.environment import Environment
 from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.tensors import from_tensor
 from gather_infer.inference.topology import captured, topological
-from gather_infer.symbolic import Dim, Expr
+from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
@@ -274,11 +274,8 @@ class UnfreezingWalk(Interpreter):
         """The factors of an axis, from an axis of an input with the same dim."""
         if not is_free(dim, self.freed) or (isinstance(dim, Expr) and dim.is_symbol):
             return whole(dim)
-        for name in inputs:
-            for factors in self.factors.get(name, ()):
-                if dim_of(factors) == dim:
-                    return factors
-        return whole(dim)
+        held = (factors for name in inputs for factors in self.factors.get(name, ()) if dim_of(factors) == dim)
+        return max(held, key=len, default=whole(dim))
 
     # new nodes and constants
 
@@ -326,7 +323,10 @@ class UnfreezingWalk(Interpreter):
 
     def limit(self, dim: Expr, most: int) -> None:
         """Note that the constants of the file have rows up to a size, and rely on it from here on."""
-        self.upper_bounds[str(dim)] = min(most, self.upper_bounds.get(str(dim), most))
+        for name in dim.symbols & self.freed.keys():
+            rest = dim - symbol(name)
+            if isinstance(rest, int):  # the dim is `seq`, or `seq + 7`
+                self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))
         self.context.scope.add_fact(most - dim)
 
     def dim_vector(self, dim: Dim) -> str:
@@ -404,7 +404,12 @@ class UnfreezingWalk(Interpreter):
         for edit in (self._with_reshape_target, self._with_expand_target, self._with_sizes, self._with_rows):
             changed = edit(node)
             if changed is not None and not self.attempt(changed):
-                return changed
+                again = with_row_numbers(self, changed)
+                if again is changed:
+                    return changed
+                self._unbind(changed)
+                if not self.attempt(again):
+                    return again
         raise Blocked(self.label(node), problem)
 
     @staticmethod
@@ -494,9 +499,10 @@ class UnfreezingWalk(Interpreter):
                         places.append((position, axis, factors))
         places.sort(key=lambda place: not self._is_constant(node.input[place[0]]))
         tried = 0
-        for count in (1, 2):
-            for chosen in combinations(places, count):
-                if len({(position, axis) for position, axis, _ in chosen}) < count:
+        together = [tuple(p for p in places if p[1:] == kind) for kind in dict.fromkeys(p[1:] for p in places)]
+        for choices in (combinations(places, 1), combinations(places, 2), together):
+            for chosen in choices:
+                if len({(position, axis) for position, axis, _ in chosen}) < len(chosen):
                     continue
                 tried += 1
                 if tried > _MAX_TRIALS:
