@@ -79,12 +79,12 @@ def placements(
 
 
 def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The output axes that can hold a digit: an axis of its own first, else one that it is the outermost part of."""
+    """The output axes that can hold a digit: an axis of its own, one that it is the outermost part of, others."""
 
-    def rank(axis: int) -> tuple[bool, bool, int]:
+    def rank(axis: int) -> tuple[bool, bool, bool, int]:
         is_alone = target[axis] == digit.size and strides[axis] == digit.stride
         is_outermost = strides[axis] * target[axis] == digit.stride * digit.size
-        return not is_alone, not is_outermost, axis
+        return not is_alone, axis == len(target) - 1 > 0, not is_outermost, axis  # the last axis is that of features
 
     found = [
         axis

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
@@ -35,7 +35,8 @@ from gather_infer.unfreezing.result import RowCheck, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.walk import Site, UnfreezingWalk
 
-NAME = "unfreezing"
+NAME: Final = "unfreezing"
+MAX_WALKS: Final = 7
 
 
 def unfreeze(
@@ -76,17 +77,12 @@ def unfreeze(
         interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows)
 
     progress(lambda: "following the sizes")
-    blocked: Blocked | None = None
-    journal, walk = Journal(), None
-    try:
-        walk = interpret_once(opened, UnfreezingWalk, prepare, dims=[f"{name}=1.." for name in freed])
-    except Blocked as fault:
-        blocked = fault
+    journal = Journal()
+    walk, blocked = _walked(opened, prepare, freed)
     proto, interface = source.proto, Interface()
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
     if blocked is None:
-        assert isinstance(walk, UnfreezingWalk), "it has this type"
         journal = Journal(_edits(source.proto, walk))
         proto = _without_dead_code(apply(journal, source.proto), source.proto)
         _clear_bodies(proto, set(freed.values()))
@@ -114,14 +110,48 @@ def unfreeze(
         sites=texts,
         blocked=blocked,
         fixed=unreached,
-        most={} if blocked is not None or not isinstance(walk, UnfreezingWalk) else dict(walk.upper_bounds),
+        most={} if blocked is not None else dict(walk.upper_bounds),
     )
     if blocked is None and verify:
-        assert after is not None and isinstance(walk, UnfreezingWalk), "there is a result"
+        assert after is not None, "there is a result"
         progress(lambda: "running rows together and alone")
         rows = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds)
         result = replace(result, rows=rows)
     return result
+
+
+def _walked(
+    opened: ModelFile, prepare: Callable[[Interpreter], None], freed: Iterable[str]
+) -> tuple[UnfreezingWalk, Blocked | None]:
+    """The walk, and the node that blocks it.
+
+    A size of 1 can stand in several places of a reshaped tensor. If a node blocks the walk, the last such choice before
+    it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported.
+    """
+    placements: dict[str, int] = {}
+    first: Blocked | None = None
+    walks: list[UnfreezingWalk] = []
+
+    def begin(interpreter: Interpreter) -> None:
+        assert isinstance(interpreter, UnfreezingWalk), "it has this type"
+        prepare(interpreter)
+        interpreter.placements = placements
+        walks.append(interpreter)
+
+    for _ in range(MAX_WALKS):
+        try:
+            interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed])
+        except Blocked as fault:
+            first = first or fault
+            name = next(
+                (n for n, count in reversed(walks[-1].ambiguous.items()) if placements.get(n, 0) + 1 < count), ""
+            )
+            if not name:
+                break
+            placements[name] = placements.get(name, 0) + 1
+        else:
+            return walks[-1], None
+    return walks[-1], first
 
 
 # what is asked for

@@ -21,7 +21,8 @@ from gather_infer.unfreezing.samples import values_of
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
-_SOURCES: Final = frozenset({"NonZero", "Range", "ArgMax", "ArgMin", "TopK", "CumSum"})
+_ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
+"""Operators whose results are positions along an axis -> the default of their attribute `axis`."""
 _ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
 _INT64_MAX: Final = 2**63 - 1
 
@@ -42,9 +43,7 @@ class RowNumbers:
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
         if any(name in self.sized or walk.has_free_values(name) for name in node.input):
             self.sized.update(filter(None, node.output))
-        if any(name in self.names for name in node.input) or (
-            node.op_type in _SOURCES and any(name in walk.factors or walk.has_free_values(name) for name in node.input)
-        ):
+        if any(name in self.names for name in node.input) or _is_source(walk, node):
             for name in filter(None, node.output):
                 fact = walk.environment.values.get(name)
                 if isinstance(fact, SymbolicTensor) and fact.dtype in (DType.INT64, DType.INT32):
@@ -93,6 +92,22 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
 def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
     """Whether a cut of a length is the same for any length: one position at an end, or all but that one."""
     return step == 1 and (int(start), int(end)) in {(0, 1), (0, -1), (-1, _INT64_MAX), (-1, 2**31 - 1), (1, _INT64_MAX)}
+
+
+def _is_source(walk: UnfreezingWalk, node: NodeProto) -> bool:
+    """Whether a node makes numbers of rows: positions in the axis of a freed size."""
+    if node.op_type == "NonZero":
+        return node.input[0] in walk.factors
+    if node.op_type == "Range":
+        return any(walk.has_free_values(name) for name in node.input)
+    if node.op_type not in _ALONG_AXIS or node.input[0] not in walk.factors:
+        return False
+    axes = walk.factors[node.input[0]]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), _ALONG_AXIS[node.op_type])
+    if node.op_type == "CumSum":
+        given = walk.array(node.input[1])
+        axis = None if given is None else int(given.ravel()[0])
+    return axis is None or any(is_free(factor, walk.freed) for factor in axes[axis % len(axes)])
 
 
 class _Addressed(NamedTuple):

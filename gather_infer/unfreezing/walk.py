@@ -71,6 +71,8 @@ class UnfreezingWalk(Interpreter):
     dependent  the values that are computed from an input with a freed size
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
+    ambiguous   results of Reshapes that can hold a freed size of 1 in several places -> the number of places
+    placements  which of them to take, the first one unless given
     placed   the nodes of the result, in order
     added    constants of the result
     """
@@ -95,6 +97,8 @@ class UnfreezingWalk(Interpreter):
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
         self.rows = ConstantRows(self)
+        self.ambiguous: dict[str, int] = {}
+        self.placements: Mapping[str, int] = {}
         self._names = set(names)
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._dim_vectors: dict[Dim, str] = {}
@@ -237,10 +241,16 @@ class UnfreezingWalk(Interpreter):
         target = [size for size in values_of(shape, self.samples.old) if size is not None]
         if 0 in target:
             return None
-        return [
-            self._named(found, shape)
-            for found in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
+        found = [
+            self._named(each, shape)
+            for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
         ]
+        if len(found) > 1:
+            name = node.output[0]
+            self.ambiguous[name] = len(found)
+            first = self.placements.get(name, 0)
+            found = found[first:] + found[:first]
+        return found
 
     def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
         """Axis factors with the symbols of the static shape where no freed size is."""
