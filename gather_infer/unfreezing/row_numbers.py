@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
 _ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
+_SIZED_BY_OPERAND: Final = frozenset(
+    {"Expand", "Reshape", "Tile", "Slice", "Resize", "Pad", "Split", "Squeeze", "Unsqueeze"}
+)
+"""Operators that read sizes and positions in all inputs but the first; these do not become elements of the result."""
 _INT64_MAX: Final = 2**63 - 1
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +37,7 @@ class RowNumbers:
     """What is known of the elements of integer tensors.
 
     names   tensors whose elements may depend on the number of the row
-    sized   tensors that are computed from a freed size
+    sized   tensors with elements that are computed from a freed size
     """
 
     def __init__(self) -> None:
@@ -41,7 +45,8 @@ class RowNumbers:
         self.sized: set[str] = set()
 
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
-        if any(name in self.sized or walk.has_free_values(name) for name in node.input):
+        computed = node.input[:1] if node.op_type in _SIZED_BY_OPERAND else node.input
+        if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
             self.sized.update(filter(None, node.output))
         if any(name in self.names for name in node.input) or _is_source(walk, node):
             for name in filter(None, node.output):
@@ -309,8 +314,8 @@ def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place
 
 
 def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
-    """Data of the old size that is addressed by row, made to follow it."""
-    if node.op_type not in ("ScatterElements", "ScatterND") or node.input[1] not in walk.row_numbers.names:
+    """Data of the old size that is addressed by row, made to follow it; of an old size of 1 also before it is."""
+    if node.op_type not in ("ScatterElements", "ScatterND"):
         return node
     own = walk.factors.get(node.input[1]) or (walk.factors.get(node.input[2]) if len(node.input) > 2 else None)
     fact = walk.environment.values.get(node.input[0])
@@ -323,6 +328,8 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     size = next(values_of(dims[:1], walk.samples.old), None)
     held = fact.shape[axis]
     if not dims or not size or not isinstance(held, int) or held % size:
+        return node
+    if size > 1 and node.input[1] not in walk.row_numbers.names:
         return node
     factors: Factors = (dims[0],) if held == size else (dims[0], held // size)
     found = walk.rows.with_rows(node.input[0], axis, factors)
