@@ -10,7 +10,7 @@ from typing import Any, Final
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from gather_infer.errors import UsageError, close_match
-from gather_infer.inference import Inference, infer
+from gather_infer.inference import Access, Inference, infer
 from gather_infer.inference.inference_driver import interpret_once
 from gather_infer.inference.interface_types import Interface, Redeclared
 from gather_infer.inference.interpreter import Interpreter
@@ -34,6 +34,8 @@ from gather_infer.unfreezing.blocked import Blocked
 from gather_infer.unfreezing.result import RowCheck, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.walk import Site, UnfreezingWalk
+from gather_infer.validate import verdicts
+from gather_infer.validate.verdict import VerdictKind
 
 NAME: Final = "unfreezing"
 MAX_WALKS: Final = 7
@@ -92,6 +94,8 @@ def unfreeze(
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
+        elif not walk.row_symbols.issuperset(freed):
+            blocked = _loosened_access(before, after)
     if blocked is None:
         assert after is not None
         proto, interface = _declared(source.proto, proto, after)
@@ -320,6 +324,25 @@ def _unread(proto: ModelProto) -> set[str]:
     read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
     read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
     return {name for node in proto.graph.node for name in node.output if name not in read}
+
+
+def _loosened_access(before: Inference, after: Inference) -> Blocked | None:
+    """An index that is not proved in bounds any more: it stands for a position in the old size.
+
+    Rows need no such test, as they are run.
+    """
+    known = {_access_key(v.access): v for v in verdicts(after)}
+    for verdict in verdicts(before):
+        now = known.get(_access_key(verdict.access))
+        if verdict.kind is VerdictKind.PROVED and now is not None and now.kind is VerdictKind.UNDECIDED:
+            return Blocked(
+                f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
+            )
+    return None
+
+
+def _access_key(access: Access) -> tuple[str, int, int | None]:
+    return access.result, access.input, None if access.addressing is None else access.addressing.column
 
 
 def _declared(before: ModelProto, proto: ModelProto, after: Inference) -> tuple[ModelProto, Interface]:

@@ -186,6 +186,8 @@ class _Check:
         if binding is None:
             return None
         binding = {**binding, **self.freed, symbol: size}
+        if symbol not in self.row_symbols and not self.sizes.meets_constraints(binding):
+            return None
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
         try:
             feeds = drawer.feeds(self.after, self.needed)

@@ -504,6 +504,8 @@ class UnfreezingWalk(Interpreter):
             if not isinstance(fact, SymbolicTensor) or fact.shape is None:
                 continue
             for axis, size in enumerate(fact.shape):
+                if node.op_type == "MatMul" and axis >= len(fact.shape) - 2 and self._is_constant(name):
+                    continue  # a weight
                 for factors, old in dims.items():
                     if isinstance(size, int) and size == old:
                         places.append((position, axis, factors))

@@ -1,0 +1,355 @@
+"""`unfreeze`: a model that is static in one size runs as the dynamic model of the same network, at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import ModelProto
+
+import gather_infer
+from fixtures.feeds import bindings, make_feeds, model_path
+from gather_infer import UsageError, diff, freeze, infer, optimize, unfreeze
+from gather_infer.unfreezing import walk
+from gather_infer.unfreezing.axis_factors import placements
+from tests.verification.models import model
+
+SIZES = (1, 2, 3, 5)
+BATCH = ("x.0=batch",)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A static model and the dynamic one that it stands for; `most` is the largest size that the file has rows for."""
+
+    static: str
+    dynamic: str
+    dims: tuple[str, ...] = BATCH
+    most: int = 1 << 30
+    sizes: tuple[int, ...] = SIZES
+    opset: int = 18
+    fixed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+CASES = {
+    "the -1 of a target absorbs the batch": Case(
+        "(float[2,7,8] x) => (float[2,7,2,4] y) <int64[4] s = {2,7,2,-1}> { y = Reshape(x, s) }",
+        "(float[batch,7,8] x) => (float[batch,7,2,4] y) <int64[4] s = {-1,7,2,4}> { y = Reshape(x, s) }",
+    ),
+    "as many heads as rows": Case(
+        "(float[2,7,4] x) => (float[2,2,7,2] y) <int64[4] s = {2,7,2,2}> "
+        "{ r = Reshape(x, s) y = Transpose<perm=[0,2,1,3]>(r) }",
+        "(float[batch,7,4] x) => (float[batch,2,7,2] y) <int64[4] s = {-1,7,2,2}> "
+        "{ r = Reshape(x, s) y = Transpose<perm=[0,2,1,3]>(r) }",
+    ),
+    "time first, merged and split again": Case(
+        "(float[2,3,4] x) => (float[2,3,4] y) <int64[2] s = {6,4}, int64[3] u = {3,2,4}> "
+        "{ t = Transpose<perm=[1,0,2]>(x) r = Reshape(t, s) n = Neg(r) v = Reshape(n, u) "
+        "y = Transpose<perm=[1,0,2]>(v) }",
+        "(float[batch,3,4] x) => (float[batch,3,4] y) { y = Neg(x) }",
+    ),
+    "rows and positions in one axis": Case(
+        "(float[2,3,4] x) => (float[2,12] y) <int64[2] s = {6,4}, int64[2] u = {2,12}> "
+        "{ r = Reshape(x, s) n = Neg(r) y = Reshape(n, u) }",
+        "(float[batch,3,4] x) => (float[batch,12] y) <int64[2] u = {-1,12}> { n = Neg(x) y = Reshape(n, u) }",
+    ),
+    "a token for each row, as a constant": Case(
+        "(float[2,2,2] x) => (float[2,3,2] y) <float[2,1,2] c = {1,2,1,2}> { y = Concat<axis=1>(c, x) }",
+        "(float[batch,2,2] x) => (float[batch,3,2] y) <float[1,1,2] c = {1,2}, int64[3] o = {1,1,1}> "
+        "{ s = Shape<end=1>(x) o2 = Slice(o, zero, two) t = Concat<axis=0>(s, o2) e = Expand(c, t) "
+        "y = Concat<axis=1>(e, x) }".replace("zero", "z").replace("two", "w")
+        .replace("int64[3] o = {1,1,1}", "int64[3] o = {1,1,1}, int64[1] z = {0}, int64[1] w = {2}"),
+    ),
+    "a token for each row, expanded": Case(
+        "(float[2,2,2] x) => (float[2,3,2] y) <float[1,1,2] c = {1,2}, int64[3] s = {2,1,2}> "
+        "{ e = Expand(c, s) y = Concat<axis=1>(e, x) }",
+        "(float[batch,2,2] x) => (float[batch,3,2] y) <float[1,1,2] c = {1,2}, int64[2] o = {1,2}> "
+        "{ n = Shape<end=1>(x) s = Concat<axis=0>(n, o) e = Expand(c, s) y = Concat<axis=1>(e, x) }",
+    ),
+    "an Expand keeps the rows of its data": Case(
+        "(float[2,1,2] x) => (float[2,3,2] y) <int64[3] s = {2,3,2}> { y = Expand(x, s) }",
+        "(float[batch,1,2] x) => (float[batch,3,2] y) <int64[3] s = {1,3,2}> { y = Expand(x, s) }",
+    ),
+    "an operand with equal rows": Case(
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] c = {1,5,1,5}> { y = Add(x, c) }",
+        "(float[batch,2] x) => (float[batch,2] y) <float[1,2] c = {1,5}> { y = Add(x, c) }",
+    ),
+    "row numbers in a Gather of merged rows": Case(
+        "(float[2,3,2] x, int64[2] i) => (float[2,2] y) <int64[2] s = {6,2}, int64[2] r = {0,3}> "
+        "{ d = Reshape(x, s) j = Add(i, r) y = Gather<axis=0>(d, j) }",
+        "(float[batch,3,2] x, int64[batch] i) => (float[batch,2] y) <int64[2] a = {1,1}, int64[1] m = {-1}> "
+        "{ k = Unsqueeze(i, one) y = GatherND<batch_dims=1>(x, k) }".replace(
+            "int64[1] m = {-1}", "int64[1] one = {1}"),
+        ("x.0=batch", "i.0=batch"),
+    ),
+    "old size 1: an index into merged rows gets the row": Case(
+        "(float[1,3,2] x, int64[1] i) => (float[1,2] y) <int64[2] s = {3,2}> "
+        "{ d = Reshape(x, s) y = Gather<axis=0>(d, i) }",
+        "(float[batch,3,2] x, int64[batch] i) => (float[batch,2] y) <int64[1] one = {1}> "
+        "{ k = Unsqueeze(i, one) y = GatherND<batch_dims=1>(x, k) }",
+        ("x.0=batch", "i.0=batch"),
+    ),
+    "old size 1: a constant index names row 0": Case(
+        "(float[1,3] x) => (float[1,2] y) <int64[1,2,2] i = {0,2,0,1}> { y = GatherND(x, i) }",
+        "(float[batch,3] x) => (float[batch,2] y) <int64[2] i = {2,1}> { y = Gather<axis=1>(x, i) }",
+    ),
+    "a constant index with the number of each row": Case(
+        "(float[2,3] x) => (float[2,2] y) <int64[2,2,2] i = {0,2,0,1,1,2,1,1}> { y = GatherND(x, i) }",
+        "(float[batch,3] x) => (float[batch,2] y) <int64[2] i = {2,1}> { y = Gather<axis=1>(x, i) }",
+    ),
+    "a Slice to the old size is one to the end": Case(
+        "(float[2,3] x) => (float[2,3] y) <int64[1] b = {0}, int64[1] e = {2}, int64[1] a = {0}> "
+        "{ s = Slice(x, b, e, a) y = Neg(s) }",
+        "(float[batch,3] x) => (float[batch,3] y) { y = Neg(x) }",
+    ),
+    "sizes of a Resize": Case(
+        "(float[2,1,2,2] x) => (float[2,1,4,4] y) <int64[4] s = {2,1,4,4}> { y = Resize<mode=\"nearest\">(x, , , s) }",
+        "(float[batch,1,2,2] x) => (float[batch,1,4,4] y) <float[4] s = {1,1,2,2}> "
+        "{ y = Resize<mode=\"nearest\">(x, , s) }",
+    ),
+    "initial states of an LSTM": Case(
+        "(float[3,2,1] x) => (float[3,1,2,1] y) <float[1,4,1] w = {1,2,3,4}, float[1,4,1] r = {1,1,1,1}, "
+        "float[1,2,1] h = {0,0}, float[1,2,1] c = {0,0}> { y = LSTM<hidden_size=1>(x, w, r, , , h, c) }",
+        "(float[3,batch,1] x) => (float[3,1,batch,1] y) <float[1,4,1] w = {1,2,3,4}, float[1,4,1] r = {1,1,1,1}> "
+        "{ y = LSTM<hidden_size=1>(x, w, r) }",
+        ("x.1=batch",),
+    ),
+    "before opset 15": Case(
+        "(float[2,2,2] x) => (float[2,3,2] y) <float[2,1,2] c = {1,2,1,2}> { y = Concat<axis=1>(c, x) }",
+        "(float[batch,2,2] x) => (float[batch,3,2] y) <float[1,1,2] c = {1,2}, int64[2] o = {1,2}, int64[1] z = {0}> "
+        "{ t = Shape(x) n = Gather<axis=0>(t, z) s = Concat<axis=0>(n, o) e = Expand(c, s) y = Concat<axis=1>(e, x) }",
+        opset=13,
+    ),
+    "two sizes": Case(
+        "(float[2,3,4] x) => (float[6,4] y) <int64[2] s = {6,4}> { y = Reshape(x, s) }",
+        "(float[batch,seq,4] x) => (float[n,4] y) <int64[2] s = {-1,4}> { y = Reshape(x, s) }",
+        ("x.0=batch", "x.1=seq"),
+    ),
+    "a causal mask": Case(
+        "(float[1,3,3] x) => (float[1,3,3] y) <bool[1,3,3] m = {1,0,0,1,1,0,1,1,1}, float z = {-9}> "
+        "{ y = Where(m, x, z) }",
+        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <float z = {-9}> "
+        "{ o = Shape(x) e = ConstantOfShape<value = float {1}>(o) l = Trilu<upper=0>(e) m = Cast<to=9>(l) "
+        "y = Where(m, x, z) }",
+        ("x.1=seq", "x.2=seq"),
+        sizes=(1, 2, 3, 7),
+    ),
+    "a table that is cut at the old length": Case(
+        "(float[1,3,2] x) => (float[1,3,2] y) <float[1,3,2] p = {1,2,3,4,5,9}> { y = Add(x, p) }",
+        "(float[1,seq,2] x) => (float[1,seq,2] y) <float[1,3,2] p = {1,2,3,4,5,9}, int64[1] z = {0}, int64[1] o = {1}> "
+        "{ n = Shape<start=1, end=2>(x) q = Slice(p, z, n, o) y = Add(x, q) }",
+        ("x.1=seq",),
+        most=3,
+    ),
+    "an index whose stride is the length": Case(
+        "(float[2,3,2] x) => (float[2,2] y) <int64[2] s = {6,2}, int64[2] i = {0,3}> "
+        "{ d = Reshape(x, s) y = Gather<axis=0>(d, i) }",
+        "(float[2,seq,2] x) => (float[2,2] y) <int64 i = {0}> { y = Gather<axis=1>(x, i) }",
+        ("x.1=seq",),
+    ),
+    "position numbers": Case(
+        "(float[1,3,1] x) => (float[1,3,1] y) <int64[1,3,1] p = {0,1,2}> { q = Cast<to=1>(p) y = Add(x, q) }",
+        "(float[1,seq,1] x) => (float[1,seq,1] y) <int64 z = {0}, int64 o = {1}, int64[1] e = {}, int64[3] t = {1,-1,1}> "
+        "{ n = Shape<start=1, end=2>(x) l = Squeeze(n) r = Range(z, l, o) p = Reshape(r, t) q = Cast<to=1>(p) "
+        "y = Add(x, q) }".replace("int64[1] e = {}, ", ""),
+        ("x.1=seq",),
+        sizes=(1, 2, 3, 7),
+    ),
+}  # fmt: skip
+CASES["position numbers"] = Case(
+    CASES["position numbers"].static,
+    CASES["position numbers"].dynamic.replace("int64[1] e = {}, ", ""),
+    ("x.1=seq",),
+    sizes=(1, 2, 3, 7),
+)
+
+REFUSED = {
+    "rows are reduced to a number that the file has": (
+        "(float[2,3] x) => (float[4,2] y) <int64[2] s = {3,2}, float[1,2] c = {1,2}> "
+        "{ r = Reshape(x, s) y = Concat<axis=0>(r, c) }",
+        BATCH,
+        "whose axes cut batch",
+    ),
+    "one row is read": (
+        "(float[2,3] x) => (float[3] y) <int64 i = {1}> { y = Gather<axis=0>(x, i) }",
+        BATCH,
+        "reads at [1] in an axis of batch",
+    ),
+    "rows are cut": (
+        "(float[3,2] x) => (float[2,2] y) <int64[1] b = {0}, int64[1] e = {2}, int64[1] a = {0}> { y = Slice(x,b,e,a) }",
+        BATCH,
+        "cuts [0:2] out of an axis of batch",
+    ),
+    "weights of each row": (
+        "(float[2,3] x) => (float[2,3] y) <float[2,3] c = {1,2,3,4,5,6}> { y = Add(x, c) }",
+        BATCH,
+        "batch",
+    ),
+    "the rows are mixed": (
+        "(float[2,3] x) => (float[2,3] y) <int64[1] a = {0}> { s = ReduceSum<keepdims=1>(x, a) y = Add(x, s) }",
+        BATCH,
+        "row",
+    ),
+    "a position in the middle of a length": (
+        "(float[1,5,2] x) => (float[1,2] y) <int64 i = {2}> { y = Gather<axis=1>(x, i) }",
+        ("x.1=seq",),
+        "reads at [2] in an axis of seq",
+    ),
+    "a weight": (
+        "(float[1,3] x) => (float[1,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }",
+        ("x.1=width",),
+        "requires width == 3",
+    ),
+}
+
+
+def run(proto: ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return list(session.run(None, dict(feeds)))
+
+
+def feeds_of(proto: ModelProto, size: int, symbol: str) -> dict[str, Any]:
+    rng = np.random.default_rng(size)
+    found = {}
+    for value in proto.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        shape = [d.dim_value or (size if d.dim_param == symbol else 3) for d in dims]
+        if value.type.tensor_type.elem_type == onnx.TensorProto.INT64:
+            found[value.name] = rng.integers(0, 3, shape)
+        else:
+            found[value.name] = rng.standard_normal(shape).astype(np.float32)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_static_model_becomes_the_dynamic_one(name: str) -> None:
+    case = CASES[name]
+    static, dynamic = (model(text, opset=case.opset) for text in (case.static, case.dynamic))
+    result = unfreeze(static, case.dims)
+    assert not result.refused, result.why_refused
+    assert result.rows is not None and result.rows.runs
+    onnx.checker.check_model(result.proto, full_check=True)
+    symbol = next(iter(result.freed))
+    assert result.most.get(symbol, 1 << 30) == case.most
+    for size in case.sizes:
+        if size <= case.most:
+            feeds = feeds_of(dynamic, size, symbol)
+            for wanted, found in zip(run(dynamic, feeds), run(result.proto, feeds), strict=True):
+                np.testing.assert_array_equal(wanted, found)
+    old = diff(static, result.proto, dims=result.freed, details=False)
+    assert str(old.verdict) in ("proved", "runs")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_explained_is_refused(name: str, tmp_path: Path) -> None:
+    text, dims, reason = REFUSED[name]
+    result = unfreeze(model(text), dims)
+    assert result.refused and reason in result.why_refused
+    assert result.proto.SerializeToString() == result.source.proto.SerializeToString() or result.blocked is None
+    with pytest.raises(UsageError):
+        result.save(tmp_path / "out.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_are_not_compared_on_request() -> None:
+    text = "(float[2,3] x) => (float[2,3] y) <int64[1] a = {0}> { s = ReduceSum<keepdims=1>(x, a) y = Add(x, s) }"
+    result = unfreeze(model(text), BATCH, verify=False)
+    assert result.rows is None and not result.refused
+
+
+# exported networks
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(
+    "name", ["bert-torchscript", "gpt2-kv-dynamo", "vit-dynamo", "t5-decoder-torchscript", "beam-step-torchscript"]
+)
+def test_exported_networks(name: str, size: int, tmp_path: Path) -> None:
+    sizes = {**bindings(name)[0], "batch": size}
+    path = model_path(name)
+    axes = [
+        f"{value.name}.{axis}=batch"
+        for value in onnx.load(path).graph.input
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+        if dim.dim_param == "batch"
+    ]
+    frozen = freeze(path, dims=sizes)
+    frozen.save(tmp_path / "frozen.onnx")
+    static = optimize(tmp_path / "frozen.onnx").proto
+    result = unfreeze(static, axes)
+    assert not result.refused, result.why_refused
+    assert result.after.nodes <= result.before.nodes + 20
+    original = onnx.load(path)
+    for batch in SIZES:
+        feeds = make_feeds(name, {**sizes, "batch": batch}, seed=batch)
+        for wanted, found in zip(run(original, feeds), run(result.proto, feeds), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    dims = {dim for value in result.proto.graph.output for dim in map(str, infer(result.proto)[value.name].shape or ())}
+    assert "batch" in dims
+
+
+# the parts
+
+
+def test_placements_of_a_merged_axis() -> None:
+    batch = gather_infer.symbol("batch")
+    time_first = ((7, batch), (64,))
+    found = list(placements(time_first, [7, 2, 64], lambda dim: not isinstance(dim, int), {"batch": 2}))
+    assert found == [((7,), (batch,), (64,))]
+    assert not list(placements(time_first, [2, 7, 64], lambda dim: not isinstance(dim, int), {"batch": 2}))
+
+
+def test_placements_of_a_size_of_1_are_several() -> None:
+    batch = gather_infer.symbol("batch")
+    found = list(placements(((7,), (batch,), (64,)), [7, 64], lambda dim: not isinstance(dim, int), {"batch": 1}))
+    assert found == [((7, batch), (64,)), ((7,), (batch, 64))]
+
+
+def test_rows_find_a_wrong_placement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault planted into the walk: the shapes agree, the values do not."""
+    static = model(
+        "(float[2,2,4] x) => (float[2,2,4] y) <int64[3] s = {2,4,2}, int64[3] u = {2,2,4}, float[2,2] w = {1,2,3,4}> "
+        "{ r = Reshape(x, s) m = MatMul(r, w) y = Reshape(m, u) }"
+    )
+    assert not unfreeze(static, BATCH).refused
+    monkeypatch.setattr(walk, "placements", lambda *_: iter([((2,), (2,), (gather_infer.symbol("batch"), 2))]))
+    wrong = unfreeze(static, BATCH)
+    assert wrong.refused
+
+
+def test_the_dims_have_to_fit() -> None:
+    static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
+    for dims, message in {
+        (): "nothing to make dynamic",
+        ("x=batch",): "expected input.axis",
+        ("x.0",): "expected input.axis=name",
+        ("w.0=batch",): "no input 'w'",
+        ("x.5=batch",): "input x has 2 axes",
+        ("x.0=n", "z.1=n"): "dim 'z.1' is 3, but n is 2 at x.0",
+        ("x.0=n", "z.1=n+2"): "dim 'z.1' is 3, but n+2 is 4",
+        ("x.0=2*k",): "'2*k' is not an expression",
+        ("x.0=1n",): "neither a name nor an expression",
+    }.items():
+        with pytest.raises(UsageError, match=message.replace("*", r"\*").replace("+", r"\+")):
+            unfreeze(static, dims)
+
+
+def test_a_pattern_names_an_axis_of_all_inputs() -> None:
+    static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
+    result = unfreeze(static, ["*.0=batch"])
+    assert result.sites == {"batch": ("x.0", "z.0")}
+    assert str(infer(result.proto)["y"]) == "float32[batch, 3]"
+
+
+def test_an_input_that_was_not_named_is_part_of_the_reason() -> None:
+    static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
+    assert "batch" in unfreeze(static, ["x.0=batch"]).why_refused
