@@ -135,10 +135,8 @@ def applied(
             return first
         if entry.is_involutive:
             return first.operands[0]
-    if entry.is_idempotent and len(operands) > 1:
-        operands = tuple(dict.fromkeys(operands))
-        if len(operands) == 1:
-            return operands[0]
+    if entry.is_idempotent and len(operands) > 1 and all(operand is first for operand in operands):
+        return first  # Max(x, z, x) is not Max(x, z): it may end with another zero
     if entry.is_commutative:
         operands = tuple(sorted(operands, key=lambda term: term.serial))
     return pool.apply(operator, attributes, dtype, operands)
