@@ -74,6 +74,11 @@ def test_not_equal_by_laws(name: str) -> None:
     first, second = map(model, DIFFERENT[name])
     found = diff(first, second, dims=["s=1.."], laws=["rows", "gemm-bias"], runs=0)
     assert [each.proof_class for each in found.outputs] == [None]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_a_witness_where_laws_do_not_hold(name: str) -> None:
+    first, second = map(model, DIFFERENT[name])
     assert diff(first, second, dims=["s=1.."], laws=["rows", "gemm-bias"]).verdict is DiffVerdict.DIFFERENT
 
 
