@@ -39,7 +39,9 @@ class Obligations:
         self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
         self._accesses = {
-            key for access in first.facts.inference.accesses if (key := self._key(first, access)) is not None
+            key
+            for access in first.facts.inference.accesses
+            if (key := self._key(first, access)) is not None and not (access.addressing and access.addressing.may_skip)
         }
         self._disjunctions = {
             frozenset(self._relation(first, relation) for relation in each.any_of)

@@ -45,6 +45,7 @@ COMPUTED: dict[str, str] = {
     "Pad": f"<{C}, int64[4] p = {{1, 0, 2, 3}}, float v = {{5.0}}> {{ y = Pad(c, p, v) }}",
     "Pad without a value": f"<{C}, int64[4] p = {{0, 2, 1, 0}}> {{ y = Pad(c, p) }}",
     "Pad of axes": f"<{C}, int64[4] p = {{1, 0, 2, 3}}, float v = {{5.0}}, int64[2] a = {{1, 0}}> {{ y = Pad(c, p, v, a) }}",
+    "Pad of three axes": f"<{D}, int64[6] p = {{1, 2, 3, 2, 3, 4}}, float v = {{5.0}}> {{ y = Pad(d, p, v) }}",
     "Reshape of three axes": f"<{D}, int64[3] s = {{4, 2, 3}}> {{ y = Reshape(d, s) }}",
     "Reshape into a vector and back": f"<{D}, int64[1] m = {{-1}}, int64[3] s = {{3, 4, 2}}> {{ f = Reshape(d, m) t = Transpose(d) g = Reshape(t, m) h = Sub(f, g) y = Reshape(h, s) }}",
     "Reshape of a Transpose": f"<{D}, int64[2] s = {{6, 4}}> {{ t = Transpose<perm=[2, 0, 1]>(d) y = Reshape(t, s) }}",
@@ -587,3 +588,24 @@ def test_sizes_of_two_axes_that_a_run_gives() -> None:
     feeds = {"x": np.zeros((1, 1, 4, 4)), "s": [1, 1, 2, 3]}
     assert outputs_of(one, feeds) == [8] and outputs_of(two, feeds) == [12]
     assert not proved(one, two)
+
+
+EXTRACTS: dict[str, tuple[str, dict[str, Any]]] = {
+    # what the first model reads, by indices that ArrayFeatureExtractor does not take
+    "indices from the end": ("y = Gather<axis=1>(x, i)", {"i": [[-1, 0]]}),
+    "tokens of which only repeated ones are read": ("y = com.microsoft.NGramRepeatBlock<ngram_size=2>(i, x)", {"i": [[8, 9]]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXTRACTS)
+def test_an_access_that_allows_other_indices(name: str) -> None:
+    body, feeds = EXTRACTS[name]
+    head = '<ir_version: 10, opset_import: ["" : 18, "ai.onnx.ml" : 3, "com.microsoft" : 1]> g (float[1, 3] x, int64[1, 2] i) => (y)'
+    one, two = (
+        onnx.parser.parse_model(f"{head} {{ {body} {each} }}") for each in ("", "d = ai.onnx.ml.ArrayFeatureExtractor(x, i)")
+    )
+    feeds = {"x": [[1, 2, 3]], **feeds}
+    assert outputs_of(one, feeds) is not None and outputs_of(two, feeds) is None
+    (obligation,) = diff(one, two, runs=0, details=False).obligations
+    assert "reads an index that is not proved in bounds" in obligation
+    assert proved(two, one)
