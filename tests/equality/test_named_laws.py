@@ -43,6 +43,8 @@ EQUAL: dict[str, tuple[str, str, tuple[str, ...]]] = {
 DIFFERENT: dict[str, tuple[str, str]] = {
     "alpha": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<alpha = 2.0>(r, w, c)")),
     "beta": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<beta = 0.5>(r, w, c)")),
+    "alpha of 0": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<alpha = 0.0>(r, w, c)")),
+    "beta of 0": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<beta = 0.0>(r, w, c)")),
     "rows in another order": (
         PRODUCT,
         flat("q = Transpose<perm = [1, 0, 2]>(x) z = Reshape(q, f) g = Gemm(z, w, c)"),

@@ -457,7 +457,7 @@ DIFFERENT: dict[str, tuple[str, str, dict[str, Any]]] = {
 REFERENCE: dict[str, tuple[str, str, dict[str, Any]]] = {
     # onnxruntime refuses them, or leaves out the operator; onnx's reference evaluator shows the difference
     "a region resized": (
-        "(float[1, 1, 4, 4] x) => (y) <float[8] r = {0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.5, 1.5}, float[4] s = {1.0, 1.0, 1.0, 1.0}> { y = Resize<mode=\"nearest\", coordinate_transformation_mode=\"tf_crop_and_resize\">(x, r, s) }",
+        "(float[1, 1, 4, 4] x) => (y) <float[8] r = {0.0, 0.0, 0.5, 0.5, 1.0, 1.0, 1.5, 1.5}, int64[4] s = {1, 1, 4, 4}> { y = Resize<mode=\"nearest\", coordinate_transformation_mode=\"tf_crop_and_resize\">(x, r, , s) }",
         "(float[1, 1, 4, 4] x) => (y) { y = Identity(x) }",
         {"x": np.arange(16).reshape(1, 1, 4, 4)},
     ),

@@ -236,6 +236,7 @@ FAULTS: Final = (
     Fault("obligations", '(known_eq if kind == "==" else known_le)(left', "known_le(left", "equal sizes need not be equal"),
     Fault("obligations", "if frozenset(relations) in self._disjunctions:", "if self._disjunctions:", "one requirement of several implies all"),
     Fault("obligations", "        if access.node.graph != MAIN or access.addressing is None:", "        if access.addressing is None:", "an access in a branch is made in each run"),
+    Fault("obligations", " and not (access.addressing and access.addressing.may_skip)", "", "an index that an operator may skip is read"),
     Fault("obligations", "column), size, addressing.indexing", "column), 0, addressing.indexing", "the key of an access lacks the size of the axis"),
     Fault("obligations", "column), size, addressing.indexing", "column), size, 0", "the key of an access lacks the way of indexing"),
     Fault("obligations", "if axis in read or known_le(1, shape[axis], self.facts) is not True]", "if axis in read]", "indices repeated along an axis of size 0 are read"),
