@@ -341,7 +341,7 @@ class Translation:
         if operator[:2] == ("", "Cast"):
             operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **saturation(attributes)}
         entry_ = POINTWISE.get(operator[:2])
-        if entry_ is None or not (entry_.is_exact or self.opens_inexact):
+        if entry_ is None or not (entry_.is_exact_for(view.dtype) or self.opens_inexact):
             return None
         tensors = [operand for operand in operands if isinstance(operand, Tensor)]
         if len(tensors) < len(operands):

@@ -13,6 +13,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from gather_infer import DiffVerdict, diff
+from gather_infer.equality import ProofClass
 from tests.equality.runs import are_equal, constant_model, outputs_of, typed
 from tests.verification.models import model
 
@@ -609,3 +610,17 @@ def test_an_access_that_allows_other_indices(name: str) -> None:
     (obligation,) = diff(one, two, runs=0, details=False).obligations
     assert "reads an index that is not proved in bounds" in obligation
     assert proved(two, one)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+def test_the_sign_of_a_zero_depends_on_the_position(op_type: str) -> None:
+    """Of nine elements, onnxruntime computes the last one in another way. So the proof is pointwise, but for integers."""
+    text = "({0}[9] x, {0}[9] w) => (y) <int64[1] a = {{8}}, int64[1] b = {{9}}> {{ {1} }}"
+    all_of_them = f"m = {op_type}(x, w) y = Slice(m, a, b)"
+    last = f"p = Slice(x, a, b) q = Slice(w, a, b) y = {op_type}(p, q)"
+    whole = model(text.format("float", f"y = {op_type}(x, w)"))
+    (zeros,) = outputs_of(whole, {"x": [0.0] * 9, "w": [-0.0] * 9}) or ()
+    assert len({*np.signbit(zeros)}) == 2
+    for dtype, expected in (("float", ProofClass.POINTWISE), ("int64", ProofClass.SAME_CALLS)):
+        found = diff(*(model(text.format(dtype, each)) for each in (all_of_them, last)), runs=0, details=False)
+        assert found.is_proved and [each.proof_class for each in found.outputs] == [expected]

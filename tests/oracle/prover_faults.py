@@ -140,7 +140,8 @@ FAULTS: Final = (
     Fault("pointwise", "if is_number(one, 0.0, negative=True) or", "if is_number(one, 0.0) or", "x + 0.0 is x"),
     Fault("pointwise", "    return _polynomial(call, lambda x, y: x * y)", "    if is_number(b, 0.0):\n        return b\n    return _polynomial(call, lambda x, y: x * y)", "x * 0.0 is 0.0, of a NaN too"),
     Fault("pointwise", '@_simplifies("Sub")', '@_simplifies("Sub", is_commutative=True)', "Sub is commutative"),
-    Fault("pointwise", '@_simplifies("Min Max", is_idempotent=True)', '@_simplifies("Min Max", is_idempotent=True, is_commutative=True)', "Max is commutative, of 0.0 and -0.0 too"),
+    Fault("pointwise", '@_simplifies("Min Max", is_idempotent=True, mixes_zeros=True)', '@_simplifies("Min Max", is_idempotent=True, is_commutative=True)', "Max is commutative, of 0.0 and -0.0 too"),
+    Fault("pointwise", "return self.is_exact and not (self.mixes_zeros and", "return self.is_exact and not (not self.mixes_zeros and", "Max of zeros is exact"),
     Fault("pointwise", "and all(operand is first for operand in operands):", "and operands[-1] is first:", "Max(x, z, x) is x"),
     Fault("pointwise", "truncdiv(numbers[0], numbers[1], call.frame.scope)", "numbers[0] // numbers[1]", "Div rounds down"),
     Fault("pointwise", 'numbers is None or call.attr("fmod") or', "numbers is None or", "Mod with fmod has the sign of the divisor"),
@@ -247,7 +248,7 @@ FAULTS: Final = (
     # translation
     Fault("translation", "None if held is None or name in inputs else", "None if held is None else", "a default is a constant"),
     Fault("translation", "operator, operands = (\"\", \"Cast\", 13), operands[:1]", "operator, attributes, operands = (\"\", \"Cast\", 13), {}, operands[:1]", "a CastLike saturates whatever it says"),
-    Fault("translation", "(entry_.is_exact or self.opens_inexact)", "(entry_.is_exact or not self.laws)", "each proof is of the strongest class"),
+    Fault("translation", "(entry_.is_exact_for(view.dtype) or self.opens_inexact)", "(entry_.is_exact_for(view.dtype) or not self.laws)", "each proof is of the strongest class"),
     Fault("translation", "keyed = without_defaults(node, attributes)", "keyed = without_defaults(node, {})", "pointwise operators have no attributes"),
     Fault("translation", "f\"{id(self)}/{node.graph.path}/{node.order_key}\"", "f\"{node.graph.path}/{node.order_key}\"", "both models draw the same random numbers"),
     Fault("translation", "f\"{id(self)}/{node.graph.path}/{node.order_key}\"", "f\"{id(self)}/{node.graph.path}\"", "all nodes of a model draw the same random numbers"),
