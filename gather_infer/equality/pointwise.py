@@ -66,7 +66,7 @@ class PointwiseOperator:
 
     is_exact        see above
     is_commutative  whether the order of the operands does not matter
-    mixes_zeros     whether a float result may be 0.0 or -0.0, as the runtime pleases: then it is exact for integers only
+    mixes_zeros     whether a float result may be 0.0 or -0.0, as the runtime pleases; it is exact for integers only
     simplify        the law by which a term becomes simpler; None if there is none
     """
 

@@ -466,7 +466,7 @@ class Translation:
         return next((body for body in node.bodies if _attribute_name(node, body) == wanted), None)
 
     def _place(self, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Hashable, ...]:
-        """A key of a node with bodies: nodes of both models with the same key may execute their bodies in the same runs.
+        """A key of a node with bodies: those of nodes of both models with the same key are compared.
 
         An If does. Two Loops with the same operands may carry other values from one iteration to the next, of which
         other facts hold. So each has a key of its own, with its number among them.

@@ -20,9 +20,7 @@ def outputs_of(model: ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return session.run(None, typed(model, feeds))
     except REFUSALS:
         return None

@@ -54,7 +54,7 @@ COMPUTED: dict[str, str] = {
     "Flatten": f"<{D}> {{ t = Transpose<perm=[0, 2, 1]>(d) y = Flatten<axis=2>(t) }}",
     "ConstantOfShape": "<int64[2] s = {2, 3}> { y = ConstantOfShape(s) }",
     "a sum of operands of two ranks": f"<{ROW}, float[3, 3] f = {{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0}}> {{ y = Sub(f, e) }}",
-    "Where by a row": f"<bool[2] k = {{1, 0}}, float[2, 2] f = {{1.0, 2.0, 3.0, 4.0}}, float[2, 1] g = {{5.0, 6.0}}> {{ y = Where(k, f, g) }}",
+    "Where by a row": "<bool[2] k = {1, 0}, float[2, 2] f = {1.0, 2.0, 3.0, 4.0}, float[2, 1] g = {5.0, 6.0}> { y = Where(k, f, g) }",
     "equal rows that differ in one element": "<float[2, 2] f = {1.0, 2.0, 1.0, 3.0}> { y = Identity(f) }",
     "an Add of a negative number": "<int8[3] a = {120, 121, 122}, int8[1] b = {10}> { s = Add(a, b) y = Cast<to=1>(s) }",
 }  # fmt: skip
@@ -584,7 +584,7 @@ def test_two_draws_of_random_numbers() -> None:
 
 
 def test_sizes_of_two_axes_that_a_run_gives() -> None:
-    text = "(float[1, 1, 4, 4] x, float[4] s) => (y) <int64 i = {{{}}}> {{ r = Resize<mode=\"nearest\">(x, , s) t = Shape(r) y = Gather(t, i) }}"
+    text = '(float[1, 1, 4, 4] x, float[4] s) => (y) <int64 i = {{{}}}> {{ r = Resize<mode="nearest">(x, , s) t = Shape(r) y = Gather(t, i) }}'
     one, two = (model(text.format(axis)) for axis in (2, 3))
     feeds = {"x": np.zeros((1, 1, 4, 4)), "s": [1, 1, 2, 3]}
     assert outputs_of(one, feeds) == [8] and outputs_of(two, feeds) == [12]
@@ -603,7 +603,8 @@ def test_an_access_that_allows_other_indices(name: str) -> None:
     body, feeds = EXTRACTS[name]
     head = '<ir_version: 10, opset_import: ["" : 18, "ai.onnx.ml" : 3, "com.microsoft" : 1]> g (float[1, 3] x, int64[1, 2] i) => (y)'
     one, two = (
-        onnx.parser.parse_model(f"{head} {{ {body} {each} }}") for each in ("", "d = ai.onnx.ml.ArrayFeatureExtractor(x, i)")
+        onnx.parser.parse_model(f"{head} {{ {body} {each} }}")
+        for each in ("", "d = ai.onnx.ml.ArrayFeatureExtractor(x, i)")
     )
     feeds = {"x": [[1, 2, 3]], **feeds}
     assert outputs_of(one, feeds) is not None and outputs_of(two, feeds) is None

@@ -1,4 +1,4 @@
-"""The table of faults in the prover fits its sources; `python -m tests.oracle.prover_faults` runs the tests with each."""
+"""The table of faults in the prover fits its sources; `tests.oracle.prover_faults` runs the tests with each."""
 
 from __future__ import annotations
 
