@@ -13,7 +13,9 @@ LOOP = (
     "(float[N, 4] x, int64 n) => (y) <bool c = {1}> { y = Loop(n, c, x)<body = t (int64 i, bool k, float[N, 4] s)"
     " => (bool l, float[N, 4] u) { l = Identity(k) u = Neg(s) }> }"
 )
-SCAN = "(float[N, 4] x) => (y) { y = Scan<num_scan_inputs = 1, body = t (float[4] s) => (float[4] u) { u = Neg(s) }>(x) }"
+SCAN = (
+    "(float[N, 4] x) => (y) { y = Scan<num_scan_inputs = 1, body = t (float[4] s) => (float[4] u) { u = Neg(s) }>(x) }"
+)
 FEEDS = {"x": np.ones((2, 4)), "n": 2}
 
 
