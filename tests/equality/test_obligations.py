@@ -144,6 +144,16 @@ def test_one_name_for_two_sizes_of_values() -> None:
     assert diff(first, second, runs=0).is_proved
 
 
+def test_a_name_that_the_first_model_declares_for_one_size() -> None:
+    text = "(float[N] x, float[M] z) => (y) { a = Neg(x) b = Abs(a) c = Concat<axis = 0>(b, z) y = Relu(c) }"
+    first, second = model(text), model(text)
+    for proto, name in ((first, "a"), (second, "a"), (second, "c")):
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["K"]))
+    found = diff(first, second, runs=0)
+    assert found.obligations == ("the second model calls axis 0 of a and axis 0 of c 'K', which may differ",)
+    assert diff(second, first, runs=0).is_proved
+
+
 CHAIN = "a = Relu(x) b = Concat<axis = 0>(a, a) c = Neg(b) d = Abs(c)"
 DECLARED: dict[str, tuple[str, bool]] = {
     # what the second model declares of the values of the chain, and whether onnxruntime reuses the memory of a

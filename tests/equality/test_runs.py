@@ -460,6 +460,11 @@ DIFFERENT: dict[str, tuple[str, str, dict[str, Any]]] = {
         f"(float[N] x, bool c) => (y, g) <{N3}> {{ g = If(c)<then_branch = a () => (u) {{ u = Gather(x, three) }}, else_branch = b () => (v) {{ v = Gather(x, zero) }}> n = Size(x) y = Equal(n, n) }}",
         {"x": [1, 2], "c": False},
     ),
+    "half of a size that is known in quarters": (
+        "(float[N] x, float[M] w) => (y, g) <int64 two = {2}, int64 four = {4}, int64 z = {0}, int64 o = {1}> { n = Size(x) q = Div(n, four) r = Range(z, q, o) c = Cast<to=1>(r) g = MatMul(c, w) y = Div(n, two) }",
+        "(float[N] x, float[M] w) => (y, g) <int64 two = {2}, int64 four = {4}, int64 z = {0}, int64 o = {1}> { n = Size(x) q = Div(n, four) r = Range(z, q, o) c = Cast<to=1>(r) g = MatMul(c, w) y = Mul(q, two) }",
+        {"x": [0] * 6, "w": [1]},
+    ),
     "the largest size of a table": (
         "(float[N] x) => (y, g) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}, int64 four = {4}> { s = Shape(x) p = Slice(t, z, s) g = Add(x, p) n = Size(x) y = Less(n, four) }",
         "(float[N] x) => (y, g) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}, int64 four = {4}> { s = Shape(x) p = Slice(t, z, s) g = Add(x, p) n = Size(x) y = Equal(n, n) }",
@@ -522,6 +527,11 @@ FAILS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) }",
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) d = MatMul(x, t) }",
         {"x": [1, 2]},
+    ),
+    "a broadcast to another size": (
+        "(float[N] x, float[M] w, float[K] v) => (y) { y = Add(x, w) }",
+        "(float[N] x, float[M] w, float[K] v) => (y) { y = Add(x, w) d = Add(x, v) }",
+        {"x": [1, 2], "w": [3, 4], "v": [1, 2, 3]},
     ),
     "a Reshape to a size that a run gives": (
         "(float[N] x, int64[1] t) => (y) { y = Neg(x) }",
