@@ -471,9 +471,14 @@ DIFFERENT: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"x": [1, 2, 3, 4]},
     ),
     "an index beyond the depth of a OneHot": (
-        f"(float[N] x, float[2] v) => (y, g) <{N3}, int64[1] two = {{3}}> {{ n = Size(x) q = Concat<axis=0>(two, two) g = OneHot(q, n, v) y = Less(three, n) }}",
-        f"(float[N] x, float[2] v) => (y, g) <{N3}, int64[1] two = {{3}}> {{ n = Size(x) q = Concat<axis=0>(two, two) g = OneHot(q, n, v) y = Equal(n, n) }}",
+        f"(float[N] x, float[2] v) => (y, g) <{N3}, int64[2] q = {{3, 3}}> {{ n = Size(x) p = Add(n, one) g = OneHot(q, p, v) y = GreaterOrEqual(n, three) }}",
+        f"(float[N] x, float[2] v) => (y, g) <{N3}, int64[2] q = {{3, 3}}> {{ n = Size(x) p = Add(n, one) g = OneHot(q, p, v) y = Equal(n, n) }}",
         {"x": [1, 2], "v": [0, 1]},
+    ),
+    "the largest number of rows that a table has": (
+        f"(float[N] x, float[4] t) => (y, g) <{N3}> {{ n = Size(x) r = Range(zero, n, one) g = Gather(t, r) y = Less(n, four) }}",
+        f"(float[N] x, float[4] t) => (y, g) <{N3}> {{ n = Size(x) r = Range(zero, n, one) g = Gather(t, r) y = Equal(n, n) }}",
+        {"x": [1, 2, 3, 4], "t": [1, 2, 3, 4]},
     ),
 }  # fmt: skip
 

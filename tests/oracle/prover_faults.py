@@ -211,7 +211,6 @@ FAULTS: Final = (
     # facts and obligations
     Fault("model_facts", "or known_le(0, lo := self.dim(known.lo), self.table.facts) is not True:", "or (lo := self.dim(known.lo)) is None:", "a lower bound below 0 is one of a size"),
     Fault("model_facts", "return lo, self.dim(known.hi) if", "return lo, self.dim(known.hi) - 1 if", "upper bounds are one off"),
-    Fault("model_facts", 'symbol(f"\\6{self.is_reference}.{len(self._dims)}")', 'symbol("\\6")', "all sizes that divide by 0 are equal"),
     Fault("access_facts", "        if access.node.graph != MAIN:\n            continue\n", "        if access.node.graph != MAIN and access.node.position >= len(inference.model.proto.graph.node):\n            continue\n", "accesses of a branch are made in each run"),
     Fault("access_facts", " and found.outside is Outside.FAILS:", ":", "an index out of bounds fails where it is ignored"),
     Fault("access_facts", "(condition.relation == \"<\")", "(condition.relation != \"=\")", "a size exceeds what an access needs"),
