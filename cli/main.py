@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
@@ -67,6 +65,8 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(self.list_commands(ctx))}"
             ctx.fail(f"no command '{name}'; {hint}")
@@ -178,6 +178,8 @@ class _FailureReporter(NamedTuple):
 
     def explain(self, error: Exception) -> int:
         """Print one line for `error` and return the exit code."""
+        import traceback
+
         if self.debug:
             traceback.print_exception(error)
         if was_interrupted():  # C code, as numpy's import, may replace KeyboardInterrupt by another exception

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Iterable, Set
 
@@ -125,14 +124,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     Otherwise the first twelve names in `known`, a set in sorted order; "" if there are none.
     """
     known = sorted(known) if isinstance(known, Set) else list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
+    listed = f"; there are {', '.join(known[:12])}" + (", ..." if len(known) > 12 else "") if known else ""
+    return close_match(name, known) or listed
 
 
 def close_match(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'seq'?` if a name in `known` is close to `name`, else ""."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -62,6 +61,8 @@ def user_code(file: str, title: Callable[[], str] = str, passing: tuple[type[Exc
     except (Exception, SystemExit) as error:
         if isinstance(error, passing) or (isinstance(error, GatherInferError) and not isinstance(error, UsageError)):
             raise
+        import traceback
+
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         text = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
         if isinstance(error, SystemExit):

@@ -41,7 +41,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, substitute
-from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 from gather_infer.validate.contract_builder import ContractResult, contract_of
 from gather_infer.verification import verify
 from gather_infer.verification.result import Mismatch, Verification, shown_binding
@@ -255,9 +255,20 @@ def _paired_inputs(one: Inference, two: Inference) -> tuple[dict[str, str], list
                 faults.append(f"input {other} is {its.dtype} in the second model, and {mine.dtype} in the first")
             elif mine.shape is not None and its.shape is not None and len(mine.shape) != len(its.shape):
                 faults.append(f"input {other} is {its} in the second model, and {mine} in the first")
-        elif type(mine) is not type(its):
+        elif _is_other_type(mine, its):
             faults.append(f"input {other} is {its} in the second model, and {mine} in the first")
     return pairs, notes, faults
+
+
+def _is_other_type(mine: Value | None, its: Value | None) -> bool:
+    """Whether two types differ in more than dims: in their kind, or in a type of elements."""
+    if isinstance(mine, (SequenceType, OptionalType)) and type(mine) is type(its):
+        return _is_other_type(mine.element, its.element)
+    if isinstance(mine, MapType) and isinstance(its, MapType):
+        return mine.key is not its.key or _is_other_type(mine.value, its.value)
+    if isinstance(mine, (SymbolicTensor, SparseTensor)) and type(mine) is type(its):
+        return mine.dtype is not its.dtype
+    return type(mine) is not type(its)
 
 
 def _default(inference: Inference, name: str) -> str:

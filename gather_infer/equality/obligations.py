@@ -22,6 +22,7 @@ from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
+from gather_infer.tensor import DType
 from gather_infer.validate import VerdictKind, verdict
 
 
@@ -39,7 +40,9 @@ class Obligations:
         self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
         self._accesses = {
-            key for access in first.facts.inference.accesses if (key := self._key(first, access)) is not None
+            key
+            for access in first.facts.inference.accesses
+            if (key := self._key(first, access)) is not None and not (access.addressing and access.addressing.may_skip)
         }
         self._disjunctions = {
             frozenset(self._relation(first, relation) for relation in each.any_of)
@@ -58,6 +61,7 @@ class Obligations:
                 place = "" if node is None else f"node {node} of "
                 yield f"{place}the second model fails: {finding.message}"
         yield from self._wrong_declarations()
+        yield from self._wrong_parameters()
         yield from self._scalar_targets()
         yield from self._deprecated_operators()
         for constraint in inference.constraints:
@@ -115,6 +119,14 @@ class Obligations:
                     yield f"the second model calls {other} and {place} {given!r}, which may differ"
             elif is_new and known_eq(size, given, self.facts) is not True:
                 yield f"the second model declares {place} as {given}, and it is {dim}"
+
+    def _wrong_parameters(self) -> Iterator[str]:
+        """Parameters of bodies that the second model declares with another element type; runtimes refuse them."""
+        known = {(name, dtype) for _, name, dtype in _parameters(self.first)}
+        for graph, name, dtype in _parameters(self.second):
+            found = self.second.facts.raw(graph, name).dtype
+            if found is not None and found is not dtype and (name, dtype) not in known:
+                yield f"the second model declares {name} as {dtype}, and it is {found}"
 
     def _is_shared(self, path: NodePath) -> bool:
         """Whether the first model executes the same node in the same runs."""
@@ -194,6 +206,15 @@ def _declared(side: Translation) -> Iterator[tuple[Graph, str, int, str | int]]:
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 if dim.dim_param or dim.dim_value > 0:
                     yield graph, value.name, axis, dim.dim_param or dim.dim_value
+
+
+def _parameters(side: Translation) -> Iterator[tuple[Graph, str, DType]]:
+    """The parameters of bodies that runs may execute, with the element types that the model declares."""
+    for graph in dict.fromkeys(node.graph for node in side.executed):
+        if graph.path != MAIN and not isinstance(graph.proto, FunctionProto):
+            for value in graph.proto.input:
+                if value.type.tensor_type.elem_type:
+                    yield graph, value.name, DType(value.type.tensor_type.elem_type)
 
 
 def axes_in(pool: TermPool, term: Term) -> set[int]:

@@ -66,6 +66,7 @@ class PointwiseOperator:
 
     is_exact        see above
     is_commutative  whether the order of the operands does not matter
+    mixes_zeros     whether a float result may be 0.0 or -0.0, as the runtime pleases; it is exact for integers only
     simplify        the law by which a term becomes simpler; None if there is none
     """
 
@@ -73,7 +74,12 @@ class PointwiseOperator:
     is_commutative: bool = False
     is_idempotent: bool = False
     is_involutive: bool = False
+    mixes_zeros: bool = False
     simplify: Simplifier | None = None
+
+    def is_exact_for(self, dtype: DType | None) -> bool:
+        """Whether the operator is exact for results of a type."""
+        return self.is_exact and not (self.mixes_zeros and (dtype is None or not dtype.is_integer))
 
 
 POINTWISE: Final[dict[tuple[str, str], PointwiseOperator]] = {}
@@ -135,10 +141,8 @@ def applied(
             return first
         if entry.is_involutive:
             return first.operands[0]
-    if entry.is_idempotent and len(operands) > 1:
-        operands = tuple(dict.fromkeys(operands))
-        if len(operands) == 1:
-            return operands[0]
+    if entry.is_idempotent and len(operands) > 1 and all(operand is first for operand in operands):
+        return first  # Max(x, z, x) is not Max(x, z): it may end with another zero
     if entry.is_commutative:
         operands = tuple(sorted(operands, key=lambda term: term.serial))
     return pool.apply(operator, attributes, dtype, operands)
@@ -300,7 +304,8 @@ def _connective(call: Application, absorbing: int) -> Term | None:
     return None
 
 
-@_simplifies("Min Max", is_idempotent=True)  # not commutative: a maximum of 0.0 and -0.0 is the first
+# Not commutative: a maximum of 0.0 and -0.0 is one of them; in onnxruntime another one at the end of a row.
+@_simplifies("Min Max", is_idempotent=True, mixes_zeros=True)
 def _extremum(call: Application) -> Term | None:
     numbers = call.integers()
     if numbers is None or len(numbers) != 2:

@@ -88,7 +88,7 @@ class Call:
     """An operator as an uninterpreted function.
 
     operands  a tensor, a source of unknown shape, or None for an operand that is left out
-    bodies    of control flow: for each body the number of its parameters, and its outputs
+    bodies    of control flow: for each body the number of its parameters, its context in `TermPool`, and its outputs
     results   its outputs, as far as they were asked for
     """
 
@@ -149,4 +149,4 @@ class Tensor:
 
 
 Operand: TypeAlias = "Tensor | Source | None"
-Body: TypeAlias = tuple[int, tuple[Operand, ...]]
+Body: TypeAlias = tuple[int, int, tuple[Operand, ...]]

@@ -8,7 +8,8 @@ the same term, its symbol is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from operator import itemgetter
@@ -95,6 +96,7 @@ class Translation:
     tensors         graph and name -> tensor, or source where the rank is unknown
     executed        each node -> what it does and when: nodes with the same fail in the same runs
     failing         nodes that no runtime accepts, which are calls: graph and position
+    loops           operator and operands -> how many nodes with bodies have these, so far
     """
 
     facts: ModelFacts
@@ -106,6 +108,7 @@ class Translation:
     executed: dict[Node, Execution] = field(default_factory=dict)
     holder: Node | None = field(default=None, init=False)
     failing: set[NodeId] = field(default_factory=set)
+    loops: Counter[Hashable] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
         found = (each.location.node for each in self.facts.inference.diagnostics if each.is_failure)
@@ -334,11 +337,11 @@ class Translation:
         operator, attributes = operator_of(node), view.attributes
         operands: Sequence[Operand] = view.operands
         if operator[:2] == ("", "CastLike"):
-            operator, attributes, operands = ("", "Cast", 13), {}, operands[:1]
+            operator, operands = ("", "Cast", 13), operands[:1]
         if operator[:2] == ("", "Cast"):
             operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **saturation(attributes)}
         entry_ = POINTWISE.get(operator[:2])
-        if entry_ is None or not (entry_.is_exact or self.opens_inexact):
+        if entry_ is None or not (entry_.is_exact_for(view.dtype) or self.opens_inexact):
             return None
         tensors = [operand for operand in operands if isinstance(operand, Tensor)]
         if len(tensors) < len(operands):
@@ -393,8 +396,9 @@ class Translation:
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
+        place = self._place(operator, operands) if node.bodies else ()
         named = sorted(((_attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
-        bodies = tuple(self._body(node, name, body, operands) for name, body in named)
+        bodies = tuple(self._body(node, name, body, place) for name, body in named)
         keyed = call_attributes(node, attributes, operands)
         if named:
             keyed = (*keyed, ("\0bodies", tuple(name for name, _ in named)))
@@ -461,20 +465,29 @@ class Translation:
         wanted = "then_branch" if truth else "else_branch"
         return next((body for body in node.bodies if _attribute_name(node, body) == wanted), None)
 
-    def _body(self, node: Node, name: str, body: Graph, operands: tuple[Operand, ...]) -> Body:
+    def _place(self, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Hashable, ...]:
+        """A key of a node with bodies: those of nodes of both models with the same key are compared.
+
+        An If does. Two Loops with the same operands may carry other values from one iteration to the next, of which
+        other facts hold. So each has a key of its own, with its number among them.
+        """
+        key = self.pool.context, operator, operands
+        if operator[:2] == ("", "If"):
+            return key
+        self.loops[key] += 1
+        return (*key, self.loops[key])
+
+    def _body(self, node: Node, name: str, body: Graph, place: tuple[Hashable, ...]) -> Body:
         """A body of a node of control flow, as a function of its parameters and of the values it captures."""
         outer, holder = self.pool.context, self.holder
-        key = "context", outer, operator_of(node), name, operands
-        self.pool.context, self.holder = self.pool.interned(key, lambda serial: serial), node
+        context = self.pool.interned(("context", name, place), lambda serial: serial)
+        self.pool.context, self.holder = context, node
         try:
-            return self._translated_body(body)
+            self.parameters(body, f"\4{len(body.path.steps)}.")
+            self.translate(body)
+            return len(body.inputs), context, tuple(self.tensor(body, each) for each in body.outputs)
         finally:
             self.pool.context, self.holder = outer, holder
-
-    def _translated_body(self, body: Graph) -> Body:
-        self.parameters(body, f"\4{len(body.path.steps)}.")
-        self.translate(body)
-        return len(body.inputs), tuple(self.tensor(body, name) for name in body.outputs)
 
 
 def _attribute_name(node: Node, body: Graph) -> str:

@@ -56,6 +56,13 @@ def test_the_json_form_round_trips(folder: Path) -> None:
     assert Certificate.from_json(json.loads(json.dumps(certificate.to_json()))) == certificate
 
 
+def test_a_bound_of_zero_is_stored() -> None:
+    """Without it, a range would allow negative numbers."""
+    text = model("(int64[N] i) => (y) { y = Neg(i) }")
+    found = diff(text, text, ranges={"i": (0, 5)}, dims={"N": (0, None)}, runs=0)
+    assert (found.given.ranges, found.given.dims) == (("i=0..5",), ("N=0..",))
+
+
 def test_the_hashes_are_those_of_the_bytes(folder: Path) -> None:
     certificate = certificate_of()
     assert certificate.first.sha256 == hashlib.sha256(Path("a.onnx").read_bytes()).hexdigest()
@@ -236,6 +243,7 @@ MALFORMED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "schema true": (lambda d: d.update(schema=True), "its schema is True"),
     "no hashes": (lambda d: d.pop("first"), "there is no member 'first'"),
     "short hash": (lambda d: d["first"].update(sha256="12"), "first.sha256 must be 64 hexadecimal digits, is '12'"),
+    "long hash": (lambda d: d["first"].update(sha256="0" * 65), "first.sha256 must be 64 hexadecimal digits"),
     "hash is a number": (lambda d: d["second"].update(sha256=1), "second.sha256 must be a text, is 1"),
     "data is an object": (lambda d: d["first"].update(data={}), "first.data must be a list"),
     "no location": (lambda d: d["first"].update(data=[{"sha256": "0" * 64}]), "there is no member 'name'"),

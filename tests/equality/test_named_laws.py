@@ -43,6 +43,8 @@ EQUAL: dict[str, tuple[str, str, tuple[str, ...]]] = {
 DIFFERENT: dict[str, tuple[str, str]] = {
     "alpha": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<alpha = 2.0>(r, w, c)")),
     "beta": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<beta = 0.5>(r, w, c)")),
+    "alpha of 0": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<alpha = 0.0>(r, w, c)")),
+    "beta of 0": (flat("n = MatMul(r, w) g = Add(n, c)"), flat("g = Gemm<beta = 0.0>(r, w, c)")),
     "rows in another order": (
         PRODUCT,
         flat("q = Transpose<perm = [1, 0, 2]>(x) z = Reshape(q, f) g = Gemm(z, w, c)"),
@@ -74,6 +76,11 @@ def test_not_equal_by_laws(name: str) -> None:
     first, second = map(model, DIFFERENT[name])
     found = diff(first, second, dims=["s=1.."], laws=["rows", "gemm-bias"], runs=0)
     assert [each.proof_class for each in found.outputs] == [None]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_a_witness_where_laws_do_not_hold(name: str) -> None:
+    first, second = map(model, DIFFERENT[name])
     assert diff(first, second, dims=["s=1.."], laws=["rows", "gemm-bias"]).verdict is DiffVerdict.DIFFERENT
 
 

@@ -144,11 +144,22 @@ def test_one_name_for_two_sizes_of_values() -> None:
     assert diff(first, second, runs=0).is_proved
 
 
+def test_a_name_that_the_first_model_declares_for_one_size() -> None:
+    text = "(float[N] x, float[M] z) => (y) { a = Neg(x) b = Abs(a) c = Concat<axis = 0>(b, z) y = Relu(c) }"
+    first, second = model(text), model(text)
+    for proto, name in ((first, "a"), (second, "a"), (second, "c")):
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["K"]))
+    found = diff(first, second, runs=0)
+    assert found.obligations == ("the second model calls axis 0 of a and axis 0 of c 'K', which may differ",)
+    assert diff(second, first, runs=0).is_proved
+
+
 CHAIN = "a = Relu(x) b = Concat<axis = 0>(a, a) c = Neg(b) d = Abs(c)"
 DECLARED: dict[str, tuple[str, bool]] = {
     # what the second model declares of the values of the chain, and whether onnxruntime reuses the memory of a
     "one number for two sizes": ("<float[4] a, float[4] b, float[4] c, float[4] d>", True),
     "a number for a size that need not be it": ("<float[4] b>", False),
+    "one for a size that need not be it": ("<float[1] b>", False),
     "one name for two sizes": ("<float[n] a, float[n] b, float[n] c, float[n] d>", True),
 }
 
@@ -171,6 +182,15 @@ def test_declared_sizes_of_values(name: str, place: str) -> None:
     if fails:
         feeds = {"x": np.ones(5, np.float32), "p": np.array(True)}
         assert ran(first, feeds) and not ran(second, feeds)
+
+
+def test_a_declared_size_of_an_output() -> None:
+    """docs/diff.md: a dim that the second model declares as a number must be that number."""
+    first = model("(float[N] x) => (float[N] y) { y = Neg(x) }")
+    second = model("(float[N] x) => (float[4] y) { y = Neg(x) }")
+    found = diff(first, second, runs=0)
+    assert found.obligations == ("the second model declares axis 0 of y as 4, and it is N",)
+    assert diff(first, second, dims=["N=4"], runs=0).is_proved
 
 
 COMPUTED: dict[str, tuple[str, str, dict[str, int]]] = {

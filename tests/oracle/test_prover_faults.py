@@ -1,0 +1,21 @@
+"""The table of faults in the prover fits its sources; `tests.oracle.prover_faults` runs the tests with each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.oracle.prover_faults import FAULTS, REPO, Fault
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.module}: {fault.wrong}")
+def test_a_fault_can_be_planted(fault: Fault) -> None:
+    """Its text occurs once, and both the module and the one with the fault compile."""
+    text = (REPO / fault.path).read_text(encoding="utf-8")
+    planted = fault.planted(text)
+    assert planted != text
+    for each in (text, planted):
+        compile(each, str(fault.path), "exec")
+
+
+def test_each_fault_is_another_one() -> None:
+    assert len({(each.module, each.old, each.new) for each in FAULTS}) == len(FAULTS) >= 100
