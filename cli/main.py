@@ -27,12 +27,15 @@ COMMANDS = {
     "cost": "Estimate multiply-adds, bytes and peak memory as formulas.",
     "diff": "Compare two models, by proof or by runs.",
     "explain": "Explain a shape, a symbol or a code.",
+    "extract": "Cut out a subgraph.",
     "fold": "Fold nodes with known results into constants.",
     "freeze": "Fix input sizes.",
     "infer": "Infer symbolic types and shapes.",
     "inspect": "Summarize files.",
     "ops": "List supported operators.",
     "optimize": "Make a model smaller and faster with the same results.",
+    "outputs": "Add or remove outputs.",
+    "rename": "Rename inputs, outputs, dims or nodes.",
     "tensors": "List tensors.",
 }
 """The commands, with the first sentence of their help. The module with the name of a command defines it as `command`

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from gather_infer.contract import Contract, Violation
     from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
+    from gather_infer.editing import EditResult, RenameResult, extract, outputs, rename
     from gather_infer.equality import Certificate, Difference, DiffVerdict, diff
     from gather_infer.errors import (
         CertificateRefused,
         ContractViolated,
         ConversionRefused,
+        EditRefused,
         EmissionRefused,
         GatherInferError,
         ModelReadError,
@@ -54,10 +56,12 @@ _HOME = {
     "contract": ("Contract", "Violation"),
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
+    "editing": ("EditResult", "RenameResult", "extract", "outputs", "rename"),
     "equality": ("Certificate", "DiffVerdict", "Difference", "diff"),
     "errors": (
-        "CertificateRefused", "ContractViolated", "ConversionRefused", "EmissionRefused", "GatherInferError",
-        "ModelReadError", "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName", "UsageError",
+        "CertificateRefused", "ContractViolated", "ConversionRefused", "EditRefused", "EmissionRefused",
+        "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "SpecViolation", "UnknownName",
+        "UsageError",
     ),
     "explanation": ("Explainer", "Explanation", "SymbolExplanation", "explain"),
     "many": ("ModelRun", "contract_many", "convert_many", "cost_many", "infer_many", "optimize_many"),
@@ -91,6 +95,8 @@ __all__ = [
     "DiffVerdict",
     "Difference",
     "Dim",
+    "EditRefused",
+    "EditResult",
     "Emission",
     "EmissionRefused",
     "Explainer",
@@ -111,6 +117,7 @@ __all__ = [
     "OptimizeResult",
     "OptionalType",
     "Problem",
+    "RenameResult",
     "Rewrite",
     "RewriteSet",
     "RuleSet",
@@ -135,6 +142,7 @@ __all__ = [
     "diff",
     "emit",
     "explain",
+    "extract",
     "fold",
     "freeze",
     "infer",
@@ -144,7 +152,9 @@ __all__ = [
     "open_model",
     "optimize",
     "optimize_many",
+    "outputs",
     "parse_dim",
+    "rename",
     "shape_inference",
     "symbol",
     "symbolic",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.contract.interface import ModelInterface
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
+    from gather_infer.editing.result import EditResult
     from gather_infer.equality.result import Difference
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.nodes import NodeRecord
@@ -199,6 +200,20 @@ class FreezeReport(NamedTuple):
     proof: Difference | None = None
 
 
+class EditReport(NamedTuple):
+    """The result of `extract`, `outputs`, `rename` or `compose`.
+
+    edits          whether the report lists the edits
+    verification   verification of the new model, None if it was not requested
+    proof          comparison with the original by proof, None if it was not requested
+    """
+
+    result: EditResult
+    edits: bool = False
+    verification: Verification | None = None
+    proof: Difference | None = None
+
+
 class ContractReport(NamedTuple):
     """A contract, and the diagnostics of its derivation.
 
@@ -316,6 +331,9 @@ DIFF: ResultKind[Difference] = ResultKind(
 )
 FREEZE: ResultKind[FreezeReport] = ResultKind(
     {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},
+)
+EDIT: ResultKind[EditReport] = ResultKind(
+    {OutputFormat.TEXT: "editing:edit_text", OutputFormat.JSON: "editing:edit_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(
     {
