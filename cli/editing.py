@@ -69,5 +69,9 @@ def write_edited(
 ) -> int:
     """Print the report and write the model, unless a proof or verification failed; return the exit code."""
     lines = console.lines_of(kind, EditReport(result, dry_run, verification, proof))
-    is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
+    is_wrong = (
+        bool(result.refused)
+        or (verification is not None and not verification.ok)
+        or (proof is not None and not proof.is_proved)
+    )
     return finish(lines, result.save, None if dry_run else target, console, refused=is_wrong)

@@ -22,6 +22,7 @@ from .interrupts import INTERRUPTED, defer_interrupts, stop_if_interrupted, was_
 COMMANDS = {
     "check": "Check models for problems that would break deployment.",
     "completion": "Print a shell completion script.",
+    "compose": "Join two models.",
     "contract": "Derive what inputs must satisfy for a run to succeed.",
     "convert": "Convert an OpenVINO IR, or OpenVINO nodes in ONNX, to ONNX.",
     "cost": "Estimate multiply-adds, bytes and peak memory as formulas.",

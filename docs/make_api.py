@@ -31,11 +31,11 @@ GROUPS = {
     "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
     "Compare": ("diff", "Difference", "DiffVerdict", "Certificate"),
     "Change": ("fold", "optimize", "freeze", "convert"),
-    "Edit": ("extract", "outputs", "rename"),
+    "Edit": ("extract", "compose", "rename", "outputs"),
     "Answers": (
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
         "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
-        "ConversionResult", "EditResult", "RenameResult",
+        "ConversionResult", "EditResult", "RenameResult", "ComposeResult",
     ),
     "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gather_infer.contract import Contract, Violation
     from gather_infer.cost import Cost
     from gather_infer.diagnostic import Diagnostic, Location, Severity
-    from gather_infer.editing import EditResult, RenameResult, extract, outputs, rename
+    from gather_infer.editing import ComposeResult, EditResult, RenameResult, compose, extract, outputs, rename
     from gather_infer.equality import Certificate, Difference, DiffVerdict, diff
     from gather_infer.errors import (
         CertificateRefused,
@@ -56,7 +56,7 @@ _HOME = {
     "contract": ("Contract", "Violation"),
     "cost": ("Cost",),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
-    "editing": ("EditResult", "RenameResult", "extract", "outputs", "rename"),
+    "editing": ("ComposeResult", "EditResult", "RenameResult", "compose", "extract", "outputs", "rename"),
     "equality": ("Certificate", "DiffVerdict", "Difference", "diff"),
     "errors": (
         "CertificateRefused", "ContractViolated", "ConversionRefused", "EditRefused", "EmissionRefused",
@@ -84,6 +84,7 @@ __all__ = [
     "CertificateRefused",
     "CheckResult",
     "CheckSet",
+    "ComposeResult",
     "Contract",
     "ContractResult",
     "ContractViolated",
@@ -134,6 +135,7 @@ __all__ = [
     "Violation",
     "check",
     "check_many",
+    "compose",
     "contract_many",
     "contract_of",
     "convert",

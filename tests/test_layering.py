@@ -129,8 +129,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "editing": (
         {
-            "contract", "errors", "inference", "ir", "lazy", "model", "node_ids", "passes", "progress", "rules",
-            "symbolic",
+            "contract", "diagnostic", "domains", "equality", "errors", "inference", "ir", "lazy", "model", "node_ids",
+            "passes", "progress", "rules", "symbolic", "tensor", "validate",
         },
         {"onnx"},
     ),

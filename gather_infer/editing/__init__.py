@@ -11,18 +11,30 @@ from typing import TYPE_CHECKING
 from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
+    from gather_infer.editing.composition import ComposeResult, compose
     from gather_infer.editing.extraction import extract
     from gather_infer.editing.output_selection import outputs
     from gather_infer.editing.renaming import RenameResult, rename
-    from gather_infer.editing.result import EditResult
+    from gather_infer.editing.result import EditResult, JoinedLine, LineStatus
 
 _HOME = {
+    "composition": ("ComposeResult", "compose"),
     "extraction": ("extract",),
     "output_selection": ("outputs",),
     "renaming": ("RenameResult", "rename"),
-    "result": ("EditResult",),
+    "result": ("EditResult", "JoinedLine", "LineStatus"),
 }
 
-__all__ = ["EditResult", "RenameResult", "extract", "outputs", "rename"]
+__all__ = [
+    "ComposeResult",
+    "EditResult",
+    "JoinedLine",
+    "LineStatus",
+    "RenameResult",
+    "compose",
+    "extract",
+    "outputs",
+    "rename",
+]
 
 __getattr__ = lazy(__name__, _HOME)

@@ -79,7 +79,7 @@ def rename(
     results = [value.name for value in proto.graph.output]
     new_inputs, new_outputs = _read("input", inputs, fed), _read("output", outputs, results)
     values = _values(new_inputs, new_outputs, fed, results)
-    texts = _dim_texts(proto)
+    texts = dim_texts(proto)
     symbols = sorted(frozenset().union(*map(free_symbols, texts.values())))
     new_dims = _read("dim", dims, symbols)
     new_nodes = _read("node", nodes, list(dict.fromkeys(node.name for node in _nodes(proto) if node.name)))
@@ -209,9 +209,9 @@ def _require_distinct(source: str, names: Mapping[str, str]) -> None:
 # dims
 
 
-def _dim_texts(proto: ModelProto) -> dict[str, Dim]:
+def dim_texts(proto: ModelProto, *, functions: bool = True) -> dict[str, Dim]:
     """Each dim_param of the model -> the dim that it denotes: an expression of other dims, or a symbol."""
-    texts = sorted({dim.dim_param for dim in named_dims(proto)})
+    texts = sorted({dim.dim_param for dim in named_dims(proto, functions=functions)})
     known, _ = symbols_of_inputs(fed_inputs(proto), {})
     names = known | {text for text in texts if is_plain_name(text)}
     found: dict[str, Dim] = {}

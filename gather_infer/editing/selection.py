@@ -42,6 +42,12 @@ def _matches(what: str, pattern: str, known: Sequence[str], existing: set[str]) 
     raise UnknownName(what, pattern, known)
 
 
+def require_known(what: str, name: str, known: Sequence[str]) -> None:
+    """Raise UnknownName for a name that does not exist."""
+    if name not in known:
+        raise UnknownName(what, name, known)
+
+
 def tensors_of(model: Model) -> list[str]:
     """The names of the tensors of the main graph: inputs, initializers, and outputs of nodes in topological order."""
     main = model.main

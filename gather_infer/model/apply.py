@@ -14,6 +14,7 @@ from gather_infer.model.edits import (
     AddInitializer,
     AddInput,
     AddOutput,
+    AppendModel,
     DeclareType,
     Edit,
     ImportOpset,
@@ -32,7 +33,7 @@ from gather_infer.model.edits import (
 )
 from gather_infer.model.paths import GraphOrFunction, graph_at
 from gather_infer.model.renaming import rename_dims, rename_values
-from gather_infer.model.tensors import fed_inputs
+from gather_infer.model.tensors import fed_inputs, initializers_of
 from gather_infer.node_ids import MAIN, GraphPath, Root
 
 _INITIALIZERS_NEED_NO_INPUT: Final = 4
@@ -79,7 +80,7 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
             _remove_import(result, edit)
         elif isinstance(edit, SetMetadata):
             _set_metadata(result, edit)
-        elif not isinstance(edit, (RemoveFunction, RenameValue, RenameDim, RenameNode)):
+        elif not isinstance(edit, (AppendModel, RemoveFunction, RenameValue, RenameDim, RenameNode)):
             plan.setdefault(edit.path, []).append(edit)
     overridable = {value.name for value in fed_inputs(result)} if MAIN in plan else set()
     for path in sorted(plan, key=lambda p: -len(p.steps)):  # inner graphs first, while every path leads to its graph
@@ -89,7 +90,38 @@ def apply(journal: Journal, model: ModelProto) -> ModelProto:
     if uncalled:  # last, because paths count the functions
         _assign_repeated(result.functions, [f for i, f in enumerate(result.functions) if i not in uncalled])
     _rename(result, journal)
+    for edit in journal.edits:
+        if isinstance(edit, AppendModel):
+            _append(result, edit.model)
     return result
+
+
+def _append(model: ModelProto, other: ModelProto) -> None:
+    """Append the parts of another model to those of `model`."""
+    if model.ir_version < _INITIALIZERS_NEED_NO_INPUT <= other.ir_version:
+        _remove_constant_inputs(model.graph)
+    inputs = list(other.graph.input)
+    if other.ir_version < _INITIALIZERS_NEED_NO_INPUT <= model.ir_version:
+        held = initializers_of(other.graph)
+        inputs = [value for value in inputs if value.name not in held]
+    graph, new = model.graph, other.graph
+    graph.input.extend(inputs)
+    for name in ("node", "initializer", "sparse_initializer", "output", "value_info", "quantization_annotation"):
+        getattr(graph, name).extend(getattr(new, name))
+    for holder, entries in ((model, other.metadata_props), (graph, new.metadata_props)):
+        known = {entry.key for entry in holder.metadata_props}
+        holder.metadata_props.extend(entry for entry in entries if entry.key not in known)
+    functions = {(plain_domain(f.domain), f.name, f.overload) for f in model.functions}
+    model.functions.extend(f for f in other.functions if (plain_domain(f.domain), f.name, f.overload) not in functions)
+    domains = {plain_domain(entry.domain) for entry in model.opset_import}
+    model.opset_import.extend(entry for entry in other.opset_import if plain_domain(entry.domain) not in domains)
+    model.ir_version = max(model.ir_version, other.ir_version)
+
+
+def _remove_constant_inputs(graph: GraphProto) -> None:
+    """Remove the inputs that have an initializer: from IR version 4 on, callers could override them."""
+    held = initializers_of(graph)
+    _assign_repeated(graph.input, [value for value in graph.input if value.name not in held])
 
 
 def _rename(model: ModelProto, journal: Journal) -> None:
@@ -100,7 +132,7 @@ def _rename(model: ModelProto, journal: Journal) -> None:
     values = {edit.old: edit.new for edit in journal.edits if isinstance(edit, RenameValue)}
     if values:
         rename_values(model, values)
-    dims = {edit.old: edit.new for edit in journal.edits if isinstance(edit, RenameDim)}
+    dims: dict[str, str | int] = {edit.old: edit.new for edit in journal.edits if isinstance(edit, RenameDim)}
     if dims:
         rename_dims(model, dims)
 

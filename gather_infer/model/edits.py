@@ -135,6 +135,17 @@ class SetMetadata(_Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppendModel(_Edit):
+    """Append the graph of another model, with its functions, imports and metadata, after all other edits.
+
+    Names that it defines are new, and names that it reads may be those of the main graph. Its imports have the versions
+    of the model. Functions and entries of the metadata that the model has already are left out.
+    """
+
+    model: ModelProto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameValue(_Edit):
     """Rename a value of the main graph, also where subgraphs and training graphs refer to it."""
 
@@ -144,10 +155,10 @@ class RenameValue(_Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameDim(_Edit):
-    """Replace a dim_param, a name or an expression, wherever it occurs in a type."""
+    """Replace a dim_param, a name or an expression, wherever it occurs in a type; a number makes the dim static."""
 
     old: str
-    new: str
+    new: str | int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +180,7 @@ class DeclareType(_Edit):
 Edit: TypeAlias = (
     "AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset | RemoveImport"
     " | AddInput | RemoveInput | AddOutput | RemoveOutput | RemoveFunction | SetMetadata"
-    " | RenameValue | RenameDim | RenameNode | DeclareType"
+    " | AppendModel | RenameValue | RenameDim | RenameNode | DeclareType"
 )
 
 
@@ -269,6 +280,8 @@ def _description(edit: Edit, model: ModelProto) -> str:
             return f"remove function {qualified(function.domain, function.name)}"
         case SetMetadata():
             return f"{'remove' if edit.value is None else 'set'} metadata {edit.key}"
+        case AppendModel():
+            return f"append {len(edit.model.graph.node)} nodes of {edit.model.graph.name or 'a graph'}"
         case RenameValue():
             return f"rename {edit.old} to {edit.new}"
         case RenameDim():

@@ -9,6 +9,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
 
 from gather_infer.model.paths import bodies, subgraphs
 from gather_infer.model.tensors import initializers_of
+from gather_infer.node_ids import Root
 
 
 def rename_values(model: ModelProto, names: Mapping[str, str]) -> None:
@@ -57,16 +58,31 @@ def _rename_in(graph: GraphProto, names: Mapping[str, str]) -> None:
                     field[position] = names[name]
 
 
-def rename_dims(model: ModelProto, texts: Mapping[str, str]) -> None:
-    """Replace dim_params in all types: of inputs, outputs and `value_info` of every graph, and of attributes."""
-    for dim in named_dims(model):
-        if dim.dim_param in texts:
-            dim.dim_param = texts[dim.dim_param]
+def rename_everywhere(model: ModelProto, names: Mapping[str, str]) -> None:
+    """Rename values of all graphs but functions, wherever a name occurs and whatever it refers to.
 
-
-def named_dims(model: ModelProto) -> Iterator[Any]:
-    """The dims with a dim_param in all types of a model, those of attributes and functions included."""
+    The new names are not in use, so that no reference changes its meaning.
+    """
     for _, body in bodies(model):
+        if isinstance(body, GraphProto):
+            _rename_in(body, names)
+
+
+def rename_dims(model: ModelProto, texts: Mapping[str, str | int], *, functions: bool = True) -> None:
+    """Replace dim_params in all types: of inputs, outputs and `value_info` of every graph, and of attributes."""
+    for dim in list(named_dims(model, functions=functions)):
+        new = texts.get(dim.dim_param)
+        if isinstance(new, int):
+            dim.dim_value = new
+        elif new is not None:
+            dim.dim_param = new
+
+
+def named_dims(model: ModelProto, *, functions: bool = True) -> Iterator[Any]:
+    """The dims with a dim_param in all types of a model, those of attributes included; those of `functions` too."""
+    for path, body in bodies(model):
+        if path.root is Root.FUNCTION and not functions:
+            continue
         values = body.value_info if isinstance(body, FunctionProto) else (*body.input, *body.output, *body.value_info)
         for value in values:
             yield from _named_dims(value.type)

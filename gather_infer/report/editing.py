@@ -13,6 +13,7 @@ from gather_infer.report.rewriting import edits_text, size_json
 from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:
+    from gather_infer.editing.result import JoinedLine
     from gather_infer.report.output_formats import EditReport
 
 SHOWN_VALUES = 12
@@ -30,6 +31,8 @@ def edit_text(report: EditReport, view: View = PLAIN) -> list[str]:
         sizes.append(f"constants {size(before.weight_bytes)} -> {size(after.weight_bytes)}")
     lines = fitted(f"{printable(result.source.name)}   {', '.join(sizes)}", view.width, "    ")
     lines += _interface({"in": result.inputs, "out": result.outputs}, view)
+    lines += _contract(result.lines, view)
+    lines += [part for text in result.refused for part in fitted(f"  refused: {printable(text)}", view.width, "    ")]
     for note in result.notes:
         lines += fitted(f"  {printable(note)}", view.width, "    ")
     if report.edits:
@@ -60,6 +63,27 @@ def _interface(values: Mapping[str, Sequence[tuple[str, str]]], view: View) -> l
     return lines
 
 
+def _contract(found: Sequence[JoinedLine], view: View) -> list[str]:
+    """The lines of the second model's contract; those that are proved are counted unless verbose."""
+    lines = []
+    proved = sum(str(line.status) == "proved" for line in found)
+    if proved and not view.verbose:
+        lines.append(f"  contract of the second model: {count(proved, 'line')} proved")
+    elif found:
+        lines.append("  contract of the second model:")
+    for line in found:
+        status = str(line.status)
+        if status != "proved" or view.verbose:
+            nodes = f"   {', '.join(line.nodes)}" if line.nodes else ""
+            witness = f"   {line.example}" if status == "fails" else ""
+            text = f"    {_STATUS[status]:<9}   {printable(f'{line.text}{nodes}{witness}')}"
+            lines += fitted(text, view.width, " " * 16)
+    return lines
+
+
+_STATUS = {"proved": "proved", "fails": "fails", "open": "open", "input": "condition"}
+
+
 def edit_json(report: EditReport) -> dict[str, Json]:
     result = report.result
     return {
@@ -70,6 +94,16 @@ def edit_json(report: EditReport) -> dict[str, Json]:
         "inputs": _declared_json(result.inputs),
         "outputs": _declared_json(result.outputs),
         "notes": [*result.notes],
+        "refused": [*result.refused],
+        "contract": [
+            {
+                "text": line.text,
+                "nodes": [*line.nodes],
+                "status": str(line.status),
+                "witness": dict(line.witness) if str(line.status) == "fails" else None,
+            }
+            for line in result.lines
+        ],
         "edits": [*result.edits] if report.edits else None,
         "proof": None if report.proof is None else proof_members(report.proof),
         "verification": None if report.verification is None else verification_members(report.verification),

@@ -59,6 +59,7 @@ PRINTED = {
     "optimize": ("optimize embedding.onnx -o out.onnx", 0),
     "optimize, edits": ("optimize embedding.onnx --dry-run", 0),
     "rename": ("rename embedding.onnx --input ids=tokens -o out.onnx", 0),
+    "compose": ("compose embedding.onnx embedding.onnx --map ids=ids -o out.onnx", 0),
     "tensors": ("tensors embedding.onnx", 0),
     "tensors, none": ("tensors embedding.onnx --unknown", 0),
 }

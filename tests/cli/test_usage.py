@@ -171,6 +171,10 @@ USAGE = {
     "outputs embedding.onnx -o out.onnx": "nothing to do: add, keep or drop is missing",
     "outputs embedding.onnx -o out.onnx --keep hiden": "no output 'hiden'; did you mean 'hidden'",
     "outputs embedding.onnx -o out.onnx --drop hidden --add word --prove": "no output in common",
+    "compose embedding.onnx": "missing argument 'OTHER'",
+    "compose embedding.onnx bad.onnx": "-o OUT is missing",
+    "compose embedding.onnx embedding.onnx -o out.onnx": "no output of the first model has the name of an input",
+    "compose embedding.onnx embedding.onnx -o out.onnx --map hiden=ids": "did you mean 'hidden'",
     "rename embedding.onnx -o out.onnx": "nothing to rename",
     "rename embedding.onnx -o out.onnx --input id=x": "no input 'id'; did you mean 'ids'",
     "rename embedding.onnx -o out.onnx --input ids": "a renaming is OLD=NEW or s/PATTERN/REPLACEMENT/, not 'ids'",
@@ -215,7 +219,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, completion, contract, convert, cost, diff, explain, extract, fold, freeze, infer, inspect",
+    "xyz": "there are check, completion, compose, contract, convert, cost, diff, explain, extract, fold, freeze, infer",
 }
 
 
