@@ -14,8 +14,8 @@ from .saving import Target
 @click.command(
     "compose",
     cls=Command,
-    example="gather-infer compose fixtures/moe-dynamo.onnx fixtures/t5-decoder-dynamo.onnx "
-    "--map mixed=encoder_hidden_states -o joined.onnx",
+    example="gather-infer compose fixtures/moe-dynamo.onnx \\\n"
+    "  fixtures/t5-decoder-dynamo.onnx \\\n  --map mixed=encoder_hidden_states -o out.onnx",
 )
 @model_argument()
 @model_argument("other")

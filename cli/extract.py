@@ -15,8 +15,7 @@ from .saving import Target
 @click.command(
     "extract",
     cls=Command,
-    example="gather-infer extract fixtures/bert-torchscript.onnx --from-node '/bert/encoder/layer.0/*' "
-    "--to-node '/bert/encoder/layer.0/*' -o layer.onnx",
+    example="gather-infer extract fixtures/convnet-dynamo.onnx --outputs pooled -o out.onnx",
 )
 @model_argument()
 @option("--inputs", "starts", section="Cut", multiple=True, metavar="NAMES", shell_complete=tensors,

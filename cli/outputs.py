@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @click.command(
     "outputs",
     cls=Command,
-    example="gather-infer outputs fixtures/bert-torchscript.onnx --add '*/attention/self/Softmax_output_0' "
-    "-o attentions.onnx",
+    example="gather-infer outputs fixtures/convnet-dynamo.onnx --drop pooled -o out.onnx",
 )
 @model_argument()
 @option("--add", section="Outputs", multiple=True, metavar="NAMES", shell_complete=tensors,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @click.command(
     "rename",
     cls=Command,
-    example="gather-infer rename fixtures/bert-torchscript.onnx --input input_ids=ids --dim seq=length -o new.onnx\n"
-    "gather-infer rename fixtures/bert-torchscript.onnx --node 's/^.bert.//' -o new.onnx",
+    example="gather-infer rename fixtures/dlrm-dynamo.onnx --dim batch=rows -o out.onnx\n"
+    "gather-infer rename fixtures/dlrm-dynamo.onnx --node 's/^node_//' -o out.onnx",
 )
 @model_argument()
 @option("--input", "inputs", section="Names", multiple=True, metavar="OLD=NEW",

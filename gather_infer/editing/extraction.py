@@ -16,6 +16,7 @@ from gather_infer.editing.retention import (
     reads_of,
     remove_unneeded,
     uncalled_functions,
+    undefined_annotations,
 )
 from gather_infer.editing.selection import require_in_main_graph, selected, tensors_of
 from gather_infer.errors import EditRefused, UsageError
@@ -108,7 +109,7 @@ def extract(
     _set_inputs(graph, declarations, part, starts)
     _set_outputs(graph, declarations, ends)
     journal = journal_of(graph, _NAME)
-    journal.add(*uncalled_functions(graph, _NAME, _UNNEEDED))
+    journal.add(*uncalled_functions(graph, _NAME, _UNNEEDED), *undefined_annotations(graph, _NAME, _UNNEEDED))
     proto = apply(journal, file.proto)
     metadata = list(_metadata_edits(file.proto, proto))
     journal.add(*metadata)

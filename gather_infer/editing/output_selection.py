@@ -9,7 +9,13 @@ from onnx import ModelProto
 
 from gather_infer.editing.declarations import Declarations
 from gather_infer.editing.result import EditResult, with_constraints
-from gather_infer.editing.retention import needed_part, remove_unneeded, training_reads, uncalled_functions
+from gather_infer.editing.retention import (
+    needed_part,
+    remove_unneeded,
+    training_reads,
+    uncalled_functions,
+    undefined_annotations,
+)
 from gather_infer.editing.selection import require_in_main_graph, selected, tensors_of
 from gather_infer.errors import EditRefused, UsageError
 from gather_infer.inference import infer
@@ -90,7 +96,7 @@ def outputs(
         remove_unneeded(graph, needed_part(graph, roots), _DEAD)
     journal = journal_of(graph, _NAME)
     if is_pruned:
-        journal.add(*uncalled_functions(graph, _NAME, _DEAD))
+        journal.add(*uncalled_functions(graph, _NAME, _DEAD), *undefined_annotations(graph, _NAME, _DEAD))
     proto = apply(journal, file.proto)
     return EditResult(
         model=to_caller_type(model, proto),

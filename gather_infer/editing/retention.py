@@ -9,7 +9,7 @@ from onnx import GraphProto
 
 from gather_infer.ir import Graph, Node
 from gather_infer.ir.model import Model
-from gather_infer.model.edits import RemoveFunction
+from gather_infer.model.edits import RemoveAnnotation, RemoveFunction
 from gather_infer.node_ids import Root
 
 
@@ -98,6 +98,17 @@ def remove_unneeded(model: Model, part: NeededPart, why: str) -> None:
     for name in (*main.initializers, *main.sparse):
         if name not in part.values and not (name in main.input_set and model.proto.ir_version >= 4):
             model.drop(main, name, why)
+
+
+def undefined_annotations(model: Model, by: str, why: str) -> Iterator[RemoveAnnotation]:
+    """The removal of each quantization annotation of a value that the main graph lost; `model` has its edits."""
+    main = model.main
+    assert isinstance(main.proto, GraphProto), "the main graph is no function"
+    for annotation in main.proto.quantization_annotation:
+        name = annotation.tensor_name
+        is_lost = name in main.dropped or name in main.removed_inputs or not main.defines(name)
+        if is_lost and name not in main.input_set:
+            yield RemoveAnnotation(by=by, reason=why, name=name)
 
 
 def uncalled_functions(model: Model, by: str, why: str) -> Iterator[RemoveFunction]:

@@ -20,6 +20,7 @@ from gather_infer.model.edits import (
     ImportOpset,
     InsertNodes,
     Journal,
+    RemoveAnnotation,
     RemoveFunction,
     RemoveImport,
     RemoveInitializer,
@@ -52,6 +53,7 @@ class _Changes:
     dropped         names of the initializers to remove
     inputs, outputs  those to add
     removed_inputs, removed_outputs  names of those to remove
+    removed_annotations  values whose quantization annotation to remove
     types           value -> its type to declare
     removed_values  names whose definition is removed and not added again
     """
@@ -64,6 +66,7 @@ class _Changes:
     outputs: list[ValueInfoProto] = field(default_factory=list)
     removed_inputs: set[str] = field(default_factory=set)
     removed_outputs: set[str] = field(default_factory=set)
+    removed_annotations: set[str] = field(default_factory=set)
     types: dict[str, TypeProto] = field(default_factory=dict)
     removed_values: set[str] = field(default_factory=set)
 
@@ -169,6 +172,8 @@ def _collect(changes: _Changes, edit: Edit) -> None:
             changes.removed_inputs.add(edit.name)
         case RemoveOutput():
             changes.removed_outputs.add(edit.name)
+        case RemoveAnnotation():
+            changes.removed_annotations.add(edit.name)
         case DeclareType():
             changes.types[edit.name] = edit.type
 
@@ -244,14 +249,13 @@ def _rebuild_outputs(graph: GraphProto, changes: _Changes) -> None:
 
 
 def _remove_declarations(body: GraphOrFunction, changes: _Changes) -> None:
-    """Remove the `value_info` of values that are gone or are declared as new inputs or outputs; annotations too."""
+    """Remove the `value_info` of values that are gone or are declared as new inputs or outputs; and annotations."""
     interface = {edit.value.name for edit in changes.inputs} | {value.name for value in changes.outputs}
     lost = changes.removed_values | interface
     if any(value.name in lost for value in body.value_info):
         _assign_repeated(body.value_info, [value for value in body.value_info if value.name not in lost])
-    annotations = body.quantization_annotation if isinstance(body, GraphProto) else ()
-    if any(annotation.tensor_name in changes.removed_values for annotation in annotations):
-        kept = [each for each in annotations if each.tensor_name not in changes.removed_values]
+    if isinstance(body, GraphProto) and changes.removed_annotations:
+        kept = [each for each in body.quantization_annotation if each.tensor_name not in changes.removed_annotations]
         _assign_repeated(body.quantization_annotation, kept)
 
 

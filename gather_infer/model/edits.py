@@ -120,6 +120,13 @@ class RemoveOutput(_Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAnnotation(_Edit):
+    """Remove the quantization annotation of a value that the graph does not define any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveFunction(_Edit):
     """Remove the function at position `function` of the model, which no node calls."""
 
@@ -179,7 +186,7 @@ class DeclareType(_Edit):
 
 Edit: TypeAlias = (
     "AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset | RemoveImport"
-    " | AddInput | RemoveInput | AddOutput | RemoveOutput | RemoveFunction | SetMetadata"
+    " | AddInput | RemoveInput | AddOutput | RemoveOutput | RemoveFunction | RemoveAnnotation | SetMetadata"
     " | AppendModel | RenameValue | RenameDim | RenameNode | DeclareType"
 )
 
@@ -275,6 +282,8 @@ def _description(edit: Edit, model: ModelProto) -> str:
             return f"add output {edit.value.name}"
         case RemoveOutput():
             return f"remove output {edit.name}"
+        case RemoveAnnotation():
+            return f"remove the quantization annotation of {edit.name}"
         case RemoveFunction():
             function = model.functions[edit.function]
             return f"remove function {qualified(function.domain, function.name)}"

@@ -261,7 +261,7 @@ def test_no_message_speaks_python(command: str, run: Run) -> None:
 
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
-        assert "- is standard input" in run(command, "--help").stdout
+        assert "- is standard input" in " ".join(run(command, "--help").stdout.split())
     for command in ("infer", "fold", "optimize", "freeze", "convert", "contract", "extract", "outputs", "rename"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
 
@@ -289,7 +289,7 @@ def test_each_option_is_in_the_documents() -> None:
 
 def test_each_example_of_the_help_works(run: Run) -> None:
     for name in COMMANDS:
-        examples = run(name, "--help").stdout.split("\nExample:\n  ")[1].splitlines()
+        examples = run(name, "--help").stdout.split("\nExample:\n  ")[1].replace("\\\n", "").splitlines()
         assert all(example.split()[:2] == ["gather-infer", name] for example in examples)
         for example in examples:
             result = run(*shlex.split(example)[1:])
