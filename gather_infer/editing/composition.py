@@ -90,10 +90,9 @@ def compose(
     `ComposeResult.refused` has the reasons why the result is not to be written. Raises EditRefused if types or opsets
     do not fit or a model has training graphs, UnknownName and UsageError for names that do not fit.
 
-        >>> hidden = gather_infer.extract("fixtures/bert-torchscript.onnx", outputs="last_hidden_state")
-        >>> pooler = gather_infer.extract(
-        ...     "fixtures/bert-torchscript.onnx", inputs="last_hidden_state", outputs="pooler_output"
-        ... )
+        >>> path = "fixtures/bert-torchscript.onnx"
+        >>> hidden = gather_infer.extract(path, outputs="last_hidden_state")
+        >>> pooler = gather_infer.extract(path, inputs="last_hidden_state", outputs="pooler_output")
         >>> joined = gather_infer.compose(hidden.proto, pooler.proto)
         >>> print(joined.mapping, joined.after.nodes, joined.refused)
         {'last_hidden_state': ('last_hidden_state',)} 335 ()
