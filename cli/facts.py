@@ -88,6 +88,14 @@ class Facts(NamedTuple):
         }
 
 
+_CODE_OPTIONS: Final = (
+    option("--rules", section="Facts", multiple=True, metavar="FILE.py",
+           help="Run FILE.py and use the RuleSets in it."),
+    option("--extension", section="Facts", multiple=True, metavar="NAME",
+           help="Load the extension NAME of an installed package, which is code."),
+)  # fmt: skip
+
+
 def facts_options(function: Function) -> Function:
     """Add --dim, --input, --rules, --extension and --initializers-as-constants to a command, as its `facts`."""
 
@@ -109,12 +117,19 @@ def facts_options(function: Function) -> Function:
                help="Constrain a symbolic dim: seq=128, seq=1..512, total=past+seq."),
         option("--input", "inputs", section="Facts", multiple=True, metavar="NAME=TYPE",
                help="Declare the type of an input: 'ids=int64[batch, seq]'."),
-        option("--rules", section="Facts", multiple=True, metavar="FILE.py",
-               help="Run FILE.py and use the RuleSets in it."),
-        option("--extension", section="Facts", multiple=True, metavar="NAME",
-               help="Load the extension NAME of an installed package, which is code."),
+        *_CODE_OPTIONS,
         option(CONSTANTS, section="Facts", is_flag=True, help="Treat initializers that are also inputs as constants."),
     )  # fmt: skip
+
+
+def code_options(function: Function) -> Function:
+    """Add --rules and --extension to a command that takes no constraints, as its `facts`."""
+
+    @functools.wraps(function)
+    def run(*args: Any, rules: tuple[str, ...], extension: tuple[str, ...], **rest: Any) -> int:
+        return function(*args, facts=Facts((), (), rules, False, extension), **rest)
+
+    return with_options(run, *_CODE_OPTIONS)
 
 
 def ranges_option(function: Function) -> Function:

@@ -51,12 +51,14 @@ def are_several(models: Sequence[str]) -> bool:
     return len(models) > 1 or any(os.path.isdir(model) for model in models)
 
 
-def output_options(help: str, *, several: bool = False) -> Callable[[Function], Function]:
+def output_options(
+    help: str, *, several: bool = False, names: tuple[str, ...] = ("-o", "--output")
+) -> Callable[[Function], Function]:
     """A decorator that adds -o, --external-data, --in-place and --dim-dialect to a command, which receives them as
     `target`.
 
     `target` is None if the options request no file; for a command with the argument `models` its path may be a folder.
-    `help` is the help text of -o, `several` whether the command takes several models.
+    `help` is the help text of -o, `several` whether the command takes several models, `names` are those of -o.
     """
 
     def decorate(function: Function) -> Function:
@@ -79,7 +81,7 @@ def output_options(help: str, *, several: bool = False) -> Callable[[Function], 
 
         return with_options(
             run,
-            option("-o", "--output", section="Output", metavar="OUT",
+            option(*names, "output", section="Output", metavar="OUT",
                    help=f"{help} - is standard output." + " With several models, OUT is a folder." * several),
             option("--external-data", section="Output", metavar="FILE",
                    help="Write large tensors to FILE, in the folder of OUT."),

@@ -30,6 +30,14 @@ def _options(runs: int, feeds: Sequence[str], rtol: float | None, atol: float | 
     return VerifyOptions(runs, read_feed_files(feeds), rtol, atol)
 
 
+def prove_option(function: Function) -> Function:
+    """Add --prove to a command that edits a model, which receives it as `prove`."""
+    return option(
+        "--prove", section="Output", is_flag=True,
+        help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that fails.",
+    )(function)  # fmt: skip
+
+
 def prove_options(function: Function) -> Function:
     """Add --prove and --certificate to a command that rewrites models, which receives both as arguments.
 
@@ -44,9 +52,7 @@ def prove_options(function: Function) -> Function:
 
     return with_options(
         run,
-        option("--prove", section="Output", is_flag=True,
-               help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that "
-                    "fails."),
+        prove_option,
         option("--certificate", section="Output", metavar="FILE",
                help="As --prove, and write a certificate of the proof to FILE together with OUT, which is a file: "
                     "diff --certificate FILE MODEL OUT checks it."),

@@ -31,10 +31,11 @@ GROUPS = {
     "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
     "Compare": ("diff", "Difference", "DiffVerdict", "Certificate"),
     "Change": ("fold", "optimize", "freeze", "convert"),
+    "Edit": ("extract", "compose", "rename", "outputs"),
     "Answers": (
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
         "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
-        "ConversionResult",
+        "ConversionResult", "EditResult", "RenameResult", "ComposeResult",
     ),
     "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (
@@ -49,7 +50,8 @@ GROUPS = {
     "Errors": (
         "GatherInferError", "ModelReadError", "ModelStructureError", "ModelWriteError", "UsageError", "UnknownName",
         "SpecViolation",
-        "ConversionRefused", "ContractViolated", "EmissionRefused", "CertificateRefused",
+        "ConversionRefused", "ContractViolated", "EmissionRefused", "EditRefused",
+        "CertificateRefused",
     ),
 }  # fmt: skip
 

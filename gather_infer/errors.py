@@ -69,6 +69,12 @@ class ConversionRefused(GatherInferError):
     exit_code = 1
 
 
+class EditRefused(GatherInferError):
+    """The model cannot be edited as requested; the text gives the reason, for example the inputs that a cut lacks."""
+
+    exit_code = 1
+
+
 class EmissionRefused(GatherInferError):
     """The contract has no form in the requested format; the text gives the reason."""
 

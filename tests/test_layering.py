@@ -127,6 +127,13 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"numpy", "onnx"},
     ),
+    "editing": (
+        {
+            "contract", "diagnostic", "domains", "equality", "errors", "inference", "ir", "lazy", "model", "node_ids",
+            "passes", "progress", "rules", "symbolic", "tensor", "validate",
+        },
+        {"onnx"},
+    ),
     "equality": (  # of passes only the kernels of constant evaluation: a proof must not trust the rewriting
         {
             "contract", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes",
@@ -174,6 +181,7 @@ RESULTS = {
     "gather_infer.catalog.coverage",
     "gather_infer.cost.result",
     "gather_infer.checks.result",
+    "gather_infer.editing.result",
     "gather_infer.equality.result",
 }
 """The modules of result dataclasses, the only modules that `report` may import from the layers that make results."""

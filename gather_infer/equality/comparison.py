@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gather_infer.contract import Contract, DimsLine, Relation, new_requirements
+from gather_infer.contract import new_requirements
 from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
@@ -42,7 +42,7 @@ from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, substitute
 from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
-from gather_infer.validate.contract_builder import ContractResult, contract_of
+from gather_infer.validate.contract_builder import contract_of, with_assumptions
 from gather_infer.verification import verify
 from gather_infer.verification.result import Mismatch, Verification, shown_binding
 
@@ -163,7 +163,7 @@ def diff(
             contract_of(file, dims=own, inputs=inputs, ranges=ranges, rules=rules)
             for file, own in zip(files, (mine, its), strict=True)
         )
-        promised = _with_assumptions(a), _with_assumptions(b)
+        promised = with_assumptions(a), with_assumptions(b)
         contracts = ContractComparison(
             new_requirements(*promised, pairs),
             new_requirements(*promised[::-1], {other: name for name, other in pairs.items()}),
@@ -425,17 +425,6 @@ def _changed_weights(one: ModelFile, two: ModelFile) -> Iterator[WeightDifferenc
             yield WeightDifference(tensor.name, reason=reason)
         elif not (mine.plain is its.plain or np.array_equal(mine.plain, its.plain)):
             yield _element_difference(tensor.name, mine, its)
-
-
-def _with_assumptions(found: ContractResult) -> Contract:
-    """The contract with the assumptions of its inference as lines that are not necessary."""
-    lines = [
-        DimsLine((Relation(each.dim, relation, bound),), False, (each.node.label,), each.reason)
-        for each in found.inference.assumptions
-        for relation, bound in ((">=", each.lower), ("<=", each.upper))
-        if bound is not None
-    ]
-    return replace(found.contract, lines=(*found.contract.lines, *lines))
 
 
 def _changed_costs(one: Inference, two: Inference, pairs: Mapping[str, str]) -> Iterator[CostChange]:

@@ -151,7 +151,7 @@ class Graph:
     dropped        removed initializers, each with its reason
     new_inputs     new inputs, each with its default, None if it has none, and its reason; `removed_inputs` are names
                    with reasons
-    new_outputs    new outputs, each with its reason
+    new_outputs    new outputs, each with its reason; `removed_outputs` are names with reasons
     types          value -> the type to declare for it, with the reason
     is_new         whether it is a subgraph of a new node, which is not in the file
     fixed          values that keep their name and are never removed
@@ -179,6 +179,7 @@ class Graph:
     new_inputs: list[tuple[ValueInfoProto, TensorProto | None, str]] = field(default_factory=list)
     removed_inputs: dict[str, str] = field(default_factory=dict)
     new_outputs: list[tuple[ValueInfoProto, str]] = field(default_factory=list)
+    removed_outputs: dict[str, str] = field(default_factory=dict)
     types: dict[str, tuple[TypeProto, str]] = field(default_factory=dict)
     fixed: set[str] = field(default_factory=set)
     facts: dict[str, tensor.Value] = field(default_factory=dict)

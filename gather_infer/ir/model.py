@@ -456,6 +456,12 @@ class Model:
         graph.outputs = *graph.outputs, value.name
         graph.output_set |= {value.name}
 
+    def remove_output(self, graph: Graph, name: str, why: str) -> None:
+        """Remove an output of the file; the value stays."""
+        graph.removed_outputs[name] = why
+        graph.outputs = tuple(other for other in graph.outputs if other != name)
+        graph.output_set -= {name}
+
     def declare_type(self, graph: Graph, name: str, declared: TypeProto, why: str) -> None:
         """Declare the type of a value that the graph defines, or of a graph output."""
         graph.types[name] = declared, why

@@ -27,6 +27,7 @@ from gather_infer.model.edits import (
     RemoveInitializer,
     RemoveInput,
     RemoveNode,
+    RemoveOutput,
 )
 from gather_infer.model.paths import subgraph_at
 
@@ -70,6 +71,7 @@ def _is_changed(model: Model, graph: Graph) -> bool:
         or graph.new_inputs
         or graph.removed_inputs
         or graph.new_outputs
+        or graph.removed_outputs
         or graph.types
         or graph.path in model.removed
         or any(node.is_edited for node in graph.nodes)
@@ -95,6 +97,8 @@ def _edits(model: Model, graph: Graph, by: str, within: set[Graph] | None) -> It
         yield AddInput(by=by, reason=why, path=path, value=value, default=default)
     for name, why in graph.removed_inputs.items():
         yield RemoveInput(by=by, reason=why, path=path, name=name)
+    for name, why in graph.removed_outputs.items():
+        yield RemoveOutput(by=by, reason=why, path=path, name=name)
     for value, why in graph.new_outputs:
         yield AddOutput(by=by, reason=why, path=path, value=value)
     sequence = toposort(graph)

@@ -113,6 +113,70 @@ class AddOutput(_Edit):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveOutput(_Edit):
+    """Remove an output from the graph; its declaration moves to `value_info` if the graph still defines the value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAnnotation(_Edit):
+    """Remove the quantization annotation of a value that the graph does not define any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveFunction(_Edit):
+    """Remove the function at position `function` of the model, which no node calls."""
+
+    function: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMetadata(_Edit):
+    """Set the entry of the model's `metadata_props` with this key; None removes it."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendModel(_Edit):
+    """Append the graph of another model, with its functions, imports and metadata, after all other edits.
+
+    Names that it defines are new, and names that it reads may be those of the main graph. Its imports have the versions
+    of the model. Functions and entries of the metadata that the model has already are left out.
+    """
+
+    model: ModelProto
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameValue(_Edit):
+    """Rename a value of the main graph, also where subgraphs and training graphs refer to it."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameDim(_Edit):
+    """Replace a dim_param, a name or an expression, wherever it occurs in a type; a number makes the dim static."""
+
+    old: str
+    new: str | int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameNode(_Edit):
+    """Give the node at position `node` the name `new`."""
+
+    node: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareType(_Edit):
     """Declare the type of a value: of an input or output in its declaration, of any other value in `value_info`."""
 
@@ -122,7 +186,8 @@ class DeclareType(_Edit):
 
 Edit: TypeAlias = (
     "AddInitializer | InsertNodes | RemoveNode | RemoveInitializer | ImportOpset | RemoveImport"
-    " | AddInput | RemoveInput | AddOutput | DeclareType"
+    " | AddInput | RemoveInput | AddOutput | RemoveOutput | RemoveFunction | RemoveAnnotation | SetMetadata"
+    " | AppendModel | RenameValue | RenameDim | RenameNode | DeclareType"
 )
 
 
@@ -215,6 +280,23 @@ def _description(edit: Edit, model: ModelProto) -> str:
             return f"remove input {edit.name}"
         case AddOutput():
             return f"add output {edit.value.name}"
+        case RemoveOutput():
+            return f"remove output {edit.name}"
+        case RemoveAnnotation():
+            return f"remove the quantization annotation of {edit.name}"
+        case RemoveFunction():
+            function = model.functions[edit.function]
+            return f"remove function {qualified(function.domain, function.name)}"
+        case SetMetadata():
+            return f"{'remove' if edit.value is None else 'set'} metadata {edit.key}"
+        case AppendModel():
+            return f"append {len(edit.model.graph.node)} nodes of {edit.model.graph.name or 'a graph'}"
+        case RenameValue():
+            return f"rename {edit.old} to {edit.new}"
+        case RenameDim():
+            return f"rename dim {edit.old} to {edit.new}"
+        case RenameNode():
+            return f"rename node {graph_at(model, edit.path).node[edit.node].name} to {edit.new}"
         case DeclareType():
             return f"declare the type of {edit.name}"
 

@@ -27,12 +27,21 @@ from gather_infer.model.formats import HEAD, known_format
 from gather_infer.model.lazy_tensors import Payload, PayloadTable, externalize_payloads
 from gather_infer.model.source import STREAM_BYTES, Region, SourceFile, joined_chunks, streamed
 from gather_infer.model.tensors import iter_tensors
-from gather_infer.model.wire import MAX_MESSAGE_BYTES, Buffer, UnsupportedWire, WireError, length_delimited
+from gather_infer.model.wire import (
+    MAX_MESSAGE_BYTES,
+    TENSOR_FIELDS,
+    Buffer,
+    UnsupportedWire,
+    WireError,
+    length_delimited,
+)
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 WHOLE_BYTES = 1 << 20  # a smaller file is parsed whole: faster than the wire scan, at no cost in memory
 STDIN = "-"
+_JOINED = "\0joined-"
+"""Begins the location of a tensor of a joined file; no file system has such a name."""
 
 _MAX_VERSION = (1 << 31) - 1
 
@@ -64,6 +73,7 @@ class ModelFile:
     `hints`     value name -> type that the file declares outside of `proto`; checked against inferred types, and used
                 where inference finds no type
     `label`     the name of the model in messages, None to use `path`; for an OpenVINO IR, the path of the .xml
+    `joined`    further files that hold tensors of the model, see `joined_location`
     """
 
     proto: ModelProto
@@ -77,6 +87,7 @@ class ModelFile:
     dialects: tuple[Dialect, ...] = field(default=(), repr=False)
     hints: Mapping[str, TypeProto] = field(default_factory=dict, repr=False)
     label: str | None = None
+    joined: tuple[ModelFile, ...] = ()
 
     @staticmethod
     def from_proto(proto: ModelProto, base_dir: PathLike | None = None) -> ModelFile:
@@ -108,8 +119,18 @@ class ModelFile:
         return str(self.path) if self.path is not None else "<stdin>" if self.original is not None else "<model>"
 
     def payload(self, tensor: TensorProto) -> Payload | None:
-        """Position of the data of a lazy `tensor` in the model's own file; None for a tensor that is not lazy."""
-        if self.source is None or not is_external(tensor):
+        """Position of the data of a lazy `tensor` in its file; None for a tensor that is not lazy.
+
+        External tensors of a joined file are lazy: they are written as tensors of the model.
+        """
+        if not is_external(tensor):
+            return None
+        home, own = self._home(tensor)
+        if home is not self:
+            reference = reference_of(own)
+            nbytes = raw_nbytes(own) if reference.length is None else reference.length
+            return home.payload(own) or Payload(reference.offset, nbytes, TENSOR_FIELDS["raw_data"], False)
+        if self.source is None:
             return None
         entries = {entry.key: entry.value for entry in tensor.external_data}
         if entries.get("location") != self.source.path.name or entries.keys() != {"location", "offset", "length"}:
@@ -118,11 +139,44 @@ class ModelFile:
             return None
         return self.payloads.get((int(entries["offset"]), int(entries["length"])))
 
+    def _home(self, tensor: TensorProto) -> tuple[ModelFile, TensorProto]:
+        """The file that holds an external tensor, this one or a joined one, and the tensor as that file has it."""
+        for entry in tensor.external_data if self.joined else ():
+            if entry.key == "location" and entry.value.startswith(_JOINED):
+                number, _, location = entry.value.removeprefix(_JOINED).partition("/")
+                own = TensorProto()
+                own.CopyFrom(tensor)
+                for each in own.external_data:
+                    if each.key == "location":
+                        each.value = location
+                return self.joined[int(number)]._home(own)
+        return self, tensor
+
+    @property
+    def has_lazy_tensors(self) -> bool:
+        """Whether tensors may be lazy."""
+        return bool(self.payloads or self.joined)
+
+    def payload_region(self, tensor: TensorProto) -> Region:
+        """The part of a file with the data of a lazy tensor, as the file has it. Raises ModelReadError as `region`."""
+        home, own = self._home(tensor)
+        payload = home.payload(own)
+        if payload is not None:
+            assert home.source is not None, "a payload is found only in a source"
+            return Region(home.source, payload.offset, payload.nbytes)
+        region = home.region(own)
+        assert region is not None, "a lazy tensor is external"
+        return region
+
     def region(self, tensor: TensorProto) -> Region | None:
         """The part of a file with the data of a lazy or external `tensor`, in raw form; None for inline data.
 
         Raises ModelReadError when external data is missing, out of range, or not allowed.
         """
+        if self.joined and is_external(tensor):
+            home, own = self._home(tensor)
+            if home is not self:
+                return home.region(own)
         payload = self.payload(tensor)
         if payload is not None:
             assert self.source is not None, "a payload is found only in a source"
@@ -205,15 +259,15 @@ class ModelFile:
         """
         copy = ModelProto()
         copy.CopyFrom(self.proto)
-        for tensor in iter_tensors(copy) if self.payloads else ():
+        for tensor in iter_tensors(copy) if self.has_lazy_tensors else ():
             payload = self.payload(tensor)
-            if payload is None or self.source is None:
+            if payload is None:
                 continue
+            data = self.payload_region(tensor).read()
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
             if payload.explicit_location:
                 tensor.data_location = TensorProto.DEFAULT
-            data = Region(self.source, payload.offset, payload.nbytes).read()
             tensor.MergeFromString(length_delimited(payload.field, payload.nbytes) + data)
         return copy
 
@@ -229,6 +283,11 @@ class ModelFile:
 
     def _error(self, tensor: TensorProto, text: str) -> ModelReadError:
         return ModelReadError(f"{self.name}: {tensor_label(tensor)}: {text}")
+
+
+def joined_location(position: int, location: str) -> str:
+    """The location in a joined model of an external tensor at `location` of the joined file at `position`."""
+    return f"{_JOINED}{position}/{location}"
 
 
 def open_model(path: PathLike) -> ModelFile:

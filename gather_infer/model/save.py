@@ -268,8 +268,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
             return None
         payload = model.payload(found)
         if payload is not None:
-            assert model.source is not None, "a payload is found only in a source"
-            return restored(message, payload, Region(model.source, payload.offset, payload.nbytes))
+            return restored(message, payload, model.payload_region(found))
         location = reference_of(found).location
         if location == staged:
             return None
@@ -294,7 +293,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
     try:
         splice = TensorReplacer(serialized, len(_MARK), has_mark, tensor).model()
     except UnsupportedWire:
-        if model.payloads or embed:
+        if model.has_lazy_tensors or embed:
             raise ModelWriteError(f"{model.name}: too unusual (groups, nesting) to write with large tensors") from None
         for external in filter(is_external, iter_tensors(proto)):
             location = reference_of(external).location
@@ -329,10 +328,7 @@ def _move_payloads(
     with staging.create(data) as file:
         for tensor in moved:
             payload = model.payload(tensor)
-            if payload is not None and model.source is not None:
-                region: Region | None = Region(model.source, payload.offset, payload.nbytes)
-            else:
-                region = model.region(tensor)
+            region = model.region(tensor) if payload is None else model.payload_region(tensor)
             nbytes = len(tensor.raw_data) if region is None else region.nbytes
             # Page alignment lets runtimes memory-map large tensors.
             alignment = 4096 if nbytes >= 1 << 20 else 64
@@ -434,11 +430,15 @@ def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
         raise UsageError(f"{out}: is the input, which only --in-place writes over")
     if _is_data_file(model, model.proto, out):
         raise UsageError(f"{out}: is a data file of {model.name}")
+    for joined in model.joined:
+        _check_target(joined, out, False)
 
 
 def _check_data_target(model: ModelFile, proto: ModelProto, out: Path, data: Path, in_place: bool) -> None:
     if data == out or data.is_dir():
         raise UsageError(f"{data}: cannot be the external data file of {out.name}")
+    for joined in model.joined:
+        _check_data_target(joined, joined.proto, out, data, False)
     if _is_same_file(data, model.path):
         raise UsageError(f"{data}: is the input, it cannot be the external data file of {out.name}")
     replaced = in_place and _is_same_file(out, model.path)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gather_infer.report.contract import contract_json, contract_text
     from gather_infer.report.convert import conversion_json, conversion_text, remaining_diagnostics
     from gather_infer.report.cost import cost_json, cost_text
+    from gather_infer.report.editing import edit_json, edit_text
     from gather_infer.report.explain import code_json, code_text, explanation_json, explanation_text
     from gather_infer.report.freeze import freeze_json, freeze_text
     from gather_infer.report.guard import guard_source
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         ContractReport,
         ConversionReport,
         CostReport,
+        EditReport,
         ExplanationReport,
         InferenceReport,
         OutputFormat,
@@ -40,12 +42,14 @@ _HOME = {
     "contract": ("contract_json", "contract_text"),
     "convert": ("conversion_json", "conversion_text", "remaining_diagnostics"),
     "cost": ("cost_json", "cost_text"),
+    "editing": ("edit_json", "edit_text"),
     "explain": ("code_json", "code_text", "explanation_json", "explanation_text"),
     "output_formats": (
         "PLAIN",
         "ContractReport",
         "ConversionReport",
         "CostReport",
+        "EditReport",
         "ExplanationReport",
         "RewriteReport",
         "OutputFormat",
@@ -70,6 +74,7 @@ __all__ = [
     "ContractReport",
     "ConversionReport",
     "CostReport",
+    "EditReport",
     "ExplanationReport",
     "ExternalFile",
     "InferenceReport",
@@ -85,6 +90,8 @@ __all__ = [
     "conversion_text",
     "cost_json",
     "cost_text",
+    "edit_json",
+    "edit_text",
     "explanation_json",
     "explanation_text",
     "freeze_json",

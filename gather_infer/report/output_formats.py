@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gather_infer.contract.interface import ModelInterface
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
+    from gather_infer.editing.result import EditResult
     from gather_infer.equality.result import Difference
     from gather_infer.explanation.chain import Explanation, SymbolExplanation
     from gather_infer.explanation.nodes import NodeRecord
@@ -212,6 +213,20 @@ class UnfreezeReport(NamedTuple):
     edits: bool = False
 
 
+class EditReport(NamedTuple):
+    """The result of `extract`, `outputs`, `rename` or `compose`.
+
+    edits          whether the report lists the edits
+    verification   verification of the new model, None if it was not requested
+    proof          comparison with the original by proof, None if it was not requested
+    """
+
+    result: EditResult
+    edits: bool = False
+    verification: Verification | None = None
+    proof: Difference | None = None
+
+
 class ContractReport(NamedTuple):
     """A contract, and the diagnostics of its derivation.
 
@@ -332,6 +347,9 @@ FREEZE: ResultKind[FreezeReport] = ResultKind(
 )
 UNFREEZE: ResultKind[UnfreezeReport] = ResultKind(
     {OutputFormat.TEXT: "unfreeze:unfreeze_text", OutputFormat.JSON: "unfreeze:unfreeze_json"},
+)
+EDIT: ResultKind[EditReport] = ResultKind(
+    {OutputFormat.TEXT: "editing:edit_text", OutputFormat.JSON: "editing:edit_json"},
 )
 CONTRACT: ResultKind[ContractReport] = ResultKind(
     {

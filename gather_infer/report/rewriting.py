@@ -162,8 +162,8 @@ def rewriting_json(report: RewriteReport) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
         "model": {"name": result.source.name},
-        "before": _size_json(result.before),
-        "after": _size_json(result.after),
+        "before": size_json(result.before),
+        "after": size_json(result.after),
         "applied": [
             {
                 "node": str(d.node),
@@ -192,7 +192,7 @@ def _floats_json(floats: FoldedFloats) -> Json:
     }
 
 
-def _size_json(model: Size) -> Json:
+def size_json(model: Size) -> Json:
     return {
         "nodes": model.nodes,
         "operators": dict(sorted(model.operators.items())),

@@ -65,10 +65,11 @@ class ConstantRows:
         if key not in self._made:
             self._made[key] = None  # a cycle ends here
             array = self.walk.array(name)
-            if array is not None:
-                self._made[key] = self._of_constant(array, axis, factors, broadcasts, others)
-            elif depth < _MAX_DEPTH:
+            is_computed = self.walk.environment.constant(name) is None
+            if is_computed and depth < _MAX_DEPTH:
                 self._made[key] = self._of_node(name, axis, factors, depth + 1)
+            if self._made[key] is None and array is not None:
+                self._made[key] = self._of_constant(array, axis, factors, broadcasts, others)
         found = self._made[key]
         return found
 

@@ -202,13 +202,13 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_param in sites:
                 sites[dim.dim_param].append(Site(name, axis))
-    if not sites:
-        raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
     for place, text, name, axis, size in expressions:
         dim = _expression(place, text, freed)
         if evaluate(dim, freed) != size:
             raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(dim, freed)}")
         sites.setdefault(str(dim), []).append(Site(name, axis))
+    if not sites:
+        raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
     return sites, freed
 
 

@@ -167,6 +167,17 @@ def contract(
     return _ContractBuilder(inference, verdicts(inference, rules=rules) if found is None else found, rules).result()
 
 
+def with_assumptions(found: ContractResult) -> Contract:
+    """The contract with the assumptions of its inference as lines that are not necessary."""
+    lines = [
+        DimsLine((Relation(each.dim, relation, bound),), False, (each.node.label,), each.reason)
+        for each in found.inference.assumptions
+        for relation, bound in ((">=", each.lower), ("<=", each.upper))
+        if bound is not None
+    ]
+    return replace(found.contract, lines=(*found.contract.lines, *lines))
+
+
 class _ContractBuilder:
     """Derives a contract from an inference and its verdicts."""
 

@@ -15,7 +15,10 @@ from tests.documents import cli_runner
 
 Run = Callable[..., Result]
 
-READERS = ("infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "cost", "tensors")
+READERS = (
+    "infer", "inspect", "explain", "fold", "optimize", "freeze", "convert", "contract", "cost", "tensors", "extract",
+    "outputs", "rename",
+)  # fmt: skip
 """The commands that read a model."""
 
 PROGRAM = [sys.executable, "-c", "from gather_infer_cli.start import main; main()"]

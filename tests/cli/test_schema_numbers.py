@@ -44,6 +44,8 @@ PRINTED = {
     "explain, several": ("explain embedding.onnx * --all", 0),
     "explain, none": ("explain embedding.onnx --unknown", 0),
     "explain, a code": ("explain GI301", 0),
+    "extract": ("extract embedding.onnx --outputs sum -o out.onnx", 0),
+    "outputs": ("outputs embedding.onnx --add sum -o out.onnx --prove", 0),
     "fold": ("fold embedding.onnx -o out.onnx", 0),
     "fold, verified": ("fold embedding.onnx -o out.onnx --verify 1", 0),
     "freeze": ("freeze embedding.onnx --dim seq=4 -o out.onnx", 0),
@@ -56,6 +58,8 @@ PRINTED = {
     "ops, one": ("ops Gather", 0),
     "optimize": ("optimize embedding.onnx -o out.onnx", 0),
     "optimize, edits": ("optimize embedding.onnx --dry-run", 0),
+    "rename": ("rename embedding.onnx --input ids=tokens -o out.onnx", 0),
+    "compose": ("compose embedding.onnx embedding.onnx --map ids=ids -o out.onnx", 0),
     "tensors": ("tensors embedding.onnx", 0),
     "tensors, none": ("tensors embedding.onnx --unknown", 0),
 }

@@ -28,6 +28,8 @@ VERSIONS = f"gather-infer {metadata.version('gather-infer')}, onnx {onnx.__versi
 def arguments(command: str, model: str) -> list[str]:
     written = ["-o", "out.onnx"]
     more = {"freeze": [*written, "--dim", "seq=4"], "explain": ["hidden"]}
+    more |= {"extract": [*written, "--outputs", "sum"], "outputs": [*written, "--add", "sum"]}
+    more |= {"rename": [*written, "--input", "ids=tokens"]}
     more |= {name: [] for name in ("infer", "inspect", "contract", "cost", "tensors")}
     return [command, model, *more.get(command, written)]
 
@@ -163,6 +165,21 @@ USAGE = {
     "convert exported.onnx -o out.onnx --opset 21": "is ONNX of opset 17, which convert does not change",
     "convert exported.onnx -o out.onnx --in-place-weights": "the weights of an ONNX file stay where they are anyway",
     "convert exported.onnx -o out.onnx --in-place-weights --external-data w": "exclude each other",
+    "extract embedding.onnx --outputs sum": "-o OUT is missing",
+    "extract embedding.onnx -o out.onnx": "nothing to extract: inputs, outputs, from_nodes or to_nodes",
+    "extract embedding.onnx -o out.onnx --from-node /Ad": "no node '/Ad'; did you mean '/Add'",
+    "outputs embedding.onnx -o out.onnx": "nothing to do: add, keep or drop is missing",
+    "outputs embedding.onnx -o out.onnx --keep hiden": "no output 'hiden'; did you mean 'hidden'",
+    "outputs embedding.onnx -o out.onnx --drop hidden --add word --prove": "no output in common",
+    "compose embedding.onnx": "missing argument 'OTHER'",
+    "compose embedding.onnx bad.onnx": "-o OUT is missing",
+    "compose embedding.onnx embedding.onnx -o out.onnx": "no output of the first model has the name of an input",
+    "compose embedding.onnx embedding.onnx -o out.onnx --map hiden=ids": "did you mean 'hidden'",
+    "rename embedding.onnx -o out.onnx": "nothing to rename",
+    "rename embedding.onnx -o out.onnx --input id=x": "no input 'id'; did you mean 'ids'",
+    "rename embedding.onnx -o out.onnx --input ids": "a renaming is OLD=NEW or s/PATTERN/REPLACEMENT/, not 'ids'",
+    "rename embedding.onnx -o out.onnx --node s/(/x/": "missing \\)",
+    "rename embedding.onnx -o out.onnx --dim seq=2": "'2' is no name of a dim",
     "inspect - embedding.onnx -": "standard input can be read only once",
     "convert exported.onnx -o o --gather-oob maybe": "'maybe' is not one of",
     "inspect": "missing argument",
@@ -202,7 +219,7 @@ USAGE = {
     "ops Gather Concat": "unexpected extra argument",
     "explain GI301 --dim seq=3": "--dim needs MODEL TENSOR",
     "folt": "did you mean 'fold'",
-    "xyz": "there are check, completion, contract, convert, cost, diff, explain, fold, freeze, infer, inspect, ops",
+    "xyz": "there are check, completion, compose, contract, convert, cost, diff, explain, extract, fold, freeze, infer",
 }
 
 
@@ -244,8 +261,8 @@ def test_no_message_speaks_python(command: str, run: Run) -> None:
 
 def test_the_help_tells_of_standard_streams(run: Run) -> None:
     for command in READERS:
-        assert "- is standard input" in run(command, "--help").stdout
-    for command in ("infer", "fold", "optimize", "freeze", "convert", "contract"):
+        assert "- is standard input" in " ".join(run(command, "--help").stdout.split())
+    for command in ("infer", "fold", "optimize", "freeze", "convert", "contract", "extract", "outputs", "rename"):
         assert "- is standard output" in " ".join(run(command, "--help").stdout.split())
 
 
@@ -272,7 +289,7 @@ def test_each_option_is_in_the_documents() -> None:
 
 def test_each_example_of_the_help_works(run: Run) -> None:
     for name in COMMANDS:
-        examples = run(name, "--help").stdout.split("\nExample:\n  ")[1].splitlines()
+        examples = run(name, "--help").stdout.split("\nExample:\n  ")[1].replace("\\\n", "").splitlines()
         assert all(example.split()[:2] == ["gather-infer", name] for example in examples)
         for example in examples:
             result = run(*shlex.split(example)[1:])
@@ -351,7 +368,7 @@ def test_what_runs_after_the_program() -> None:
     assert " function calls " in subprocess.run(profiled, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("command", ["fold", "optimize", "convert"])
+@pytest.mark.parametrize("command", ["fold", "optimize", "convert", "extract", "outputs", "rename"])
 def test_help_tells_how_many_edits_a_dry_run_prints(command: str, run: Run) -> None:
     text = " ".join(run(command, "--help").stdout.split())
     assert f"Write nothing; print the edits, more than {SHOWN_EDITS} with -v." in text
