@@ -91,7 +91,8 @@ CASES = {
     ),
     "old size 1: an index into merged rows gets the row": Case(
         "(float[1,3,2] x) => (float[1,2] y) <int64[2] s = {3,2}, int64[1] t = {2}> "
-        "{ m = ReduceSum<keepdims=0>(x, t) i = ArgMax<axis=1, keepdims=0>(m) d = Reshape(x, s) y = Gather<axis=0>(d, i) }",
+        "{ m = ReduceSum<keepdims=0>(x, t) i = ArgMax<axis=1, keepdims=0>(m) d = Reshape(x, s) "
+        "y = Gather<axis=0>(d, i) }",
         DYNAMIC_GATHER,
     ),
     "old size 1: a constant index names row 0": Case(
@@ -174,7 +175,8 @@ REFUSED = {
         "reads at [1] in an axis of batch",
     ),
     "rows are cut": (
-        "(float[3,2] x) => (float[2,2] y) <int64[1] b = {0}, int64[1] e = {2}, int64[1] a = {0}> { y = Slice(x,b,e,a) }",
+        "(float[3,2] x) => (float[2,2] y) <int64[1] b = {0}, int64[1] e = {2}, int64[1] a = {0}> "
+        "{ y = Slice(x, b, e, a) }",
         BATCH,
         "cuts [0:2] out of an axis of batch",
     ),
