@@ -359,7 +359,7 @@ def test_the_package_is_this_program() -> None:
     assert failed.stderr == "error: missing.onnx: No such file or directory\n"
 
 
-@pytest.mark.parametrize("command", ["fold", "optimize", "convert"])
+@pytest.mark.parametrize("command", ["fold", "optimize", "convert", "extract", "outputs", "rename"])
 def test_help_tells_how_many_edits_a_dry_run_prints(command: str, run: Run) -> None:
     text = " ".join(run(command, "--help").stdout.split())
     assert f"Write nothing; print the edits, more than {SHOWN_EDITS} with -v." in text
