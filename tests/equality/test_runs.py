@@ -687,3 +687,10 @@ def test_a_default_is_no_constant() -> None:
     assert not are_equal(results(one, {"x": x, "a": [1]}), results(two, {"x": x, "a": [1]}))
     assert not proved(one, two) and not proved(two, one)
     assert proved(one, two, initializers_as_constants=True)
+
+
+def test_sequences_of_other_elements() -> None:
+    """No input fits both models, although both count the members only."""
+    one, two = (model(f"(seq({each}[N]) x) => (y) {{ y = SequenceLength(x) }}") for each in ("float", "int64"))
+    assert diff(one, two, runs=0).verdict is DiffVerdict.NOT_COMPARABLE
+    assert proved(one, one) and proved(two, two)

@@ -30,6 +30,7 @@ LINKED: Final = ("tests", "fixtures", "cli", "docs", "pyproject.toml")
 TESTS: Final = (
     "tests/equality/test_runs.py",
     "tests/equality/test_control_flow.py",
+    "tests/equality/test_parameters.py",
     "tests/equality/test_pieces.py",
     "tests/equality/test_transported_bounds.py",
     "tests/equality/test_obligations.py",
@@ -232,6 +233,7 @@ FAULTS: Final = (
     Fault("obligations", '(known_eq if kind == "==" else known_le)(left', "known_le(left", "equal sizes need not be equal"),
     Fault("obligations", "if frozenset(relations) in self._disjunctions:", "if self._disjunctions:", "one requirement of several implies all"),
     Fault("obligations", "        if access.node.graph != MAIN or access.addressing is None:", "        if access.addressing is None:", "an access in a branch is made in each run"),
+    Fault("obligations", "if found is not None and found is not dtype and (name, dtype) not in known:", "if found is None and (name, dtype) not in known:", "parameters of bodies may be declared with other types"),
     Fault("obligations", " and not (access.addressing and access.addressing.may_skip)", "", "an index that an operator may skip is read"),
     Fault("obligations", "column), size, addressing.indexing", "column), 0, addressing.indexing", "the key of an access lacks the size of the axis"),
     Fault("obligations", "column), size, addressing.indexing", "column), size, 0", "the key of an access lacks the way of indexing"),
