@@ -26,7 +26,7 @@ from gather_infer.inference import Inference
 from gather_infer.ir import Model
 from gather_infer.ir.constant import read_tensor
 from gather_infer.node_ids import MAIN
-from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, symbol
+from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import SymbolicTensor
 
@@ -205,8 +205,12 @@ class Prover:
             return False
         if not all(b.facts.is_bound((dim,)) and free_symbols(dim).isdisjoint(b.facts.conditional) for dim in its):
             return False
-        forms = [self.dims.form(a.facts.dim(dim)) for dim in mine]
-        if forms != [self.dims.form(b.facts.dim(dim)) for dim in its]:
+        try:  # the forms in `proof` are about other runs
+            forms = [self.dims.form(substitute(dim, a.facts.renamed)) for dim in mine]
+            others = [self.dims.form(substitute(dim, b.facts.renamed)) for dim in its]
+        except ZeroDivisionError:
+            return False
+        if forms != others:
             return False
         for size in proof.first.meanings.nonzero:
             if known_le(1, size, self.facts) is True:

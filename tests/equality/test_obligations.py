@@ -329,6 +329,25 @@ def test_a_name_without_a_producer() -> None:
     assert not diff(first, second, runs=0).is_proved
 
 
+def test_a_name_without_a_producer_that_no_output_needs() -> None:
+    first = model("(float[N] x) => (y) { y = Relu(x) }")
+    second = model("(float[N] x) => (y) { d = Neg(lost) y = Relu(x) }")
+    found = diff(first, second, runs=0)
+    assert found.obligations[0].startswith("the second model defines a name twice or not at all")
+    assert diff(second, first, runs=0).verdict is DiffVerdict.UNKNOWN
+
+
+def test_a_first_model_whose_nodes_need_other_sizes() -> None:
+    """One node needs one element, another needs four: the first model runs at no size, which proves nothing."""
+    head = "(float[N] x) => (y) <int64[1] z = {0}, float[4] w = {1.0, 2.0, 3.0, 4.0}>"
+    first = model(f"{head} {{ s = Squeeze(x, z) m = MatMul(x, w) y = Relu(x) }}")
+    second = model(f"{head} {{ y = Relu(x) }}")
+    assert not any(ran(first, {"x": np.ones(size, np.float32)}) for size in range(6))
+    found = diff(first, second, runs=0)
+    assert found.verdict is DiffVerdict.UNKNOWN
+    assert found.obligations == ("the first model fails in every run: what it requires of sizes is contradictory",)
+
+
 @pytest.mark.parametrize(
     "body",
     [

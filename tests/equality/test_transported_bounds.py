@@ -72,3 +72,24 @@ def test_the_runs_agree() -> None:
             x = np.arange(b * s * 4, dtype=np.float32).reshape(b, s, 4)
             for mine, its in zip(one.run(None, {"x": x}), two.run(None, {"x": x}), strict=True):
                 np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "sentence"),
+    [
+        ("", "b=2..", "b is in [2, inf) in the second model"),
+        ("", "b=..5", "b is in [0, 5] in the second model"),
+        ("b=7..9", "b=..5", "b is in [0, 5] in the second model"),
+        ("b=7..9", "b=5..9", ""),
+    ],
+)
+def test_sizes_that_a_file_records(mine: str, its: str, sentence: str) -> None:
+    """A file that records other sizes than the first one takes is an obligation, whichever bound it is."""
+    first, second = (model("(float[b] x) => (y) { y = Neg(x) }") for _ in range(2))
+    for proto, recorded in ((first, mine), (second, its)):
+        if recorded:
+            entry = proto.metadata_props.add()
+            entry.key, entry.value = "gather_infer.dims", recorded
+    found = diff(first, second, runs=0)
+    assert found.obligations == ((sentence,) if sentence else ())
+    assert found.is_proved == (not sentence)
